@@ -1,0 +1,35 @@
+"""toprank: the shortest list of alerts with the most rare events in it.
+
+Names load when first used, so `toprank --help` does not wait for the learners.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toprank import losses, metrics, plots, splits
+    from toprank.boosting.ranker import BoostedRanker
+    from toprank.model_file import load, save
+
+__version__ = "0.1.0"
+
+_HOME_OF = {
+    "BoostedRanker": "toprank.boosting.ranker",
+    "load": "toprank.model_file",
+    "save": "toprank.model_file",
+}
+_MODULES = ("losses", "metrics", "plots", "splits")
+
+__all__ = ["BoostedRanker", "load", "losses", "metrics", "plots", "save", "splits"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(import_module(_HOME_OF[name]), name)
+    if name in _MODULES:
+        return import_module(f"toprank.{name}")
+    raise AttributeError(f"module 'toprank' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,86 @@
+"""The gradients an engine asks for, round by round."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from toprank.losses import Gather, Log, Loss
+
+
+@dataclass
+class Objective:
+    """Gradient and curvature of each round's batch: log-loss first, then the loss.
+
+    Every round draws its own batch, and rows outside it are outside the list: they do not
+    enter the loss's totals and their gradient is zero. A batch with one class only teaches
+    nothing, so its gradient is zero everywhere.
+    """
+
+    loss: Loss
+    is_positive: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+    warm_start_trees: int
+    batch_fraction: float
+    seed: int
+    gather: Gather = field(default_factory=Gather)
+
+    def loss_of(self, round_: int) -> Loss:
+        """Return the loss that the tree of this round learns."""
+        return Log() if round_ < self.warm_start_trees else self.loss
+
+    def start(self) -> float:
+        """Return the score before the first tree."""
+        return self.loss_of(0).start(self.is_positive, self.weight, self.gather)
+
+    def batch_weight(self, round_: int) -> NDArray[np.float64] | None:
+        """Return the weights of the round's batch: 0 outside; None when every row counts once."""
+        if self.batch_fraction == 1:
+            return self.weight
+        draw = np.random.default_rng([self.seed, round_]).random(self.is_positive.size)
+        in_batch = (draw < self.batch_fraction).astype(np.float64)
+        return in_batch if self.weight is None else in_batch * self.weight
+
+    def gradient_curvature(
+        self, raw: NDArray, round_: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return what the round's tree is fitted to, in float32, about one per row."""
+        weight = self.batch_weight(round_)
+        if weight is not None and not weight.any():
+            nothing = np.zeros(raw.size, dtype=np.float32)
+            return nothing, nothing
+        loss = self.loss_of(round_)
+        gradient, curvature = loss.gradient_curvature(self.is_positive, raw, weight, self.gather)
+        factor = self._row_scale(gradient, weight) if loss.is_listwise else 1.0
+        return self._in_float32(gradient, factor), self._in_float32(curvature, factor)
+
+    def _row_scale(self, gradient: NDArray, weight: NDArray | None) -> float:
+        """Return the factor that makes the gradients' sizes add up to the rows' weight.
+
+        A listwise gradient is about 1/n a row. Unscaled, the engine's own constants (smallest
+        gain, smallest child weight, penalty) would drown it and nothing would be learned.
+        """
+        parts = self.gather.run(_sum_sizes, gradient.size, gradient)
+        rows = float(gradient.size if weight is None else weight.sum())
+        sizes, total = self.gather.sums([(sum(parts), rows)], 2)
+        return float(total / sizes) if sizes > 0 else 1.0
+
+    def _in_float32(self, values: NDArray[np.float64], factor: float) -> NDArray[np.float32]:
+        scaled = np.empty(values.size, dtype=np.float32)
+        self.gather.run(_scale, values.size, values, factor, scaled)
+        return scaled
+
+
+@njit(cache=True, nogil=True)
+def _sum_sizes(values, begin, end):
+    total = 0.0
+    for i in range(begin, end):
+        total += abs(values[i])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _scale(values, factor, scaled, begin, end):
+    for i in range(begin, end):
+        scaled[i] = factor * values[i]

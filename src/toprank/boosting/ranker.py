@@ -1,0 +1,352 @@
+"""Boosted trees that learn a ranking loss."""
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from toprank import checks, inputs, reasons
+from toprank.boosting import paper_engine, xgboost_engine
+from toprank.boosting.objective import Objective
+from toprank.boosting.xgboost_engine import Progress, Rows, Training
+from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
+from toprank.losses import Gather, make_loss
+from toprank.model_file import Saved
+from toprank.tables import Schema
+
+
+class BoostedRanker(ClassifierMixin, BaseEstimator):
+    """Boosted trees on a ranking loss, for positives that are rare.
+
+    Parameters
+    ----------
+    loss : "ap-exp" or "log"
+        What the trees minimise. "ap-exp" pushes positives to the very top of the list; "log" is
+        ordinary log-loss.
+    engine : "xgboost" or "paper"
+        "paper" is the SGBAP algorithm to the letter: exact cuts and a line search, slow.
+    n_estimators : int
+        Trees in all.
+    warm_start_trees : int or None
+        How many of the trees learn log-loss before `loss` takes over; None is half of them.
+    max_depth, learning_rate : int, float
+        Size of one tree, and how much of it is added.
+    subsample : float
+        Share of the rows that grow one tree (XGBoost's own; the loss still sees every row).
+    batch_fraction : float
+        Share of the rows that make up one tree's list: the others do not exist for that round.
+    binning : "quantile" or "balanced"
+        Where histogram bins lie: by rows, or with half of the mass given to positives.
+    max_bins : int
+        Bins a feature.
+    loss_options : dict or None
+        Options of the loss, such as {"form": "paper"} for ap-exp.
+    engine_options : dict or None
+        Further XGBoost parameters, such as {"min_child_weight": 5}.
+    early_stopping_rounds : int or None
+        Stop when validation AP has not risen for so many trees, beyond noise.
+    validation_fraction : float
+        Rows set aside for early stopping when `fit` gets no `eval_set`.
+    positive_label : label or None
+        The class to rank first; None is the rarer one.
+    random_state : int
+        Seed of everything drawn.
+    n_jobs : int or None
+        Threads; None is all cores.
+
+    Attributes
+    ----------
+    booster_ : xgboost.Booster
+    schema_ : the columns it was fitted on, with their kinds and categories
+    classes_, positive_label_ : both labels in sorted order; the one ranked first
+    calibration_ : the sigmoid from raw scores to probabilities
+    history_ : validation AP after each tree (empty without early stopping)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank import BoostedRanker
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> y = X[:, 0] + X[:, 1] > 2.5
+    >>> ranker = BoostedRanker(n_estimators=40).fit(X, y)
+    >>> top = np.argsort(-ranker.suspicion(X))[:5]
+    >>> y[top].tolist()
+    [True, True, True, True, True]
+    """
+
+    def __init__(
+        self,
+        loss: str = "ap-exp",
+        *,
+        engine: str = "xgboost",
+        n_estimators: int = 300,
+        warm_start_trees: int | None = None,
+        max_depth: int = 4,
+        learning_rate: float = 0.05,
+        subsample: float = 1.0,
+        batch_fraction: float = 1.0,
+        binning: str = "quantile",
+        max_bins: int = 256,
+        loss_options: dict[str, Any] | None = None,
+        engine_options: dict[str, Any] | None = None,
+        early_stopping_rounds: int | None = None,
+        validation_fraction: float = 0.15,
+        positive_label: Any = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.engine = engine
+        self.n_estimators = n_estimators
+        self.warm_start_trees = warm_start_trees
+        self.max_depth = max_depth
+        self.learning_rate = learning_rate
+        self.subsample = subsample
+        self.batch_fraction = batch_fraction
+        self.binning = binning
+        self.max_bins = max_bins
+        self.loss_options = loss_options
+        self.engine_options = engine_options
+        self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
+        self.positive_label = positive_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: tuple[Any, ArrayLike] | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn to rank the positives of `y` first.
+
+        `eval_set` holds the rows that early stopping judges by. `progress(done, total)` is told
+        of every tree.
+        """
+        self._check_parameters()
+        rows = self._training_rows(X, y, sample_weight)
+        rows, validation = self._validation_rows(rows, eval_set)
+        self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
+        training = self._train(rows, validation, progress)
+        self.booster_ = training.booster
+        self.history_ = training.history
+        self.n_trees_ = training.booster.num_boosted_rounds()
+        judged = rows if validation is None else validation
+        raw = xgboost_engine.predict_raw(self.booster_, judged.features)
+        self.calibration_ = fit_sigmoid(judged.is_positive, raw, judged.weight)
+        return self
+
+    def suspicion(self, X: Any) -> NDArray[np.float64]:
+        """Return one raw score a row; higher is more suspicious."""
+        check_is_fitted(self)
+        return xgboost_engine.predict_raw(self.booster_, inputs.read_features(self, X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-odds of `classes_[1]`, as scikit-learn has it.
+
+        Where the positive label comes first in sorted order ("fraud" before "genuine"), this is
+        high for ordinary rows; `suspicion` never is.
+        """
+        suspicion = self.suspicion(X)
+        log_odds = self.calibration_.log_odds(suspicion)
+        return log_odds if self._positive_is_last() else -log_odds
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, in the order of `classes_`."""
+        positive = self.probability(X)
+        pair = [1 - positive, positive] if self._positive_is_last() else [positive, 1 - positive]
+        return np.column_stack(pair)
+
+    def probability(self, X: Any) -> NDArray[np.float64]:
+        """Return each row's probability of being positive.
+
+        Honest after `calibrate`, or when `fit` had validation rows; otherwise it is fitted to the
+        training rows and too sure of itself.
+        """
+        suspicion = self.suspicion(X)
+        return self.calibration_.probability(suspicion)
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the more probable class; with rare positives, mostly the other one."""
+        log_odds = self.decision_function(X)
+        return self.classes_[(log_odds > 0).astype(int)]
+
+    def calibrate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the probabilities anew on rows the trees have not seen; ranks stay as they are."""
+        check_is_fitted(self)
+        is_positive = column_or_1d(y) == self.positive_label_
+        self.calibration_ = fit_sigmoid(is_positive, self.suspicion(X), sample_weight)
+        return self
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each row's suspicion, and last the common start.
+
+        The shares of a row add up to its suspicion.
+        """
+        check_is_fitted(self)
+        features = inputs.read_features(self, X)
+        return xgboost_engine.contributions(self.booster_, features, self.schema_.feature_types)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return each feature's share of the trees' total gain."""
+        check_is_fitted(self)
+        gain = xgboost_engine.total_gain(self.booster_, self.n_features_in_)
+        return gain / (gain.sum() or 1.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        checks.one_of(self.engine, "engine", ("xgboost", "paper"))
+        checks.one_of(self.binning, "binning", ("quantile", "balanced"))
+        checks.whole_number(self.n_estimators, "n_estimators", 1)
+        if self.warm_start_trees is not None:
+            checks.whole_number(self.warm_start_trees, "warm_start_trees", 0, self.n_estimators)
+        checks.whole_number(self.max_depth, "max_depth", 1, 30)
+        checks.whole_number(self.max_bins, "max_bins", 2, 65_535)
+        checks.number_above(self.learning_rate, "learning_rate", 0)
+        checks.number_above(self.subsample, "subsample", 0, 1)
+        checks.number_above(self.batch_fraction, "batch_fraction", 0, 1)
+        if self.early_stopping_rounds is not None:
+            checks.whole_number(self.early_stopping_rounds, "early_stopping_rounds", 1)
+        checks.number_above(self.validation_fraction, "validation_fraction", 0, 0.9)
+        checks.whole_number(self.random_state, "random_state", 0, 2**31 - 1)
+
+    def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+        features, y = inputs.read_training(self, X, y)
+        weight = checks.sample_weight(sample_weight, len(features))
+        if weight is not None and not weight.all():
+            # a row of no weight is no row: it must not move the bins either
+            features, y, weight = features[weight > 0], y[weight > 0], weight[weight > 0]
+        labels = inputs.read_labels(y, self.positive_label, weight)
+        self.classes_, self.positive_label_ = labels.classes, labels.positive
+        return Rows(features, labels.is_positive, weight)
+
+    def _validation_rows(
+        self, rows: Rows, eval_set: tuple[Any, ArrayLike] | None
+    ) -> tuple[Rows, Rows | None]:
+        """Return the rows to learn from and those that early stopping judges by."""
+        if eval_set is not None:
+            features = inputs.read_features(self, eval_set[0])
+            is_positive = column_or_1d(eval_set[1]) == self.positive_label_
+            if is_positive.all() or not is_positive.any():
+                raise ValueError(
+                    f"eval_set must hold both classes; got {is_positive.sum()} rows of "
+                    f"{self.positive_label_!r} in {is_positive.size}."
+                )
+            return rows, Rows(features, is_positive, None)
+        if self.early_stopping_rounds is None:
+            return rows, None
+        if (n_positive := rows.is_positive.sum()) < 2:
+            raise ValueError(
+                f"early stopping must have a positive on either side; got {n_positive} in all. "
+                "Pass an eval_set or early_stopping_rounds=None."
+            )
+        kept, held_out = train_test_split(
+            np.arange(rows.is_positive.size),
+            test_size=self.validation_fraction,
+            stratify=rows.is_positive,
+            random_state=self.random_state,
+        )
+        return _take(rows, kept), _take(rows, held_out)
+
+    def _train(self, rows: Rows, validation: Rows | None, progress: Progress | None) -> Training:
+        n_threads = self.n_jobs if self.n_jobs and self.n_jobs > 0 else os.cpu_count() or 1
+        loss = make_loss(self.loss, self.loss_options)
+        warm = self.n_estimators // 2 if self.warm_start_trees is None else self.warm_start_trees
+        objective = Objective(
+            loss,
+            rows.is_positive,
+            rows.weight,
+            warm_start_trees=warm,
+            batch_fraction=self.batch_fraction,
+            seed=self.random_state,
+            gather=Gather(n_threads, xgboost_engine.across_machines),
+        )
+        patience = self.early_stopping_rounds
+        if self.engine == "paper":
+            return paper_engine.train(
+                rows,
+                objective,
+                max_depth=self.max_depth,
+                learning_rate=self.learning_rate,
+                n_estimators=self.n_estimators,
+                validation=validation,
+                patience=patience,
+                progress=progress,
+            )
+        settings = {
+            "tree_method": "hist",
+            "max_depth": self.max_depth,
+            "learning_rate": self.learning_rate,
+            "subsample": self.subsample,
+            "seed": self.random_state,
+            "nthread": n_threads,
+            **(self.engine_options or {}),
+        }
+        return xgboost_engine.train(
+            rows,
+            objective,
+            settings=settings,
+            feature_types=self.schema_.feature_types,
+            max_bins=self.max_bins,
+            binning=self.binning,
+            n_estimators=self.n_estimators,
+            validation=validation,
+            patience=patience,
+            progress=progress,
+        )
+
+    def _positive_is_last(self) -> bool:
+        return bool(self.classes_[1] == self.positive_label_)
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a fitted ranker."""
+        check_is_fitted(self)
+        state = {
+            "schema": self.schema_.to_json(),
+            "named_columns": hasattr(self, "feature_names_in_"),
+            "classes": self.classes_.tolist(),
+            "positive": self.classes_.tolist().index(self.positive_label_),
+            "calibration": list(self.calibration_),
+            "usual": [usual.to_json() for usual in self.usual_],
+            "history": self.history_,
+        }
+        return Saved(state, {}, {"trees": bytes(self.booster_.save_raw("ubj"))})
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        ranker = cls(**parameters)
+        state = saved.state
+        ranker.schema_ = Schema.from_json(state["schema"])
+        ranker.n_features_in_ = len(ranker.schema_.names)
+        if state["named_columns"]:
+            ranker.feature_names_in_ = np.array(ranker.schema_.names, dtype=object)
+        ranker.classes_ = np.array(state["classes"])
+        ranker.positive_label_ = ranker.classes_[state["positive"]]
+        ranker.calibration_ = SigmoidCalibration(*map(float, state["calibration"]))
+        ranker.usual_ = [reasons.Usual.from_json(usual) for usual in state["usual"]]
+        ranker.history_ = [float(value) for value in state["history"]]
+        ranker.booster_ = xgboost_engine.load_booster(saved.boosters["trees"])
+        ranker.n_trees_ = ranker.booster_.num_boosted_rounds()
+        return ranker
+
+
+def _take(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
+    weight = None if rows.weight is None else rows.weight[chosen]
+    return Rows(rows.features[chosen], rows.is_positive[chosen], weight)

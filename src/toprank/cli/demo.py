@@ -1,0 +1,65 @@
+"""`toprank demo`: the whole way on made-up payments, in under a minute."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXAMPLES = """
+\b
+Examples:
+  toprank demo
+  toprank demo --folder /tmp/try --seed 7
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.option(
+    "--folder", default="demo-output", show_default=True, type=click.Path(path_type=Path),
+    help="Where to write.",
+)  # fmt: skip
+@click.option("--budget", "-k", default=20, show_default=True, help="Checks a day.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the made-up payments.")
+def demo(folder: Path, budget: int, seed: int) -> None:
+    """Make payments with hidden frauds, learn from them, and list the alerts of the last day.
+
+    Writes payments.parquet, last-day.parquet, the model, its report and alerts.csv.
+    """
+    from toprank import summary, tables
+    from toprank.alert_list import top_alerts
+    from toprank.cli import screen
+    from toprank.cli.fit import fit_and_write
+    from toprank.transactions.simulator import simulate
+
+    folder.mkdir(parents=True, exist_ok=True)
+    screen.remark("Making 100 days of card payments with hidden frauds ...")
+    known, today = _last_day_apart(simulate(random_state=seed))
+    tables.write_rows(known, folder / "payments.parquet")
+    tables.write_rows(today.drop_columns(["is_fraud"]), folder / "last-day.parquet")
+
+    model = folder / "payments.toprank"
+    trained, page = fit_and_write(
+        known, model, "Made-up card payments", budget, label="is_fraud", time="paid_at", seed=seed,
+        drop=("card", "terminal"),
+    )  # fmt: skip
+    click.echo(summary.text_of(trained, "frauds"))
+
+    alerts = top_alerts(trained.chosen.ranker, [today.drop_columns(["is_fraud"])], budget)
+    tables.write_rows(alerts.to_table(), folder / "alerts.csv")
+    click.echo(f"\nThe first 3 of {budget} alerts of the last day, {today.num_rows:,} payments:")
+    click.echo(screen.alert_lines(alerts, most=3))
+    truth = today["is_fraud"].to_numpy()
+    click.echo(
+        f"\nExpected {summary.counted(alerts.expected)} frauds in the {budget}; "
+        f"there were {truth[alerts.row_numbers - 1].sum()}, of {truth.sum()} that day."
+    )
+    screen.remark(f"Wrote {folder / 'alerts.csv'}, {model} and {page}")
+
+
+def _last_day_apart(payments: Any) -> tuple[Any, Any]:
+    """Return the payments of all days but the last, and those of the last."""
+    import pyarrow.compute as pc
+
+    day = pc.floor_temporal(payments["paid_at"], unit="day")
+    is_last = pc.equal(day, pc.max(day))
+    return payments.filter(pc.invert(is_last)), payments.filter(is_last)

@@ -1,0 +1,51 @@
+"""`toprank evaluate`: how a model ranks labelled rows."""
+
+from pathlib import Path
+
+import click
+
+EXAMPLES = """
+\b
+Examples:
+  toprank evaluate payments.toprank october.csv
+  toprank evaluate payments.toprank october.parquet --time paid_at -k 50 --json
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--label", help="Column of labels.  [default: as fitted]")
+@click.option("--time", help="Column of times, for a list a day.  [default: as fitted]")
+@click.option("--budget", "-k", type=click.IntRange(1), help="Checks.  [default: as fitted]")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def evaluate(
+    model: Path, data: Path, label: str | None, time: str | None, budget: int | None, as_json: bool
+) -> None:
+    """Measure how well MODEL ranks the labelled rows of DATA."""
+    from toprank import model_file, summary
+    from toprank.cli import screen
+    from toprank.cli.rank import batches
+    from toprank.evaluation import evaluate_file
+
+    facts = model_file.read_manifest(model)["facts"]
+    ranker = model_file.load(model)
+    label = label or facts.get("label")
+    if label is None:
+        raise click.UsageError("--label must name the column of labels; the model names none.")
+    figures = evaluate_file(
+        ranker,
+        data,
+        batches(data, ranker.schema_),
+        label=label,
+        time=time or facts.get("time"),
+        budget=budget or int(facts.get("budget", 100)),
+    )
+    if as_json:
+        screen.print_json(summary.evaluation_facts(figures))
+        return
+    noun = summary.noun_of(label)
+    share = summary.percent(figures.is_positive.mean())
+    click.echo(f"{figures.is_positive.size:,} rows, {share} {noun}")
+    click.echo(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
+    click.echo(f"AUC {figures.roc_auc}")

@@ -1,0 +1,98 @@
+"""`toprank fit`: from a labelled table to a model, its report and honest figures."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXAMPLES = """
+\b
+Examples:
+  toprank fit payments.parquet --label is_fraud --time paid_at --budget 100 -o payments.toprank
+  toprank fit claims.csv --label outcome --positive fraud --drop claim_id --drop name
+  toprank fit payments.csv --label is_fraud --time paid_at --gap 14 --json
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--label", required=True, help="Column that says which rows are positive.")
+@click.option("--positive", help="Value of the label to rank first.  [default: the rarer]")
+@click.option("--time", help="Column of times: the test then comes after the training rows.")
+@click.option("--gap", type=click.FloatRange(0), help="Days left out before the test.")
+@click.option("--budget", "-k", default=100, show_default=True, help="Checks a day, or a list.")
+@click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
+@click.option("--trees", default=300, show_default=True, help="Most trees of a model.")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything drawn.")
+@click.option("--jobs", type=int, help="Threads.  [default: all cores]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def fit(
+    data: Path,
+    label: str,
+    positive: str | None,
+    time: str | None,
+    gap: float | None,
+    budget: int,
+    drop: tuple[str, ...],
+    trees: int,
+    seed: int,
+    jobs: int | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Learn from the labelled rows of DATA (CSV or Parquet) and write a model and a report.
+
+    The rows are parted by time when --time is given (train, validation, gap, test), at random
+    otherwise. The printed figures are those of the test rows, which nothing was learned from.
+    """
+    from toprank import summary, tables
+    from toprank.cli import screen
+
+    output = output or data.with_suffix(".toprank")
+    trained, page = fit_and_write(
+        tables.read_table(data), output, data.name, budget, label=label, time=time, trees=trees,
+        jobs=jobs, seed=seed, positive_label=positive, drop=drop, gap=gap,
+    )  # fmt: skip
+    if as_json:
+        screen.print_json(summary.facts_of(trained, label, time))
+    else:
+        click.echo(summary.text_of(trained, summary.noun_of(label)))
+    screen.remark(f"Wrote {output} and {page}")
+
+
+def fit_and_write(
+    table: Any,
+    output: Path,
+    title: str,
+    budget: int,
+    *,
+    label: str,
+    time: str | None,
+    gap: float | None = None,
+    trees: int = 300,
+    jobs: int | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> tuple[Any, Path]:
+    """Train, and write the model and its report; return the outcome and the report's path."""
+    import numpy as np
+
+    from toprank import model_file, summary, training
+    from toprank.cli import screen
+    from toprank.report import report_of, write_report
+
+    pause = None if gap is None else np.timedelta64(round(gap * 86_400_000_000), "us")
+    task = training.prepare(table, label, time=time, gap=pause, random_state=seed, **options)
+    remarks = []
+    if task.n_unlabelled:
+        remarks.append(f"{task.n_unlabelled:,} rows without a label were left out.")
+        screen.remark(f"note: {remarks[0]}")
+    with screen.progress_bar() as progress:
+        trained = training.train(
+            task, budget, n_estimators=trees, random_state=seed, n_jobs=jobs, progress=progress
+        )
+    page = output.with_suffix(".html")
+    write_report(report_of(trained, title, summary.noun_of(label), remarks), page)
+    model_file.save(trained.chosen.ranker, output, summary.facts_of(trained, label, time))
+    return trained, page

@@ -1,0 +1,86 @@
+"""What comes into an estimator: tables or arrays as float32 features, labels as positives."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from toprank.tables import Schema
+from toprank.tables.columns import as_frame
+
+
+class Labels(NamedTuple):
+    """Which rows are positive, and what the two classes are called."""
+
+    is_positive: NDArray[np.bool_]
+    classes: NDArray
+    positive: Any
+
+
+def read_training(
+    estimator: Any, X: Any, y: ArrayLike | None
+) -> tuple[NDArray[np.float32], NDArray]:
+    """Return encoded features and checked labels; `estimator` learns its columns from `X`."""
+    if as_frame(X) is not None:
+        estimator.schema_ = Schema.of(X)
+        estimator.feature_names_in_ = np.array(estimator.schema_.names, dtype=object)
+        estimator.n_features_in_ = len(estimator.schema_.names)
+        if y is None:
+            raise ValueError(
+                f"{type(estimator).__name__} requires y to be passed, but it is None."
+            )
+        labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+    else:
+        X, labels = validate_data(
+            estimator, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        )
+        estimator.schema_ = Schema.of(X)
+    features = estimator.schema_.encode(X)
+    check_consistent_length(features, labels)
+    return features, labels
+
+
+def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
+    """Return the features of `X` encoded as in training.
+
+    Columns of a table are found by name, in any order; an array, or a table given to an
+    estimator that was fitted on an array, is taken column by column.
+    """
+    if as_frame(X) is not None and hasattr(estimator, "feature_names_in_"):
+        return estimator.schema_.encode(X)
+    X = validate_data(
+        estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+    )
+    return estimator.schema_.encode(X)
+
+
+def read_labels(
+    y: NDArray, positive_label: Any = None, weight: NDArray[np.float64] | None = None
+) -> Labels:
+    """Return the two classes and which rows are positive: the rarer class unless named.
+
+    Rarer by weight, where rows have weights.
+    """
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}."
+        )
+    classes, members = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"y must hold two classes; got one class, {classes[0]!r}, in every row.")
+    counts = np.bincount(members, weight, minlength=2)
+    # a tie goes to the later label: 1, True, "yes"
+    positive = classes[1] if counts[1] <= counts[0] else classes[0]
+    if positive_label is not None:
+        if positive_label not in classes:
+            raise ValueError(
+                f"positive_label must be one of {classes.tolist()}; got {positive_label!r}."
+            )
+        positive = positive_label
+    return Labels(y == positive, classes, positive)

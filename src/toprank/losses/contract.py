@@ -1,0 +1,73 @@
+"""What every ranking loss promises."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from toprank import checks
+from toprank.losses.gather import HERE, Gather
+
+Vector = NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """A frozen, stateless measure of how badly raw scores rank the positives.
+
+    All three take one label, one raw score and at most one weight per row, in float64 and for
+    scores of any scale. A weight of 0 takes its row out of the list. Lists in which one class
+    has no weight cannot be ranked better or worse: their value and gradient are 0.
+    """
+
+    @property
+    def is_listwise(self) -> bool:
+        """Whether rows share one total, so that gradients shrink as lists grow."""
+
+    def start(
+        self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
+    ) -> float:
+        """Return the constant score boosting starts from."""
+
+    def value(
+        self,
+        is_positive: ArrayLike,
+        raw: ArrayLike,
+        weight: ArrayLike | None = None,
+        gather: Gather = HERE,
+    ) -> float:
+        """Return the loss of the list."""
+
+    def gradient_curvature(
+        self,
+        is_positive: ArrayLike,
+        raw: ArrayLike,
+        weight: ArrayLike | None = None,
+        gather: Gather = HERE,
+    ) -> tuple[Vector, Vector]:
+        """Return the derivative by each raw score, and a positive curvature for Newton steps."""
+
+
+def rows(
+    is_positive: ArrayLike, raw: ArrayLike, weight: ArrayLike | None
+) -> tuple[NDArray[np.bool_], NDArray[np.floating], Vector]:
+    """Return the three vectors as kernels take them; no weights become an empty vector.
+
+    Raw scores keep float32, which is what engines hand over: kernels do their sums in float64.
+    """
+    labels = np.asarray(is_positive)
+    if labels.dtype != bool:
+        raise TypeError(f"is_positive must be bool; got {labels.dtype}.")
+    scores = np.asarray(raw)
+    if scores.dtype != np.float32:
+        scores = scores.astype(np.float64, copy=False)
+    if labels.ndim != 1 or labels.shape != scores.shape:
+        raise ValueError(
+            "is_positive and raw must be vectors of one length; "
+            f"got shapes {labels.shape} and {scores.shape}."
+        )
+    weights = checks.sample_weight(weight, labels.size)
+    return labels, scores, np.empty(0) if weights is None else weights
+
+
+TINY = float(np.finfo(np.float64).tiny)
+"""The floor under curvatures, so that one that underflows stays positive."""

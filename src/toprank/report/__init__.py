@@ -1,0 +1,20 @@
+"""The report of a fitted ranker: one HTML file to read, print or send.
+
+Fill a `Report`, then `write_report(report, "report.html")`. The file needs no network and no
+scripts: its figures and its style are inside.
+"""
+
+from toprank.report.contents import Alert, ColumnFacts, ModelFigures, Period, Report
+from toprank.report.from_training import report_of
+from toprank.report.page import render_report, write_report
+
+__all__ = [
+    "Alert",
+    "ColumnFacts",
+    "ModelFigures",
+    "Period",
+    "Report",
+    "render_report",
+    "report_of",
+    "write_report",
+]

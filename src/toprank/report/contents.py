@@ -1,0 +1,79 @@
+"""What a report says, before it becomes a page."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.metrics import Interval
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One row of the list: why it is there and, when known, whether it was right."""
+
+    rank: int
+    row: str
+    suspicion: float
+    probability: float
+    reasons: list[str]
+    values: dict[str, str]
+    is_positive: bool | None
+
+
+@dataclass(frozen=True)
+class ModelFigures:
+    """How one model ranked the test rows.
+
+    `found` counts the positives in the budget's checks: of a day when the budget is per day.
+    """
+
+    name: str
+    average_precision: Interval
+    found: Interval
+    positives_at_top: Interval
+    roc_auc: Interval
+    y: NDArray[np.bool_]
+    suspicion: NDArray[np.float64]
+    probability: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """One column of the data; `missing` is a share, `usual` the usual values in words."""
+
+    name: str
+    kind: str
+    missing: float
+    usual: str
+
+
+@dataclass(frozen=True)
+class Period:
+    """One stretch of the data: train, validation, gap or test."""
+
+    name: str
+    begin: str
+    end: str
+    rows: int
+    positives: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything the page shows; the first of `models` is the chosen one."""
+
+    title: str
+    headline: str
+    budget: int
+    per_day: bool
+    rows: int
+    positives: int
+    periods: list[Period]
+    models: list[ModelFigures]
+    alerts: list[Alert]
+    importance: list[tuple[str, float]]
+    columns: list[ColumnFacts]
+    parameters: dict[str, str]
+    remarks: list[str]
+    made_with: str

@@ -1,0 +1,119 @@
+"""The report's figures as inline SVG: text stays text, and the same data gives the same bytes."""
+
+import io
+import re
+import warnings
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+
+from toprank import plots
+from toprank.report.contents import ModelFigures
+from toprank.report.markup import printable
+
+_SETTINGS = {
+    # Shipped with matplotlib, so sizes are the same everywhere; the page puts its own font in.
+    "font.family": ["DejaVu Sans"],
+    "svg.fonttype": "none",
+    "svg.hashsalt": "toprank",
+}
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+
+
+def checks_figure(model: ModelFigures, budget: int | None, title: str) -> str:
+    """Return precision and recall by number of checks."""
+    with _settings():
+        ax = plots.checks(model.y, model.suspicion, budget=budget)
+        return _inline_svg(ax, "checks-figure", title)
+
+
+def precision_recall_figure(models: Sequence[ModelFigures], title: str) -> str:
+    """Return the precision-recall curves of all models."""
+    return _curves_figure(plots.precision_recall, models, "precision-recall-figure", title)
+
+
+def roc_figure(models: Sequence[ModelFigures], title: str) -> str:
+    """Return the ROC curves of all models."""
+    return _curves_figure(plots.roc, models, "roc-figure", title)
+
+
+def calibration_figure(model: ModelFigures, title: str) -> str:
+    """Return the share of positives by predicted probability."""
+    with _settings():
+        ax = plots.calibration(model.y, model.probability)
+        return _inline_svg(ax, "calibration-figure", title)
+
+
+def importance_figure(shares: Sequence[tuple[str, float]], title: str) -> str:
+    """Return one bar per column."""
+    with _settings():
+        names = [printable(name) for name, _ in shares]
+        ax = plots.importance(names, [share for _, share in shares])
+        return _inline_svg(ax, "importance-figure", title)
+
+
+def _curves_figure(draw, models, name, title):
+    with _settings():
+        chosen, *others = models
+        ax = draw(chosen.y, chosen.suspicion, label=printable(chosen.name))
+        for model in others:
+            draw(model.y, model.suspicion, ax, printable(model.name))
+        return _inline_svg(ax, name, title)
+
+
+def _settings():
+    return mpl.rc_context(_SETTINGS)
+
+
+def _inline_svg(ax: Axes, name: str, title: str) -> str:
+    """Return the figure as an `<svg>` element for a page that holds several of them."""
+    drawing = ET.fromstring(_svg_file(ax))
+    for parent in list(drawing.iter()):
+        for element in list(parent):
+            if _local(element.tag) == "style":
+                parent.remove(element)  # it would reach the whole page; ours has the same rule
+    for element in drawing.iter():
+        element.tag = _local(element.tag)
+        element.attrib = {
+            _local(key): _page_value(_local(key), value, name)
+            for key, value in element.attrib.items()
+        }
+    for size in ("width", "height", "version"):
+        drawing.attrib.pop(size, None)
+    drawing.attrib |= {"role": "img", "aria-labelledby": f"{name}-title", "id": name}
+    heading = ET.Element("title", {"id": f"{name}-title"})
+    heading.text = printable(title)
+    drawing.insert(0, heading)
+    return ET.tostring(drawing, encoding="unicode")
+
+
+def _svg_file(ax):
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        # A name in a script the font lacks is drawn by the reader's browser, not here.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        ax.figure.savefig(file, format="svg", transparent=True, metadata=_NO_METADATA)
+    return file.getvalue()
+
+
+def _local(name):
+    """Return a name without its namespace: inside HTML an `<svg>` needs none."""
+    return name.rpartition("}")[2]
+
+
+def _page_value(key, value, name):
+    if key == "id":
+        return f"{name}-{value}"
+    if key == "href":
+        return value.replace("#", f"#{name}-")
+    if key == "d":
+        return _coordinates(value)
+    return value.replace("url(#", f"url(#{name}-").replace("'DejaVu Sans'", "inherit")
+
+
+def _coordinates(path):
+    """Return a path with coordinates to a hundredth of a point and without line breaks."""
+    rounded = re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.2f}", path)
+    return " ".join(rounded.split())

@@ -1,0 +1,116 @@
+"""The report of a training: what `toprank fit` writes beside the model."""
+
+import platform
+
+import numpy as np
+
+from toprank import __version__, reasons, summary
+from toprank.alert_list import top_alerts
+from toprank.report.contents import Alert, ColumnFacts, ModelFigures, Period, Report
+from toprank.training import Candidate, Task, Trained
+
+_ALERTS_SHOWN = 25
+_VALUES_SHOWN = 6
+
+
+def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Report:
+    """Return the contents of the report, measured on the test rows."""
+    task, chosen = trained.task, trained.chosen
+    return Report(
+        title=title,
+        headline=summary.headline(chosen.test, noun),
+        budget=chosen.test.budget,
+        per_day=chosen.test.day is not None,
+        rows=task.is_positive.size,
+        positives=int(task.is_positive.sum()),
+        periods=_periods(task),
+        models=[_figures(candidate) for candidate in trained.candidates],
+        alerts=_alerts(trained),
+        importance=_importance(chosen),
+        columns=_columns(trained),
+        parameters={name: str(value) for name, value in chosen.ranker.get_params().items()},
+        remarks=[summary.choice_line(trained), *remarks],
+        made_with=f"toprank {__version__}, Python {platform.python_version()}",
+    )
+
+
+def _figures(candidate: Candidate) -> ModelFigures:
+    test = candidate.test
+    return ModelFigures(
+        candidate.name,
+        test.average_precision,
+        test.found,
+        test.positives_at_top,
+        test.roc_auc,
+        test.is_positive,
+        test.suspicion,
+        test.probability,
+    )
+
+
+def _alerts(trained: Trained) -> list[Alert]:
+    """Return the top of the test rows, with what became of each."""
+    task, chosen = trained.task, trained.chosen
+    features, _ = task.rows("test")
+    top = top_alerts(chosen.ranker, [features], _ALERTS_SHOWN)
+    test_rows = task.split.test[top.row_numbers - 1]
+    columns = chosen.ranker.schema_.columns
+    shown = [columns[i] for i in np.argsort(-chosen.ranker.feature_importances_)[:_VALUES_SHOWN]]
+    encoded = chosen.ranker.schema_.encode(top.rows)
+    position = {column.name: i for i, column in enumerate(columns)}
+    return [
+        Alert(
+            rank=i + 1,
+            row=f"{test_rows[i] + 1}",
+            suspicion=float(top.suspicion[i]),
+            probability=float(top.probability[i]),
+            reasons=[str(reason) for reason in top.reasons[i]],
+            values={
+                column.name: reasons.value_text(encoded[i, position[column.name]], column)
+                for column in shown
+            },
+            is_positive=bool(task.is_positive[test_rows[i]]),
+        )
+        for i in range(len(top.suspicion))
+    ]
+
+
+def _importance(chosen: Candidate) -> list[tuple[str, float]]:
+    shares = chosen.ranker.feature_importances_
+    names = chosen.ranker.schema_.names
+    return [(names[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
+
+
+def _columns(trained: Trained) -> list[ColumnFacts]:
+    ranker, features = trained.chosen.ranker, trained.task.features
+    return [
+        ColumnFacts(
+            column.name,
+            column.kind,
+            features[column.name].null_count / features.num_rows,
+            str(usual),
+        )
+        for column, usual in zip(ranker.schema_.columns, ranker.usual_, strict=True)
+    ]
+
+
+def _periods(task: Task) -> list[Period]:
+    parts = {**task.split.parts(), "gap": task.split.gap}
+    names = [name for name in ("train", "validation", "gap", "test") if parts[name].size]
+    bounds = task.split.periods or {}
+    return [
+        Period(
+            name,
+            *_bounds(bounds.get(name)),
+            rows=parts[name].size,
+            positives=int(task.is_positive[parts[name]].sum()),
+        )
+        for name in names
+    ]
+
+
+def _bounds(moments: tuple[np.datetime64, np.datetime64] | None) -> tuple[str, str]:
+    if moments is None:
+        return "", ""
+    begin, end = (str(moment.astype("datetime64[s]")) for moment in moments)
+    return begin, end

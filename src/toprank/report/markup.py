@@ -1,0 +1,88 @@
+"""Pieces of HTML: escaped text, tables, numbers as a reader writes them."""
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+
+from toprank.metrics import Interval
+
+
+def text(value: object) -> str:
+    """Return `value` as text that HTML shows and never obeys.
+
+    >>> text("<b>")
+    '&lt;b&gt;'
+    """
+    return html.escape(printable(str(value)))
+
+
+def printable(value: str) -> str:
+    """Return `value` with a blank for each character that no page can hold.
+
+    >>> printable("two\\nlines")
+    'two lines'
+    """
+    return "".join(letter if letter.isprintable() else " " for letter in value)
+
+
+def section(name: str, heading: str, *parts: str) -> str:
+    """Return a section of the page; `name` is its address within the page."""
+    inside = "\n".join(part for part in parts if part)
+    return f'<section id="{name}">\n<h2>{heading}</h2>\n{inside}\n</section>'
+
+
+def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of ready-made HTML cells; the first cell of a row is its heading."""
+    head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
+    body = "\n".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+        for first, *cells in rows
+    )
+    return (
+        # Focusable, so that a table wider than the screen can be scrolled by keyboard.
+        f'<div class="wide" tabindex="0" role="region" aria-label="{caption}">'
+        f"<table>\n<caption>{caption}</caption>\n"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>"
+    )
+
+
+def count(number: int) -> str:
+    """Return a count with its thousands set apart.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{number:,}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with more digits where it is small and never a false 0 or 100.
+
+    >>> percent(0.834), percent(0.0084), percent(0.99999), percent(0.0000001)
+    ('83%', '0.84%', '&gt;99.9%', '&lt;0.01%')
+    """
+    if not math.isfinite(share):
+        return "not known"
+    if 0 < share < 0.0001:
+        return "&lt;0.01%"
+    if 0.999 < share < 1:
+        return "&gt;99.9%"
+    if share in (0, 1):
+        return f"{share:.0%}"
+    digits = 0 if 0.0995 <= share < 0.985 else 1 if share >= 0.00995 else 2
+    return f"{100 * share:.{digits}f}%"
+
+
+def interval(measured: Interval, form: str = ".3f") -> str:
+    """Return a value with its bounds, each written in `form` (`%` for `percent`).
+
+    >>> interval(Interval(83.2, 79, 88.4), ".0f")
+    '83 <span class="bounds">(79–88)</span>'
+    """
+    if not math.isfinite(measured.value):
+        return "not known"
+    shown = [percent(n) if form == "%" else f"{n:,{form}}" for n in measured[:3]]
+    if not (math.isfinite(measured.low) and math.isfinite(measured.high)):
+        return shown[0]
+    low, high = shown[1].removesuffix("%"), shown[2]
+    return f'{shown[0]} <span class="bounds">({low}–{high})</span>'

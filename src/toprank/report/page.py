@@ -1,0 +1,76 @@
+"""The report as one HTML page, and the page as a file."""
+
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from toprank.report import sections
+from toprank.report.contents import Report
+from toprank.report.markup import text
+
+
+def render_report(report: Report) -> str:
+    """Return the whole page; the same report always gives the same page.
+
+    >>> import numpy as np
+    >>> from toprank.metrics import Interval
+    >>> from toprank.report import ModelFigures
+    >>> y, suspicion = np.array([True, False, True, False]), np.array([0.9, 0.4, 0.3, 0.1])
+    >>> found, share = Interval(1, 1, 1), Interval(0.83, 0.5, 1)
+    >>> model = ModelFigures("ours", share, found, share, share, y, suspicion, suspicion)
+    >>> report = Report(
+    ...     title="Payments", headline="Expect 1 fraud in your 1 check", budget=1, per_day=False,
+    ...     rows=4, positives=2, periods=[], models=[model], alerts=[], importance=[],
+    ...     columns=[], parameters={"loss": "log"}, remarks=[], made_with="toprank",
+    ... )
+    >>> render_report(report).splitlines()[0]
+    '<!DOCTYPE html>'
+    """
+    if not report.models:
+        raise ValueError("models must hold at least one model, the chosen one first; got 0.")
+    body = "\n".join(section(report) for section in _SECTIONS)
+    style = files("toprank.report").joinpath("style.css").read_text(encoding="utf-8")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{text(report.title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+{sections.made_with(report)}
+</body>
+</html>
+"""
+
+
+def write_report(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write the page to `path`; a reader of that file meets the old page or the whole new one."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"folder {str(path.parent)!r} does not exist; make it first.")
+    page = render_report(report)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_text(page, encoding="utf-8", newline="\n")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+_SECTIONS = (
+    sections.key_figures,
+    sections.alert_list,
+    sections.by_checks,
+    sections.models_compared,
+    sections.curves,
+    sections.calibration,
+    sections.importance,
+    sections.data_summary,
+    sections.parameters,
+)

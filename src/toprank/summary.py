@@ -1,0 +1,196 @@
+"""What training and evaluation found, in words: the same on the screen and in the report."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from toprank.evaluation import Evaluation
+from toprank.metrics import Interval
+from toprank.training import Task, Trained
+
+
+def noun_of(label: str) -> str:
+    """Return what the positives of a label column are called.
+
+    >>> noun_of("is_fraud"), noun_of("churned")
+    ('frauds', 'positives')
+    """
+    return "frauds" if "fraud" in label.lower() else "positives"
+
+
+def text_of(trained: Trained, noun: str) -> str:
+    """Return the whole account of a training, as `toprank fit` prints it."""
+    return "\n".join(
+        (
+            size_line(trained, noun),
+            periods_line(trained.task),
+            aligned(figures_rows([(each.name, each.test) for each in trained.candidates], noun)),
+            choice_line(trained),
+            headline(trained.chosen.test, noun),
+        )
+    )
+
+
+def facts_of(trained: Trained, label: str, time: str | None) -> dict[str, Any]:
+    """Return the same account in plain values, as the model file and `--json` keep it."""
+    task = trained.task
+    periods = task.split.periods or {}
+    return {
+        "label": label,
+        "time": time,
+        "budget": trained.chosen.test.budget,
+        "rows": task.is_positive.size,
+        "positives": int(task.is_positive.sum()),
+        "periods": {name: [str(begin), str(end)] for name, (begin, end) in periods.items()},
+        "chosen": trained.chosen.name,
+        "validation_gain": trained.comparison._asdict(),
+        "test": {each.name: evaluation_facts(each.test) for each in trained.candidates},
+    }
+
+
+def evaluation_facts(figures: Evaluation) -> dict[str, Any]:
+    """Return the figures of one ranking in plain values."""
+    intervals = ("average_precision", "found", "likely", "positives_at_top", "roc_auc")
+    return {
+        "rows": figures.is_positive.size,
+        "positives": int(figures.is_positive.sum()),
+        "budget": figures.budget,
+        "per_day": figures.day is not None,
+        **{name: getattr(figures, name)._asdict() for name in intervals},
+    }
+
+
+def size_line(trained: Trained, noun: str) -> str:
+    """Return such as "1,754,155 rows, 14 features (2 categories), 0.84 % frauds"."""
+    task = trained.task
+    kinds = [column.kind for column in trained.chosen.ranker.schema_.columns]
+    n_categories = kinds.count("category")
+    categories = f" ({n_categories} {_plural('category', n_categories)})" if n_categories else ""
+    features = f"{len(kinds)} {_plural('feature', len(kinds))}{categories}"
+    share = percent(task.is_positive.mean())
+    return f"{task.is_positive.size:,} rows, {features}, {share} {noun}"
+
+
+def periods_line(task: Task) -> str:
+    """Return such as "train to 10 Aug | validate to 20 Aug | gap 7 days | test 28 Aug - 3 Sep"."""
+    periods = task.split.periods
+    if periods is None:
+        parts = task.split.parts().values()
+        train, validation, test = (f"{part.size / task.is_positive.size:.0%}" for part in parts)
+        return f"drawn at random: train {train} | validate {validation} | test {test}"
+    write = moment_writer(task)
+    return " | ".join(
+        (
+            f"train to {write(periods['train'][1])}",
+            f"validate to {write(periods['validation'][1])}",
+            f"gap {_duration(periods['test'][0] - periods['validation'][1])}",
+            f"test {write(periods['test'][0])} - {write(periods['test'][1])}",
+        )
+    )
+
+
+def moment_writer(task: Task) -> Callable[[np.datetime64], str]:
+    """Return a function that writes a moment as short as the span of the rows allows."""
+    assert task.time is not None
+    first, last = task.time.min(), task.time.max()
+    short_span = last - first < np.timedelta64(7, "D")
+    one_year = first.astype("datetime64[Y]") == last.astype("datetime64[Y]")
+
+    def write(moment: np.datetime64) -> str:
+        date = moment.astype("datetime64[s]").item()
+        year = "" if one_year else f" {date.year}"
+        clock = f" {date:%H:%M}" if short_span else ""
+        return f"{date.day} {date:%b}{year}{clock}"
+
+    return write
+
+
+def figures_rows(models: list[tuple[str, Evaluation]], noun: str) -> list[list[str]]:
+    """Return the models' figures as rows of text, the head first."""
+    first = models[0][1]
+    per_day = " a day" if first.day is not None else ""
+    head = ["", "AP", f"{noun} in {first.budget:,}{per_day}", "before the first false alarm"]
+    return [head, *(_figures_row(name, figures) for name, figures in models)]
+
+
+def aligned(rows: list[list[str]]) -> str:
+    """Return rows of text as aligned columns; the first row is the head.
+
+    >>> print(aligned([["", "AP"], ["log-loss", ".71"]]))
+              AP
+    log-loss  .71
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def headline(test: Evaluation, noun: str) -> str:
+    """Return how many positives to expect in the budget's checks, and what twice as many bring."""
+    value, low, high = test.likely
+    double = test.found_with(2 * test.budget)
+    budget = f"your {test.budget:,} checks"
+    if test.day is not None:
+        return (
+            f"Expect about {value:.0f} {noun} in {budget} a day (most days {low:.0f}-{high:.0f}); "
+            f"{2 * test.budget:,} checks would find {double:.0f}."
+        )
+    return (
+        f"Expect about {value:.0f} {noun} in {budget} of a list of {test.is_positive.size:,} rows "
+        f"({low:.0f}-{high:.0f}); {2 * test.budget:,} checks would find {double:.0f}."
+    )
+
+
+def choice_line(trained: Trained) -> str:
+    """Return which candidate was kept and why."""
+    difference, low, high, share = trained.comparison
+    return (
+        f"Kept {trained.chosen.name}: on validation, the ap-exp trees change AP by "
+        f"{difference:+.3f} ({low:+.3f} to {high:+.3f}), ahead in {share:.0%} of resamples "
+        "(90 % needed)."
+    )
+
+
+def percent(share: float) -> str:
+    """Return a share as people write rare ones.
+
+    >>> percent(0.0084), percent(0.5), percent(0.00001)
+    ('0.84 %', '50 %', '0.001 %')
+    """
+    points = 100 * float(share)
+    digits = 2 if points >= 10 else 3
+    return f"{float(f'{points:.{digits - 1}g}') if points < 10 else round(points):g} %"
+
+
+def counted(interval: Interval) -> str:
+    """Return a count with its interval; small counts keep a decimal."""
+    decimals = 0 if interval.value >= 10 else 1
+    value, low, high = (f"{number:,.{decimals}f}" for number in interval)
+    return f"{value} ({low}-{high})"
+
+
+def _figures_row(name: str, test: Evaluation) -> list[str]:
+    return [
+        name,
+        str(test.average_precision),
+        counted(test.found),
+        f"{test.positives_at_top.value:.0%}",
+    ]
+
+
+def _duration(gap: np.timedelta64) -> str:
+    hours = gap / np.timedelta64(1, "h")
+    if hours >= 48:
+        days = round(hours / 24)
+        return f"{days} {_plural('day', days)}"
+    return f"{hours:.1f} hours"
+
+
+def _plural(word: str, count: int) -> str:
+    if count == 1:
+        return word
+    return f"{word[:-1]}ies" if word.endswith("y") and word != "day" else f"{word}s"

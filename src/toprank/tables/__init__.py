@@ -1,0 +1,25 @@
+"""Tables at the door: readers, the schema of a table, its label and its times."""
+
+from toprank.tables.columns import TableError, TableWarning, check_columns
+from toprank.tables.labels import Labels, split_label
+from toprank.tables.read import count_rows, read_batches, read_table
+from toprank.tables.schema import MAX_CATEGORIES, Column, Schema
+from toprank.tables.times import time_column
+from toprank.tables.write import atomic_path, write_rows
+
+__all__ = [
+    "MAX_CATEGORIES",
+    "Column",
+    "Labels",
+    "Schema",
+    "TableError",
+    "TableWarning",
+    "atomic_path",
+    "check_columns",
+    "count_rows",
+    "read_batches",
+    "read_table",
+    "split_label",
+    "time_column",
+    "write_rows",
+]

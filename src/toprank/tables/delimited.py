@@ -1,0 +1,266 @@
+"""CSV files and their kin: which delimiter, which columns, and what is wrong in which line."""
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.types as pt
+
+from toprank.tables.columns import TableError, check_columns, check_distinct, shortened
+from toprank.tables.schema import Schema
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+
+_DELIMITERS = ",;\t|"
+_HEAD = 1 << 20  # bytes in which the header must end
+_BLOCK = 4 << 20  # bytes parsed at a time; a row must fit
+_GZIP = b"\x1f\x8b"
+_OTHER_FILES = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"SQLite format 3": "an SQLite database",
+}
+_ARROW_TYPES = {"number": pa.float64(), "boolean": pa.bool_(), "category": pa.string()}
+_TYPE_WORDS = {"double": "numbers", "int64": "whole numbers", "bool": "true or false"}
+
+
+class Layout(NamedTuple):
+    """How a delimited file is laid out, as its header line tells."""
+
+    delimiter: str
+    names: list[str]
+
+
+def read(path: Path, columns: Sequence[str] | None) -> pa.Table:
+    """Return all rows of a delimited file, types inferred from all of them."""
+    layout = layout_of(path)
+    check_columns(columns or [], layout.names, path.name)
+    options = pacsv.ConvertOptions(
+        null_values=MISSING, strings_can_be_null=True, include_columns=columns
+    )
+    with _explained(path, layout), path.open("rb") as file:
+        table = pacsv.read_csv(
+            _arrow_stream(file),
+            read_options=pacsv.ReadOptions(block_size=_BLOCK),
+            parse_options=_parse_options(layout),
+            convert_options=options,
+        )
+    _check_text(table.schema, path)
+    if not table.num_rows:
+        raise _no_rows(path)
+    return table
+
+
+def batches(
+    path: Path, schema: Schema | None, on_bytes: Callable[[int], None] | None
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows block by block; see `read_batches` for what `schema` fixes."""
+    layout = layout_of(path)
+    check_columns(schema.names if schema else [], layout.names, path.name)
+    return _parsed_blocks(path, layout, schema, on_bytes)
+
+
+def layout_of(path: Path) -> Layout:
+    """Return delimiter and column names; raise when the file's start is not that of a table."""
+    with _explained(path, None), path.open("rb") as file:
+        head = _python_stream(file).read(_HEAD)
+    text = _decoded(head, path).lstrip("\r\n")
+    if not text:
+        raise TableError(f"{path.name} must hold a table; it is empty.")
+    header, *rest = re.split(r"[\r\n]", text, maxsplit=1)
+    if not rest and len(head) == _HEAD:
+        raise TableError(
+            f"{path.name} must be a CSV or Parquet file; its first line does not end within "
+            f"{_HEAD:,} bytes; check that it is a table."
+        )
+    delimiter = _delimiter_of(header)
+    with _explained(path, None):
+        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    check_distinct(names, path.name)
+    return Layout(delimiter, names)
+
+
+def _decoded(head: bytes, path: Path) -> str:
+    for start, what in _OTHER_FILES.items():
+        if head.startswith(start):
+            raise TableError(
+                f"{path.name} must be a CSV or Parquet file; it is {what}; save the table as CSV."
+            )
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise TableError(f"{path.name} must be UTF-8; it is UTF-16; save it as UTF-8.")
+    if b"\0" in head:
+        raise TableError(
+            f"{path.name} must be a CSV or Parquet file; it holds binary data; "
+            "save the table as CSV in UTF-8."
+        )
+    try:  # the incremental decoder forgives a character that the end of `head` cuts
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise TableError(
+            f"{path.name} must be UTF-8; byte 0x{head[error.start]:02x} in line {line} is not; "
+            "save it as UTF-8 (it may be Latin-1 or Windows-1252)."
+        ) from error
+
+
+def _delimiter_of(header: str) -> str:
+    unquoted = re.sub(r'"[^"]*"', "", header)
+    return max(_DELIMITERS, key=unquoted.count)  # the first of equals, so a comma when none
+
+
+def _parse_options(layout: Layout) -> pacsv.ParseOptions:
+    return pacsv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
+
+
+def _parsed_blocks(
+    path: Path,
+    layout: Layout,
+    schema: Schema | None,
+    on_bytes: Callable[[int], None] | None,
+) -> Iterator[pa.RecordBatch]:
+    n_rows = 0
+    with (
+        _explained(path, layout),
+        path.open("rb") as file,
+        pacsv.open_csv(
+            _arrow_stream(file),
+            read_options=pacsv.ReadOptions(block_size=_BLOCK),
+            parse_options=_parse_options(layout),
+            convert_options=_fixed_types(layout, schema),
+        ) as reader,
+    ):
+        _check_text(reader.schema, path)
+        for batch in reader:
+            n_rows += batch.num_rows
+            if on_bytes:
+                on_bytes(file.tell())
+            yield batch
+    if not n_rows:
+        raise _no_rows(path)
+
+
+def _fixed_types(layout: Layout, schema: Schema | None) -> pacsv.ConvertOptions:
+    if schema is None:
+        return pacsv.ConvertOptions(null_values=MISSING, strings_can_be_null=True)
+    types = dict.fromkeys(layout.names, pa.string())
+    types |= {column.name: _ARROW_TYPES[column.kind] for column in schema.columns}
+    # Text stays as it is, "NA" included: no category of that name is known, so it is missing.
+    return pacsv.ConvertOptions(null_values=MISSING, strings_can_be_null=False, column_types=types)
+
+
+def _is_gzip(file: BinaryIO) -> bool:
+    start = file.read(len(_GZIP))
+    file.seek(0)
+    return start == _GZIP
+
+
+def _python_stream(file: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if _is_gzip(file) else file
+
+
+def _arrow_stream(file: BinaryIO) -> pa.NativeFile:
+    stream = pa.PythonFile(file, mode="r")
+    return pa.CompressedInputStream(stream, "gzip") if _is_gzip(file) else stream
+
+
+def _check_text(schema: pa.Schema, path: Path) -> None:
+    for field in schema:
+        if pt.is_binary(field.type):  # what Arrow makes of text that is not UTF-8
+            raise _not_utf8(path, f" in column {field.name!r}")
+
+
+@contextmanager
+def _explained(path: Path, layout: Layout | None) -> Iterator[None]:
+    """Turn what the parser raises into one sentence that names the file."""
+    try:
+        yield
+    except TableError:
+        raise
+    except OSError as error:
+        if error.errno is not None:  # from the system: it names the file itself
+            raise
+        raise _damaged(path) from error
+    except (EOFError, zlib.error) as error:
+        raise _damaged(path) from error
+    except (pa.ArrowException, UnicodeError, csv.Error, MemoryError) as error:
+        raise _translated(str(error), path, layout) from error
+
+
+def _translated(message: str, path: Path, layout: Layout | None) -> TableError:
+    ragged = re.search(r"Expected (\d+) columns, got (\d+)", message)
+    if ragged and layout:
+        return _ragged(path, layout, int(ragged[1]), int(ragged[2]))
+    wrong = re.search(r"column #(\d+).* error to (\S+): invalid value (.*)", message, re.DOTALL)
+    if wrong and layout:
+        (name,) = layout.names[int(wrong[1]) :][:1] or ["?"]
+        return _wrong_value(path, name, wrong[2], wrong[3])
+    if "UTF8" in message or "codec" in message:
+        return _not_utf8(path, "")
+    if "Empty CSV" in message:
+        return _no_rows(path)
+    if "straddling" in message:
+        return TableError(
+            f"{path.name} must have rows shorter than {_BLOCK:,} bytes; one is longer; "
+            "look for a quotation mark that is not closed."
+        )
+    reason = shortened(message.partition("\n")[0], 120)
+    return TableError(f"{path.name} cannot be read as a table ({reason}); check the file.")
+
+
+def _ragged(path: Path, layout: Layout, expected: int, got: int) -> TableError:
+    line = _first_ragged_line(path, layout)
+    where = f"line {line}" if line else "a line"
+    return TableError(
+        f"{path.name} must have {expected} fields in every line, as in its header; {where} has "
+        f"{got}; mend that line, or quote fields that hold {layout.delimiter!r}."
+    )
+
+
+def _first_ragged_line(path: Path, layout: Layout) -> int | None:
+    """Return the number of the first line with too few or many fields; None if all agree."""
+    # The parser works on many blocks at once and does not know its line; this is slow but does.
+    try:
+        with path.open("rb") as file:
+            stream = _python_stream(file)
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+            lines = csv.reader(text, delimiter=layout.delimiter)
+            for fields in lines:
+                if fields and len(fields) != len(layout.names):
+                    return lines.line_num
+    except (OSError, EOFError, zlib.error, csv.Error):
+        pass
+    return None
+
+
+def _wrong_value(path: Path, name: str, arrow_type: str, value: str) -> TableError:
+    words = _TYPE_WORDS.get(arrow_type, "what its first rows hold")
+    shown = shortened(value.strip().strip("'"))
+    return TableError(
+        f"column {name!r} in {path.name} must hold {words}; got {shown}; "
+        "mend that value or leave it empty."
+    )
+
+
+def _not_utf8(path: Path, where: str) -> TableError:
+    return TableError(f"{path.name} must be UTF-8; some text{where} is not; save it as UTF-8.")
+
+
+def _no_rows(path: Path) -> TableError:
+    return TableError(f"{path.name} must hold at least one row; it has a header but no rows.")
+
+
+def _damaged(path: Path) -> TableError:
+    return TableError(
+        f"{path.name} must be a whole gzip file; it is cut short or damaged; write it again."
+    )

@@ -1,0 +1,111 @@
+"""The label of a table as a bool array, whatever its two values are called."""
+
+import math
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from toprank import checks
+from toprank.tables.columns import TableError, required_frame, shortened
+from toprank.tables.delimited import MISSING
+from toprank.tables.values import decoded, kind_of
+
+
+class Labels(NamedTuple):
+    """Which rows are positive, what the two values are called and which rows have a label."""
+
+    is_positive: NDArray[np.bool_]
+    positive: Any
+    negative: Any
+    known: NDArray[np.bool_]
+
+
+def split_label(table: Any, label: str, positive_label: Any = None) -> Labels:
+    """Return the labels in column `label`; the rarer value is positive unless one is named.
+
+    Of two equally frequent values, the later in sorted order is positive. `positive_label` may
+    be given as text: "1" stands for 1 and "true" for True.
+
+    >>> table = pa.table({"fraud": ["no", "yes", None, "no"]})
+    >>> split_label(table, "fraud").is_positive.tolist()
+    [False, True, False, False]
+    """
+    values = required_frame(table).column(label)
+    kind_of(values, label)
+    values = decoded(values)
+    counts = _value_counts(values)
+    _check_two(label, counts)
+    negative, positive = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
+    if counts[negative] == counts[positive]:
+        negative, positive = sorted(counts)
+    if positive_label is not None and _named(label, counts, positive_label) == negative:
+        negative, positive = positive, negative
+    is_positive = _equal_to(positive, values)
+    return Labels(is_positive, positive, negative, is_positive | _equal_to(negative, values))
+
+
+def _value_counts(values: pa.ChunkedArray) -> Counter[Any]:
+    counts: Counter[Any] = Counter()
+    for entry in pc.value_counts(values):
+        value = entry["values"].as_py()
+        if value is None or value in MISSING or (isinstance(value, float) and math.isnan(value)):
+            continue
+        counts[value] += entry["counts"].as_py()
+    return counts
+
+
+def _check_two(label: str, counts: Counter[Any]) -> None:
+    if not counts:
+        raise TableError(
+            f"label column {label!r} must hold two classes; all its values are missing; "
+            "name another column."
+        )
+    if len(counts) == 1:
+        (value,) = counts
+        raise TableError(
+            f"label column {label!r} must hold two classes; it holds one class only, "
+            f"{shortened(value)} in {counts[value]:,} rows; add rows of the other class."
+        )
+    if len(counts) > 2:
+        shown = ", ".join(f"{shortened(v)} ({n:,} rows)" for v, n in counts.most_common(4))
+        raise TableError(
+            f"label column {label!r} must hold two classes; it holds {len(counts):,} different "
+            f"values, such as {shown}; join them into two or name another column."
+        )
+
+
+def _named(label: str, counts: Counter[Any], positive_label: Any) -> Any:
+    for matches in (_same_value, _same_text):
+        for value in counts:
+            if matches(value, positive_label):
+                return value
+    texts = [str(value) for value in counts]
+    hint = checks.nearest_name(str(positive_label), texts)
+    raise TableError(
+        f"positive_label must be one of the values of column {label!r}, "
+        f"{' or '.join(map(shortened, counts))}; got {positive_label!r}{hint or '.'}"
+    )
+
+
+def _same_value(value: Any, wanted: Any) -> bool:
+    return bool(value == wanted)
+
+
+def _same_text(value: Any, wanted: Any) -> bool:
+    if str(value) == str(wanted):
+        return True
+    if isinstance(value, bool):
+        return str(value).lower() == str(wanted).lower()
+    try:  # "1" and "1.0" both name the number 1, and 1 names the text "1"
+        return float(value) == float(wanted)
+    except (TypeError, ValueError):
+        return False
+
+
+def _equal_to(value: Any, values: pa.ChunkedArray) -> NDArray[np.bool_]:
+    equal = pc.equal(values, pa.scalar(value, values.type)).fill_null(False)
+    return equal.to_numpy().astype(bool, copy=False)

@@ -1,0 +1,144 @@
+"""Tables from files: CSV and Parquet, whole or in batches of bounded memory."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from toprank import checks
+from toprank.tables import delimited
+from toprank.tables.columns import TableError, check_columns, check_distinct
+from toprank.tables.schema import Schema
+
+_PARQUET_SUFFIXES = (".parquet", ".pq")
+_PARQUET_MAGIC = b"PAR1"
+
+
+def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return the rows of a CSV or Parquet file, all columns or those named.
+
+    A CSV may be gzipped; commas, semicolons, tabs and bars are told apart by the header. Empty
+    fields, NA, N/A, NaN and null are missing and ISO timestamps become timestamps.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "events.csv")
+    ...     _ = path.write_text("amount;country\\n9.5;FR\\n;DE\\n")
+    ...     read_table(path).to_pylist()
+    [{'amount': 9.5, 'country': 'FR'}, {'amount': None, 'country': 'DE'}]
+    """
+    path = _existing(path)
+    if not _is_parquet(path):
+        return delimited.read(path, columns)
+    with _parquet_file(path) as file:
+        check_columns(columns or [], file.schema_arrow.names, path.name)
+        table = file.read(columns=None if columns is None else list(columns))
+        _check_rows(table.num_rows, path)
+        return table if columns is None else table.select(list(columns))
+
+
+def read_batches(
+    path: str | Path,
+    *,
+    schema: Schema | None = None,
+    rows: int = 100_000,
+    on_bytes: Callable[[int], None] | None = None,
+) -> Iterator[pa.Table]:
+    """Return an iterator over the file, `rows` rows at a time and the rest in the last table.
+
+    With a `schema`, a CSV's number columns are read as float64, its booleans as booleans and all
+    else as unchanged text, so that no later row can change a type. Without one, the first rows
+    decide the types. `on_bytes` is told how many bytes of a CSV have been read so far.
+    """
+    path = _existing(path)
+    rows = checks.whole_number(rows, "rows", low=1)
+    if _is_parquet(path):
+        return _regrouped(_parquet_batches(path, schema), rows)
+    return _regrouped(delimited.batches(path, schema, on_bytes), rows)
+
+
+def count_rows(path: str | Path) -> int | None:
+    """Return how many rows a Parquet file holds; None for a CSV, which would have to be read."""
+    path = _existing(path)
+    if not _is_parquet(path):
+        return None
+    with _parquet_file(path) as file:
+        return file.metadata.num_rows
+
+
+def _existing(path: str | Path) -> Path:
+    path = Path(path)
+    if path.is_dir():
+        raise TableError(f"{path} must be a CSV or Parquet file; it is a folder; name one file.")
+    if not path.exists():
+        folder = path.parent
+        names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+        raise FileNotFoundError(
+            f"there is no file {path}{checks.nearest_name(path.name, names) or '.'}"
+        )
+    return path
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        start = file.read(len(_PARQUET_MAGIC))
+    if not start:
+        raise TableError(f"{path.name} must hold a table; the file is empty.")
+    if start == _PARQUET_MAGIC:
+        return True
+    if path.suffix.lower() in _PARQUET_SUFFIXES:
+        raise TableError(
+            f"{path.name} must be Parquet, as its suffix says, but does not start like Parquet; "
+            "write it again, or rename it if it is a CSV."
+        )
+    return False
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
+    try:
+        with pq.ParquetFile(path) as file:
+            check_distinct(file.schema_arrow.names, path.name)
+            yield file
+    except TableError:
+        raise
+    except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:
+        raise TableError(
+            f"{path.name} must be a whole Parquet file; it is cut short or damaged; "
+            "write it again."
+        ) from error
+
+
+def _parquet_batches(path: Path, schema: Schema | None) -> Iterator[pa.RecordBatch]:
+    with _parquet_file(path) as file:
+        check_columns(schema.names if schema else [], file.schema_arrow.names, path.name)
+        _check_rows(file.metadata.num_rows, path)
+    return _row_groups(path)
+
+
+def _row_groups(path: Path) -> Iterator[pa.RecordBatch]:
+    with _parquet_file(path) as file:
+        yield from file.iter_batches()
+
+
+def _check_rows(n_rows: int, path: Path) -> None:
+    if not n_rows:
+        raise TableError(f"{path.name} must hold at least one row; it has columns but no rows.")
+
+
+def _regrouped(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    n_held = 0
+    for batch in batches:
+        held.append(batch)
+        n_held += batch.num_rows
+        if n_held >= rows:
+            table = pa.Table.from_batches(held)
+            n_held %= rows
+            for start in range(0, table.num_rows - n_held, rows):
+                yield table.slice(start, rows)
+            held = table.slice(table.num_rows - n_held).to_batches()
+    if n_held:
+        yield pa.Table.from_batches(held)

@@ -1,0 +1,159 @@
+"""From a labelled table to a ranker with honest figures.
+
+The rows are parted into train, validation and test, by time where there is one. Each candidate
+learns on train and stops by validation; validation also chooses between them and calibrates;
+the test rows are used once, for the figures.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from toprank import checks, metrics, splits, tables
+from toprank.boosting.ranker import BoostedRanker
+from toprank.evaluation import Evaluation, evaluate
+from toprank.splits import Split
+
+LOG_ONLY = "log-loss only"
+CANDIDATES = {"log-loss + ap-exp": "ap-exp", LOG_ONLY: "log"}
+
+_PATIENCE = 50
+_SHARE_TO_PREFER = 0.9
+"""A candidate replaces plain log-loss when it is ahead in so many resamples of validation."""
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, and how much of it is done of how much."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A table made ready to learn from: features, labels, times and their parts."""
+
+    features: pa.Table
+    is_positive: NDArray[np.bool_]
+    positive: Any
+    negative: Any
+    time: NDArray[np.datetime64] | None
+    split: Split
+    n_unlabelled: int
+
+    def rows(self, part: str) -> tuple[pa.Table, NDArray]:
+        """Return the features and the original labels of one part."""
+        chosen = self.split.parts()[part]
+        names = np.array([self.negative, self.positive])
+        return self.features.take(chosen), names[self.is_positive[chosen].astype(int)]
+
+    def days(self, part: str) -> NDArray[np.int64] | None:
+        """Return the day of each row of one part; None without times."""
+        return None if self.time is None else splits.days(self.time)[self.split.parts()[part]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One trained ranker with its figures on the test rows."""
+
+    name: str
+    ranker: BoostedRanker
+    test: Evaluation
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The outcome of training; the first candidate is the chosen one."""
+
+    task: Task
+    candidates: list[Candidate]
+    comparison: metrics.Comparison
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.candidates[0]
+
+
+def prepare(
+    table: pa.Table,
+    label: str,
+    *,
+    time: str | None = None,
+    positive_label: Any = None,
+    drop: Iterable[str] = (),
+    gap: np.timedelta64 | None = None,
+    random_state: int = 0,
+) -> Task:
+    """Return the task of ranking the positives of column `label`; unlabelled rows are left out."""
+    labels = tables.split_label(table, label, positive_label)
+    times = None if time is None else tables.time_column(table, time)
+    drop = list(drop)
+    tables.check_columns(drop, table.column_names)
+    features = table.drop_columns([label, *([] if time is None else [time]), *drop])
+    is_positive = labels.is_positive
+    if not labels.known.all():
+        features = features.filter(pa.array(labels.known))
+        is_positive = is_positive[labels.known]
+        times = None if times is None else times[labels.known]
+    if times is None:
+        split = splits.stratified(is_positive, random_state=random_state)
+    else:
+        split = splits.chronological(times, gap=gap)
+    splits.check_positives(split, is_positive)
+    n_unlabelled = int(np.count_nonzero(~labels.known))
+    names = (labels.positive, labels.negative)
+    return Task(features, is_positive, *names, times, split, n_unlabelled)
+
+
+def train(
+    task: Task,
+    budget: int,
+    *,
+    n_estimators: int = 300,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Return the candidates trained on the task, the better one first.
+
+    Plain log-loss stays unless the other is ahead on validation AP beyond doubt.
+    """
+    checks.whole_number(budget, "budget", 1)
+    train_rows, validation_rows = task.rows("train"), task.rows("validation")
+    rankers = {}
+    for name, loss in CANDIDATES.items():
+        ranker = BoostedRanker(
+            loss,
+            n_estimators=n_estimators,
+            early_stopping_rounds=_PATIENCE,
+            positive_label=task.positive,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        report = None if progress is None else _named(progress, name)
+        rankers[name] = ranker.fit(*train_rows, eval_set=validation_rows, progress=report)
+    scores = {name: ranker.suspicion(validation_rows[0]) for name, ranker in rankers.items()}
+    challenger = next(name for name in rankers if name != LOG_ONLY)
+    comparison = metrics.compare(
+        "average_precision",
+        validation_rows[1] == task.positive,
+        scores[challenger],
+        scores[LOG_ONLY],
+    )
+    preferred = challenger if comparison.share_above >= _SHARE_TO_PREFER else LOG_ONLY
+    names = sorted(rankers, key=lambda name: name != preferred)
+    candidates = [
+        Candidate(name, rankers[name], _judged(rankers[name], task, budget)) for name in names
+    ]
+    return Trained(task, candidates, comparison)
+
+
+def _judged(ranker: BoostedRanker, task: Task, budget: int) -> Evaluation:
+    features, labels = task.rows("test")
+    suspicion = ranker.suspicion(features)
+    probability = ranker.calibration_.probability(suspicion)
+    return evaluate(labels == task.positive, suspicion, probability, budget, task.days("test"))
+
+
+def _named(progress: Progress, name: str) -> Callable[[int, int], None]:
+    return lambda done, total: progress(name, done, total)

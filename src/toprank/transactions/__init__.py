@@ -1,0 +1,1 @@
+"""Payments with a time, a card, a terminal and an amount."""
