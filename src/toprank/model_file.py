@@ -135,10 +135,15 @@ def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None 
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the fitted model that `save` wrote to `path`.
 
-    >>> load("README.txt")  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     table = Path(folder, "payments.csv")
+    ...     _ = table.write_text("card,amount")
+    ...     load(table)
     Traceback (most recent call last):
         ...
-    ModelFileError: README.txt cannot be loaded: it is not a zip archive; toprank.save writes one.
+    toprank.model_file.ModelFileError: payments.csv cannot be loaded: it is not a zip archive.
     """
     with _archive(path) as archive:
         manifest = _checked_manifest(archive)
@@ -162,6 +167,17 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what the file says of its model: learner, parameters, facts, versions, members.
 
     The manifest is checked against the list of members; their bytes are left unread.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from toprank import BoostedRanker
+    >>> amounts, is_fraud = [[9.0], [12.0], [15.0], [980.0]], [0, 0, 0, 1]
+    >>> ranker = BoostedRanker(n_estimators=2, n_jobs=1).fit(amounts, is_fraud)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "payments.toprank")
+    ...     save(ranker, path, facts={"until": "2024-02-01"})
+    ...     read_manifest(path)["facts"]
+    {'until': '2024-02-01'}
     """
     with _archive(path) as archive:
         return _checked_manifest(archive)
@@ -316,7 +332,7 @@ def _check_ends(stream: BinaryIO) -> None:
         raise ValueError(f"it must be at most {_MOST_FILE_BYTES} bytes long; it has {n_bytes}.")
     stream.seek(0)
     if stream.read(2) != b"PK":
-        raise ValueError("it is not a zip archive; toprank.save writes one.")
+        raise ValueError("it is not a zip archive.")
     tail_bytes = min(n_bytes, _END_RECORD_BYTES + _ZIP64_LOCATOR_BYTES)
     stream.seek(n_bytes - tail_bytes)
     tail = stream.read(tail_bytes)

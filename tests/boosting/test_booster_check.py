@@ -83,6 +83,7 @@ def test_the_number_of_features_is_compared_when_given():
         ({"objective": "count:poisson"}, "objective must be one of"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::UserWarning")  # a linear booster has no depth
 def test_other_kinds_of_booster_are_refused(settings, reason):
     with pytest.raises(ValueError, match=reason):
         check_booster(raw_of(trained(**settings)), N_FEATURES)

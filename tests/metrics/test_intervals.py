@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from pytest import approx
+from scipy.stats import poisson
 
 import reference
 from strategies import rankings
@@ -32,6 +33,15 @@ def test_each_group_is_drawn_a_poisson_number_of_times(size):
     for counts in (drawn.n_positive, drawn.n_negative):
         assert counts.mean() == approx(size, abs=5 * np.sqrt(size / groups.size))
         assert counts.var() == approx(size, rel=5 * np.sqrt((2 + 1 / size) / groups.size))
+
+
+@pytest.mark.parametrize("size", [1, 4, 15])
+def test_small_groups_are_drawn_by_exact_inversion_of_uniform_numbers(size):
+    same = np.full(20_000, size)
+    drawn = next(resamples(Ranking(np.arange(20_000.0), same, same), 2, random_state=3))
+    uniform = np.random.default_rng(3).random(20_000)
+
+    assert np.array_equal(drawn.n_positive, poisson.ppf(uniform, size))
 
 
 def test_resampled_groups_vary_as_resampled_rows_do():

@@ -21,7 +21,7 @@ from toprank.boosting.xgboost_engine import Progress, Rows, Training, import_xgb
 _LARGEST_STEP = 10.0
 """No score moves further than this in one round: a pure leaf's best step is infinite."""
 
-Leaf = tuple[DecisionTreeRegressor, float]
+Step = tuple[DecisionTreeRegressor, float]
 
 
 def train(
@@ -42,7 +42,7 @@ def train(
     if validation is not None and patience is not None:
         vote = RoundVote(validation.is_positive, validation.weight, patience, objective.seed)
         held_out = np.full(validation.is_positive.size, start)
-    steps: list[Leaf] = []
+    steps: list[Step] = []
     for round_ in range(n_estimators):
         tree, factor = _one_round(rows, objective, raw, round_, max_depth)
         steps.append((tree, learning_rate * factor))
@@ -61,23 +61,28 @@ def train(
 
 def _one_round(
     rows: Rows, objective: Objective, raw: NDArray, round_: int, max_depth: int
-) -> Leaf:
+) -> Step:
     """Return the round's tree and its step; the step is 0 when the batch has one class only."""
     weight = objective.batch_weight(round_)
-    batch = np.arange(raw.size) if weight is None else np.flatnonzero(weight)
-    gradient, _ = objective.gradient_curvature(raw, round_)
+    weight = np.ones(raw.size) if weight is None else weight
+    batch = np.flatnonzero(weight)
     tree = DecisionTreeRegressor(max_depth=max_depth, random_state=objective.seed + round_)
-    if batch.size == 0 or not gradient.any():
+    labels = rows.is_positive[batch]
+    if not labels.any() or labels.all():
         return tree.fit(rows.features[:1], [0.0]), 0.0
-    tree.fit(rows.features[batch], -gradient[batch].astype(np.float64))
+    loss, weight, before = objective.loss_of(round_), weight[batch], raw[batch]
+    # a row of weight w stands for w rows, each with its part of the gradient
+    residual = -loss.gradient_curvature(labels, before, weight)[0] / weight
+    # about 1 a row: scikit-learn does not cut where the variance is below its rounding error
+    residual /= np.average(np.abs(residual), weights=weight) or 1.0
+    tree.fit(rows.features[batch], residual, sample_weight=weight)
     direction = tree.predict(rows.features[batch])
-    loss, labels = objective.loss_of(round_), rows.is_positive[batch]
-    batch_weight = None if weight is None else weight[batch]
+    reach = np.abs(direction).max()
 
     def loss_after(step: float) -> float:
-        return loss.value(labels, raw[batch] + step * direction, batch_weight)
+        return loss.value(labels, before + step * direction, weight)
 
-    return tree, best_step(loss_after, _LARGEST_STEP / np.abs(direction).max())
+    return tree, best_step(loss_after, _LARGEST_STEP / reach) if reach > 0 else 0.0
 
 
 def best_step(loss_after: Callable[[float], float], largest: float) -> float:
@@ -94,7 +99,7 @@ def best_step(loss_after: Callable[[float], float], largest: float) -> float:
     return float(found.x if found.fun < losses[lowest] else looks[lowest])
 
 
-def _as_booster(steps: list[Leaf], start: float, n_features: int):
+def _as_booster(steps: list[Step], start: float, n_features: int):
     """Return an XGBoost booster of these trees, each scaled by its step."""
     xgboost = import_xgboost()
     empty = xgboost.DMatrix(np.zeros((1, n_features), dtype=np.float32))

@@ -344,7 +344,22 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         ranker.history_ = [float(value) for value in state["history"]]
         ranker.booster_ = xgboost_engine.load_booster(saved.boosters["trees"])
         ranker.n_trees_ = ranker.booster_.num_boosted_rounds()
+        ranker._check_restored()
         return ranker
+
+    def _check_restored(self) -> None:
+        """Raise a ValueError where the parts of a loaded ranker do not fit each other."""
+        self._check_parameters()
+        n_columns = len(self.schema_.names)
+        if self.booster_.num_features() != n_columns or len(self.usual_) != n_columns:
+            raise ValueError(
+                f"trees, usual values and columns must agree; got {self.booster_.num_features()}, "
+                f"{len(self.usual_)} and {n_columns}."
+            )
+        if self.classes_.shape != (2,) or self.classes_[0] == self.classes_[1]:
+            raise ValueError(f"classes must be two; got {self.classes_.tolist()}.")
+        if not (np.isfinite(self.calibration_).all() and self.calibration_.slope > 0):
+            raise ValueError(f"calibration must be finite and rising; got {self.calibration_}.")
 
 
 def _take(rows: Rows, chosen: NDArray[np.intp]) -> Rows:

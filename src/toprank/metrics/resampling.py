@@ -55,22 +55,24 @@ def percentile_band(values: NDArray[np.float64], level: float) -> NDArray[np.flo
 class _Cells(NamedTuple):
     """Rows of one class that are drawn together, because no ranking here tells them apart.
 
-    Cell c holds `sizes[c]` rows, which sit in group `groups[r, c]` of ranking r.
+    Cell c holds `sizes[c]` rows, which sit in group `groups[r, c]` of ranking r. Both are int32:
+    the draws wait for memory, and half the bytes make a comparison a third faster.
     """
 
-    sizes: NDArray[np.int64]
-    groups: NDArray[np.int64]
+    sizes: NDArray[np.int32]
+    groups: NDArray[np.int32]
 
 
 def _cells(sizes: NDArray[np.int64]) -> _Cells:
     occupied = np.flatnonzero(sizes)
-    return _Cells(sizes[occupied], occupied[None, :])
+    return _Cells(sizes[occupied].astype(np.int32), occupied[None, :].astype(np.int32))
 
 
 def _joint_cells(groups: NDArray[np.int64], other_groups: NDArray[np.int64]) -> _Cells:
     n_other = int(other_groups.max()) + 1
     cells, sizes = np.unique(groups * n_other + other_groups, return_counts=True)
-    return _Cells(sizes, np.stack([cells // n_other, cells % n_other]))
+    both = np.stack([cells // n_other, cells % n_other])
+    return _Cells(sizes.astype(np.int32), both.astype(np.int32))
 
 
 def _resampled(
@@ -81,19 +83,19 @@ def _resampled(
     random_state: Seed,
 ) -> Iterator[list[Ranking]]:
     generator = np.random.default_rng(random_state)
-    n_groups = max(ranking.threshold.size for ranking in rankings)
+    sizes = [ranking.threshold.size for ranking in rankings]
     for _ in range(checks.whole_number(n_resamples, "n_resamples", 2)):
-        n_positive = _drawn(generator, positives, n_groups)
-        n_negative = _drawn(generator, negatives, n_groups)
+        n_positive = _drawn(generator, positives, max(sizes))
+        n_negative = _drawn(generator, negatives, max(sizes))
         yield [
-            Ranking(each.threshold, *(counts[: each.threshold.size] for counts in (ps, ns)))
-            for each, ps, ns in zip(rankings, n_positive, n_negative, strict=True)
+            Ranking(ranking.threshold, n_positive[i, :size], n_negative[i, :size])
+            for i, (ranking, size) in enumerate(zip(rankings, sizes, strict=True))
         ]
 
 
-def _drawn(generator: np.random.Generator, cells: _Cells, n_groups: int) -> NDArray[np.float64]:
+def _drawn(generator: np.random.Generator, cells: _Cells, n_groups: int) -> NDArray[np.int32]:
     """Return how many rows of each ranking's groups are drawn; none at all are drawn again."""
-    counts = np.zeros((cells.groups.shape[0], n_groups))
+    counts = np.zeros((cells.groups.shape[0], n_groups), dtype=np.int32)
     while not _draw_poisson(generator, *cells, *_poisson_tables(), counts):
         pass
     return counts

@@ -1,0 +1,98 @@
+"""The gradients an engine gets: batches inside the sums, scale, warm start."""
+
+import numpy as np
+import pytest
+from pytest import approx
+
+from toprank.boosting.objective import Objective
+from toprank.losses import ApExp, Gather, Log
+
+pytestmark = pytest.mark.kernel
+
+
+def objective(is_positive, **changes):
+    settings = {
+        "loss": ApExp(),
+        "weight": None,
+        "warm_start_trees": 0,
+        "batch_fraction": 1.0,
+        "seed": 0,
+    }
+    return Objective(is_positive=is_positive, **{**settings, **changes})
+
+
+@pytest.fixture
+def rows():
+    generator = np.random.default_rng(0)
+    is_positive = generator.random(400) < 0.1
+    return is_positive, generator.normal(size=400)
+
+
+def test_listwise_gradients_are_scaled_to_one_per_row(rows):
+    is_positive, raw = rows
+    gradient, curvature = objective(is_positive).gradient_curvature(raw, 0)
+    plain, plain_curvature = ApExp().gradient_curvature(is_positive, raw)
+    assert np.abs(gradient).sum() == approx(400, rel=1e-5)
+    factor = 400 / np.abs(plain).sum()
+    assert gradient == approx(factor * plain, rel=1e-6)
+    assert curvature == approx(factor * plain_curvature, rel=1e-6)
+
+
+def test_weighted_gradients_are_scaled_to_the_total_weight(rows):
+    is_positive, raw = rows
+    weight = np.linspace(0.5, 3, 400)
+    gradient, _ = objective(is_positive, weight=weight).gradient_curvature(raw, 0)
+    assert np.abs(gradient).sum() == approx(weight.sum(), rel=1e-5)
+
+
+def test_log_gradients_keep_their_own_scale(rows):
+    is_positive, raw = rows
+    gradient, _ = objective(is_positive, loss=Log()).gradient_curvature(raw, 0)
+    assert gradient == approx(Log().gradient_curvature(is_positive, raw)[0], rel=1e-6)
+
+
+def test_rows_outside_the_batch_do_not_exist_for_the_loss(rows):
+    is_positive, raw = rows
+    batched = objective(is_positive, batch_fraction=0.3)
+    in_batch = batched.batch_weight(5) > 0
+    gradient, curvature = batched.gradient_curvature(raw, 5)
+    alone, _ = objective(is_positive[in_batch]).gradient_curvature(raw[in_batch], 0)
+    assert 60 < in_batch.sum() < 180
+    assert not gradient[~in_batch].any()
+    assert not curvature[~in_batch].any()
+    assert gradient[in_batch] == approx(alone, rel=1e-5)
+
+
+def test_every_round_draws_another_batch_and_a_seed_draws_it_again(rows):
+    is_positive, _ = rows
+    first, again = (objective(is_positive, batch_fraction=0.5) for _ in range(2))
+    assert np.array_equal(first.batch_weight(3), again.batch_weight(3))
+    assert not np.array_equal(first.batch_weight(3), first.batch_weight(4))
+
+
+@pytest.mark.parametrize("fraction", [1e-9, 0.01])
+def test_a_batch_without_positives_teaches_nothing(fraction):
+    is_positive = np.arange(50) == 0
+    batched = objective(is_positive, batch_fraction=fraction)
+    without = [t for t in range(200) if not batched.batch_weight(t)[0]]
+    gradient, curvature = batched.gradient_curvature(np.linspace(0, 1, 50), without[0])
+    assert not gradient.any()
+    assert np.isfinite(curvature).all()
+
+
+def test_log_loss_comes_first_and_the_loss_takes_over(rows):
+    is_positive, raw = rows
+    warm = objective(is_positive, warm_start_trees=2)
+    assert [type(warm.loss_of(t)) for t in range(4)] == [Log, Log, ApExp, ApExp]
+    assert warm.start() == approx(Log().start(is_positive))
+    assert objective(is_positive).start() == 0
+    assert warm.gradient_curvature(raw, 1)[0] == approx(
+        Log().gradient_curvature(is_positive, raw)[0], rel=1e-6
+    )
+
+
+def test_float32_scores_of_the_engine_give_the_same_on_one_thread_and_on_three(rows):
+    is_positive, raw = rows
+    one = objective(is_positive, gather=Gather(1)).gradient_curvature(raw.astype(np.float32), 0)
+    three = objective(is_positive, gather=Gather(3)).gradient_curvature(raw.astype(np.float32), 0)
+    assert all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))

@@ -1,0 +1,243 @@
+"""BoostedRanker: scikit-learn's contract, tables, labels, seeds and errors."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pytest import approx
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+from contracts import check_ranker
+from toprank import BoostedRanker
+from toprank.metrics import average_precision
+
+FLOAT32 = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "XGBoost keeps gradients and leaves in float32: a weight of 3 and three copies agree to "
+        "about 1e-6, the check wants 1e-7; our own test holds them to 1e-4 in log-odds"
+    )
+}
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [BoostedRanker(), BoostedRanker("log"), BoostedRanker(engine="paper", n_estimators=5)],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_contract(ranker):
+    outcomes = check_estimator(ranker, expected_failed_checks=FLOAT32, on_fail="raise")
+    passed = [outcome for outcome in outcomes if outcome["status"] == "passed"]
+    assert len(passed) >= len(outcomes) - 2  # that one, and array API input where not enabled
+
+
+@pytest.fixture(scope="module")
+def payments():
+    generator = np.random.default_rng(0)
+    n = 1200
+    amount = generator.gamma(2.0, 40.0, n)
+    country = generator.choice(["FR", "DE", "US"], n, p=[0.7, 0.2, 0.1])
+    online = generator.random(n) < 0.4
+    risk = (amount > 150) & (country == "US") | (generator.random(n) < 0.01)
+    hours = np.where(generator.random(n) < 0.1, np.nan, generator.exponential(10, n))
+    frame = pd.DataFrame(
+        {"amount": amount, "country": country, "online": online, "hours_since_last": hours}
+    )
+    return frame, risk
+
+
+@pytest.fixture(scope="module")
+def fitted(payments):
+    return BoostedRanker(n_estimators=40, n_jobs=1).fit(*payments)
+
+
+def test_it_keeps_the_promises_of_every_ranker(payments):
+    check_ranker(BoostedRanker(n_estimators=15, n_jobs=1), *payments)
+
+
+def test_the_very_top_is_positive(payments, fitted):
+    frame, risk = payments
+    assert average_precision(risk, fitted.suspicion(frame)) > 0.7
+
+
+def test_pandas_polars_and_pyarrow_give_the_same_scores(payments, fitted):
+    frame, _ = payments
+    expected = fitted.suspicion(frame)
+    assert np.array_equal(fitted.suspicion(pl.from_pandas(frame)), expected)
+    assert np.array_equal(fitted.suspicion(pa.Table.from_pandas(frame)), expected)
+    categorical = frame.assign(country=frame["country"].astype("category"))
+    assert np.array_equal(fitted.suspicion(categorical), expected)
+
+
+def test_columns_are_found_by_name_in_any_order_and_others_are_ignored(payments, fitted):
+    frame, _ = payments
+    shuffled = frame[["hours_since_last", "country", "amount", "online"]].assign(note="x")
+    assert np.array_equal(fitted.suspicion(shuffled), fitted.suspicion(frame))
+
+
+def test_a_missing_column_is_named(payments, fitted):
+    frame, _ = payments
+    with pytest.raises(ValueError, match="column 'amount' is not in"):
+        fitted.suspicion(frame.drop(columns="amount"))
+
+
+def test_an_unseen_category_counts_as_missing(payments, fitted):
+    frame, _ = payments
+    unseen, missing = frame.assign(country="XX"), frame.assign(country=None)
+    missing["country"] = missing["country"].astype(object)
+    assert np.array_equal(fitted.suspicion(unseen), fitted.suspicion(missing))
+
+
+def test_the_rarer_label_is_positive_whatever_it_is_called(payments):
+    frame, risk = payments
+    names = np.where(risk, "fraud", "genuine")  # "fraud" sorts first
+    ranker = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, names)
+    plain = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, risk)
+    assert ranker.positive_label_ == "fraud"
+    assert np.array_equal(ranker.suspicion(frame), plain.suspicion(frame))
+    assert ranker.decision_function(frame) == approx(-plain.decision_function(frame))
+    assert ranker.predict_proba(frame)[:, 0] == approx(plain.predict_proba(frame)[:, 1])
+    assert set(ranker.predict(frame)) <= {"fraud", "genuine"}
+
+
+def test_a_named_positive_label_turns_the_list_around(payments):
+    frame, risk = payments
+    usual = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, risk)
+    turned = BoostedRanker(n_estimators=10, positive_label=False, n_jobs=1).fit(frame, risk)
+    assert turned.positive_label_ is np.False_ or not turned.positive_label_
+    assert np.corrcoef(usual.suspicion(frame), turned.suspicion(frame))[0, 1] < 0
+
+
+def test_equal_classes_make_the_later_label_positive():
+    X = np.arange(20.0)[:, None]
+    assert BoostedRanker(n_estimators=2).fit(X, np.arange(20) % 2).positive_label_ == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"batch_fraction": 0.5},
+        {"subsample": 0.5},
+        {"loss": "log"},
+        {"early_stopping_rounds": 5},
+        {"engine": "paper", "batch_fraction": 0.7},
+    ],
+    ids=str,
+)
+def test_a_seed_gives_the_same_model_again(payments, settings):
+    frame, risk = payments
+    ranker = BoostedRanker(n_estimators=12, n_jobs=1, random_state=3, **settings)
+    first, again = clone(ranker).fit(frame, risk), clone(ranker).fit(frame, risk)
+    assert np.array_equal(first.suspicion(frame), again.suspicion(frame))
+
+
+@pytest.mark.parametrize("drawn", [{"batch_fraction": 0.5}, {"subsample": 0.5}], ids=str)
+def test_another_seed_gives_another_model(payments, drawn):
+    frame, risk = payments
+    one, other = (
+        BoostedRanker(n_estimators=12, random_state=seed, n_jobs=1, **drawn).fit(frame, risk)
+        for seed in (0, 1)
+    )
+    assert not np.array_equal(one.suspicion(frame), other.suspicion(frame))
+
+
+def test_both_forms_of_ap_exp_learn_the_same_trees(payments):
+    frame, risk = payments
+    log_form, paper_form = (
+        BoostedRanker(n_estimators=10, warm_start_trees=0, loss_options={"form": form}, n_jobs=1)
+        .fit(frame, risk)
+        .suspicion(frame)
+        for form in ("log", "paper")
+    )
+    assert log_form == approx(paper_form, abs=1e-4)
+
+
+def test_a_weight_counts_like_so_many_copies(payments):
+    frame, risk = payments
+    weight = np.random.default_rng(0).integers(0, 4, len(frame))
+    copies = np.repeat(np.arange(len(frame)), weight)
+    ranker = BoostedRanker(n_estimators=10, max_bins=2048, n_jobs=1)
+    weighted = clone(ranker).fit(frame, risk, sample_weight=weight)
+    copied = clone(ranker).fit(frame.iloc[copies], risk[copies])
+    assert weighted.suspicion(frame) == approx(copied.suspicion(frame), abs=1e-4)
+
+
+def test_warm_start_trees_split_the_trees_between_the_losses(payments):
+    frame, risk = payments
+    log_only = BoostedRanker("log", n_estimators=10, n_jobs=1).fit(frame, risk)
+    all_warm = BoostedRanker(n_estimators=10, warm_start_trees=10, n_jobs=1).fit(frame, risk)
+    half = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, risk)
+    five = BoostedRanker(n_estimators=10, warm_start_trees=5, n_jobs=1).fit(frame, risk)
+    assert np.array_equal(log_only.suspicion(frame), all_warm.suspicion(frame))
+    assert np.array_equal(half.suspicion(frame), five.suspicion(frame))
+    assert not np.array_equal(half.suspicion(frame), log_only.suspicion(frame))
+
+
+def test_calibrating_changes_probabilities_but_no_rank(payments, fitted):
+    frame, risk = payments
+    ranker = BoostedRanker(n_estimators=40, n_jobs=1).fit(frame[:800], risk[:800])
+    before = ranker.suspicion(frame)
+    overconfident = ranker.probability(frame[800:]).sum()
+    ranker.calibrate(frame[800:], risk[800:])
+    assert np.array_equal(ranker.suspicion(frame), before)
+    assert ranker.probability(frame[800:]).sum() == approx(risk[800:].sum(), rel=0.25)
+    assert abs(ranker.probability(frame[800:]).sum() - risk[800:].sum()) <= abs(
+        overconfident - risk[800:].sum()
+    )
+
+
+def test_validation_rows_stop_training_and_are_kept_as_history(payments):
+    frame, risk = payments
+    ranker = BoostedRanker("log", n_estimators=300, early_stopping_rounds=10, n_jobs=1)
+    ranker.fit(frame[:800], risk[:800], eval_set=(frame[800:], risk[800:]))
+    assert 0 < ranker.n_trees_ <= len(ranker.history_) < 300
+
+
+def test_progress_is_told_of_every_tree(payments):
+    told = []
+    BoostedRanker(n_estimators=4, n_jobs=1).fit(
+        *payments, progress=lambda done, total: told.append((done, total))
+    )
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_one_positive_is_enough():
+    X = np.linspace(0, 1, 50)[:, None]
+    y = np.arange(50) == 49
+    for engine in ("xgboost", "paper"):
+        ranker = BoostedRanker(engine=engine, n_estimators=10, n_jobs=1).fit(X, y)
+        assert np.argmax(ranker.suspicion(X)) == 49 or engine == "xgboost"
+        assert np.isfinite(ranker.suspicion(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"learning_rate": -0.1}, r"learning_rate must be greater than 0; got -0.1"),
+        ({"engine": "lightgbm"}, r"engine must be one of 'xgboost', 'paper'; got 'lightgbm'"),
+        ({"loss": "auc"}, r"loss must be one of .*; got 'auc'"),
+        ({"binning": "exact"}, r"binning must be one of"),
+        ({"n_estimators": 0}, r"n_estimators must be at least 1; got 0"),
+        ({"warm_start_trees": 11}, r"warm_start_trees must be between 0 and 10; got 11"),
+        ({"batch_fraction": 1.5}, r"batch_fraction must be greater than 0 and at most 1; got 1.5"),
+        ({"positive_label": "x"}, r"positive_label must be one of \[False, True\]; got 'x'"),
+    ],
+)
+def test_wrong_parameters_are_named_when_fitting(payments, settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        BoostedRanker(**{"n_estimators": 10, **settings}).fit(*payments)
+
+
+def test_three_labels_are_refused(payments):
+    frame, _ = payments
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        BoostedRanker(n_estimators=2).fit(frame, np.arange(len(frame)) % 3)
+
+
+def test_one_class_is_refused(payments):
+    frame, _ = payments
+    with pytest.raises(ValueError, match="got one class, np.False_|got one class, False"):
+        BoostedRanker(n_estimators=2).fit(frame, np.zeros(len(frame), dtype=bool))
