@@ -4,24 +4,31 @@ VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+# Two test processes share the cores; one thread each keeps them out of each other's way.
+TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+.PHONY: demo test lint examples clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)  ## train on made-up payments and show the alert list
 	$(BIN)/toprank demo
 
-test: $(READY)  ## every test, compiled and uncompiled kernels
-	$(BIN)/python -m pytest -n 2
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m kernel
+test: $(READY)  ## every test; those of compiled kernels once more without compiling
+	$(TESTS)
+	NUMBA_DISABLE_JIT=1 $(TESTS) -m kernel
 
 lint: $(READY)  ## formatting, lint rules, types of the public modules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+examples: $(READY)  ## the examples of docstrings, README and docs
+	$(TESTS) --doctest-modules --doctest-glob="*.md" src README.md docs
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[cpu,test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable ".[cpu,test]"
 	touch $(READY)
 
 clean:

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import reasons
+from toprank import checks, reasons
 from toprank.metrics import Interval
+from toprank.tables import TableError
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ class AlertList:
             "reasons": [" | ".join(map(str, row)) for row in self.reasons],
         }
         columns = {name: pa.array(values) for name, values in added.items()}
+        names = set(self.rows.column_names)
         for name in self.rows.column_names:
-            columns[f"data_{name}" if name in added else name] = self.rows[name]
+            columns[_free_name(name, names) if name in added else name] = self.rows[name]
         return pa.table(columns)
 
 
@@ -51,21 +53,32 @@ def top_alerts(
     """Return the `budget` most suspicious rows of all batches; of equals, the earlier.
 
     Only one batch and the best rows so far are held at any time.
+
+    >>> from toprank import BoostedRanker
+    >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
+    >>> ranker = BoostedRanker(n_estimators=20).fit(payments, np.arange(200) > 190)
+    >>> alerts = top_alerts(ranker, [payments.slice(0, 195), payments.slice(195)], budget=3)
+    >>> alerts.row_numbers.tolist()
+    [192, 193, 194]
     """
+    checks.whole_number(budget, "budget", 1)
+    checks.whole_number(n_reasons, "n_reasons", 0)
     best: pa.Table | None = None
     scores, numbers, n_seen = np.empty(0), np.empty(0, dtype=np.int64), 0
     for batch in batches:
+        if not batch.num_rows:
+            continue
         batch_scores = ranker.suspicion(batch)
-        batch_numbers = np.arange(n_seen + 1, n_seen + len(batch_scores) + 1)
-        n_seen += len(batch_scores)
-        chosen = np.argsort(-batch_scores, kind="stable")[:budget]
+        batch_numbers = np.arange(n_seen + 1, n_seen + batch.num_rows + 1)
+        n_seen += batch.num_rows
+        chosen = _first(batch_scores, budget)
         top = batch.take(chosen)
-        best = top if best is None else pa.concat_tables([best, top], promote_options="permissive")
+        best = top if best is None else _joined(best, top)
         scores = np.concatenate([scores, batch_scores[chosen]])
         numbers = np.concatenate([numbers, batch_numbers[chosen]])
-        order = np.argsort(-scores, kind="stable")[:budget]
+        order = _first(scores, budget)
         best, scores, numbers = best.take(order), scores[order], numbers[order]
-    if best is None or not n_seen:
+    if best is None:
         raise ValueError("there are no rows to rank.")
     return AlertList(
         best,
@@ -76,3 +89,26 @@ def top_alerts(
         ranker.calibration_.expected_positives(scores),
         n_seen,
     )
+
+
+def _first(scores: NDArray[np.float64], budget: int) -> NDArray[np.intp]:
+    """Return the places of the highest scores, falling; of equals, the earlier come first."""
+    return np.argsort(-scores, kind="stable")[:budget]
+
+
+def _joined(best: pa.Table, top: pa.Table) -> pa.Table:
+    """Return the rows of both; whole numbers may join fractions, and missing columns anything."""
+    try:
+        return pa.concat_tables([best, top], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise TableError(
+            f"a column must hold one type of values in all batches; {error}; convert it in all "
+            "batches, or drop it."
+        ) from error
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return `name` with `data_` in front, as often as it takes to be a new name."""
+    while name in taken:
+        name = f"data_{name}"
+    return name

@@ -11,10 +11,8 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks, metrics, splits, tables
+from toprank.imbalance.calibration import bounded_range, count_range
 from toprank.metrics import Interval
-from toprank.metrics.resampling import percentile_band
-
-_N_RESAMPLES = 200
 
 
 @dataclass(frozen=True)
@@ -48,15 +46,11 @@ class Evaluation:
 
     @cached_property
     def found(self) -> Interval:
-        """Positives in the budget's checks; of the average day when there are days."""
-        if self.day is None:
-            return metrics.interval(
-                "found_at_k", self.is_positive, self.suspicion, k=self._checks_of(self.budget)
-            )
-        lists = self._resampled_days
-        drawn = np.random.default_rng(0).integers(len(lists), size=(_N_RESAMPLES, len(lists)))
-        means = lists[drawn, np.arange(_N_RESAMPLES)[:, None]].mean(axis=1)
-        return Interval(self.found_with(self.budget), *map(float, percentile_band(means, 0.95)))
+        """Positives in the budget's checks of the average list, with its 95 % interval."""
+        value = float(self._found_in_lists.mean())
+        mean, variance = self._one_list
+        low, high = bounded_range(mean, variance / len(self._lists), 0.0, self._most_checks, 0.95)
+        return Interval(value, min(low, value), max(high, value))
 
     @cached_property
     def likely(self) -> Interval:
@@ -64,42 +58,56 @@ class Evaluation:
 
         Wider than `found`, which is about the average list: one list has luck of its own.
         """
-        value, low, high = self.found
-        if self.day is not None:
-            low, high = map(float, percentile_band(self._resampled_days.ravel(), 0.9))
-        else:
-            # the new list's luck comes on top of ours; .95 to .9 and one to two draws
-            stretch = np.sqrt(2) * 1.645 / 1.96
-            low, high = value - (value - low) * stretch, value + (high - value) * stretch
-        return Interval(value, max(low, 0.0), min(high, float(self.budget)))
+        mean, variance = self._one_list
+        # the new list's own luck, and the luck in the mean it is compared with
+        low, high = count_range(mean, variance * (1 + 1 / len(self._lists)), self._most_checks)
+        value, average_low, average_high = self.found
+        # on short lists, rounding to whole numbers could leave the average list outside
+        low, high = min(low, np.floor(average_low)), max(high, np.ceil(average_high))
+        return Interval(value, float(low), float(high))
 
     def found_with(self, n_checks: int) -> float:
         """Return the positives in `n_checks` checks of a list (the average list of the days)."""
-        if self.day is None:
-            k = self._checks_of(n_checks)
-            return metrics.found_at_k(self.is_positive, self.suspicion, k)
-        return float(np.mean([_found(*rows, n_checks) for rows in self._days]))
-
-    def _checks_of(self, n_checks: int) -> int:
-        return min(n_checks, self.is_positive.size)
+        checks.whole_number(n_checks, "n_checks", 1)
+        return float(np.mean([_found(*rows, n_checks) for rows in self._lists]))
 
     @cached_property
-    def _days(self) -> list[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
-        assert self.day is not None
+    def longest_list(self) -> int:
+        """Rows of the longest list: more checks than these find nothing more."""
+        return max(suspicion.size for _, suspicion in self._lists)
+
+    @cached_property
+    def _lists(self) -> list[tuple[NDArray[np.bool_], NDArray[np.float64]]]:
+        """Labels and suspicions of each list: the days, or all rows as one."""
+        if self.day is None:
+            return [(self.is_positive, self.suspicion)]
         order = np.argsort(self.day, kind="stable")
         borders = np.flatnonzero(np.diff(self.day[order])) + 1
         parts = np.split(order, borders)
         return [(self.is_positive[rows], self.suspicion[rows]) for rows in parts]
 
     @cached_property
-    def _resampled_days(self) -> NDArray[np.float64]:
-        """Found in the budget's checks for each day and resample: days x resamples."""
-        return np.array(
-            [
-                _resampled_found(is_positive, suspicion, self.budget, seed)
-                for seed, (is_positive, suspicion) in enumerate(self._days)
-            ]
-        )
+    def _found_in_lists(self) -> NDArray[np.float64]:
+        return np.array([_found(*rows, self.budget) for rows in self._lists])
+
+    @property
+    def _most_checks(self) -> int:
+        """The budget, or the rows of the longest list if they are fewer."""
+        return min(self.budget, self.longest_list)
+
+    @cached_property
+    def _one_list(self) -> tuple[float, float]:
+        """Mean and variance of what one list finds.
+
+        Among the checked rows of a list the positives fall as by tossing a coin, so that the
+        variance is a binomial's; or that between the lists, where they differ by more.
+        """
+        found = self._found_in_lists
+        # Jeffreys' estimate: lists that found nothing so far do not promise nothing for ever
+        rate = (found.sum() + 0.5) / (found.size * self._most_checks + 1)
+        by_chance = self._most_checks * rate * (1 - rate)
+        between = found.var(ddof=1) if found.size > 1 else 0.0
+        return float(rate * self._most_checks), float(max(by_chance, between))
 
 
 def evaluate(
@@ -119,9 +127,9 @@ def evaluate(
     return Evaluation(
         checks.positives(is_positive, "is_positive", like=suspicion),
         suspicion,
-        checks.finite_vector(probability, "probability"),
+        _one_a_row(checks.finite_vector(probability, "probability"), "probability", suspicion),
         checks.whole_number(budget, "budget", 1),
-        None if day is None else np.asarray(day),
+        None if day is None else _one_a_row(np.asarray(day), "day", suspicion),
     )
 
 
@@ -145,6 +153,14 @@ def evaluate_file(
     return evaluate(labels.is_positive[labels.known], suspicion, probability, budget, day)
 
 
+def _one_a_row(values: NDArray, name: str, suspicion: NDArray[np.float64]) -> NDArray:
+    if values.shape != suspicion.shape:
+        raise ValueError(
+            f"{name} must have {suspicion.size} values, one per score; got shape {values.shape}."
+        )
+    return values
+
+
 def _found(is_positive: NDArray[np.bool_], suspicion: NDArray[np.float64], n_checks: int) -> float:
     if not is_positive.any():
         return 0.0
@@ -152,18 +168,3 @@ def _found(is_positive: NDArray[np.bool_], suspicion: NDArray[np.float64], n_che
         share = min(n_checks / is_positive.size, 1.0)
         return float(is_positive.sum()) * share
     return metrics.found_at_k(is_positive, suspicion, n_checks)
-
-
-def _resampled_found(
-    is_positive: NDArray[np.bool_], suspicion: NDArray[np.float64], budget: int, seed: int
-) -> NDArray[np.float64]:
-    """Return what the budget finds when the day's rows are drawn again, once per resample.
-
-    Only the rows near the top can be found, so only they are drawn: twice the budget is ample.
-    """
-    n_top = min(2 * budget + 50, suspicion.size)
-    top = np.argsort(-suspicion, kind="stable")[:n_top]
-    counts = np.random.default_rng(seed).poisson(1.0, (_N_RESAMPLES, n_top))
-    checked = np.minimum(np.cumsum(counts, axis=1), budget)
-    taken = np.diff(checked, axis=1, prepend=0)
-    return taken @ is_positive[top].astype(np.float64)

@@ -1,5 +1,6 @@
 """What comes into an estimator: tables or arrays as float32 features, labels as positives."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,13 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from toprank.tables import Schema
 from toprank.tables.columns import as_frame
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows that `read_features` has read; handed in again, they come back as they are."""
+
+    features: NDArray[np.float32]
 
 
 class Labels(NamedTuple):
@@ -50,6 +58,8 @@ def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
     Columns of a table are found by name, in any order; an array, or a table given to an
     estimator that was fitted on an array, is taken column by column.
     """
+    if isinstance(X, Encoded):
+        return X.features
     if as_frame(X) is not None and hasattr(estimator, "feature_names_in_"):
         return estimator.schema_.encode(X)
     X = validate_data(
@@ -78,9 +88,10 @@ def read_labels(
     # a tie goes to the later label: 1, True, "yes"
     positive = classes[1] if counts[1] <= counts[0] else classes[0]
     if positive_label is not None:
-        if positive_label not in classes:
+        named = classes == positive_label
+        if not np.any(named):
             raise ValueError(
                 f"positive_label must be one of {classes.tolist()}; got {positive_label!r}."
             )
-        positive = positive_label
+        positive = classes[named][0]
     return Labels(y == positive, classes, positive)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import inputs
+from toprank import checks, inputs
 from toprank.tables import Column, Schema
 
 _ROWS_FOR_USUAL = 100_000
@@ -20,7 +20,10 @@ _USUAL_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Usual:
-    """What a column holds in most negatives: a range of numbers, or the most frequent values."""
+    """What a column holds in most negatives: a range of numbers, or the most frequent values.
+
+    Without either, most of them have no value there. `share` is of those that have one.
+    """
 
     low: float | None = None
     high: float | None = None
@@ -29,10 +32,9 @@ class Usual:
 
     def __str__(self) -> str:
         if self.low is not None and self.high is not None:
-            low, high = number_text(self.low), number_text(self.high)
-            return low if low == high else f"{low}-{high}" if self.low >= 0 else f"{low} to {high}"
+            return _range_text(number_text(self.low), number_text(self.high))
         if self.values:
-            return f"{', '.join(self.values)} ({self.share:.0%})"
+            return f"{', '.join(self.values)} ({_share_text(self.share)})"
         return "missing"
 
     def to_json(self) -> dict[str, Any]:
@@ -40,13 +42,13 @@ class Usual:
 
     @classmethod
     def from_json(cls, facts: dict[str, Any]) -> Self:
-        low, high = facts["low"], facts["high"]
-        return cls(
-            None if low is None else float(low),
-            None if high is None else float(high),
-            tuple(map(str, facts["values"])),
-            float(facts["share"]),
+        low, high = (
+            None if (end := facts[name]) is None else float(end) for name in ("low", "high")
         )
+        share = float(facts["share"])
+        if not np.isfinite([low or 0.0, high or 0.0, share]).all():
+            raise ValueError(f"usual values must be finite; got {low}, {high} and {share}.")
+        return cls(low, high, tuple(map(str, facts["values"])), share)
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,9 @@ def explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
     >>> explain(ranker, [[2.5, 0.0]], n_reasons=1)[0][0].feature
     'x0'
     """
+    checks.whole_number(n_reasons, "n_reasons", 0)
     features = inputs.read_features(ranker, X)
-    shares = ranker.contributions(X)[:, :-1]
+    shares = _shares(ranker, features)
     columns, usual = ranker.schema_.columns, ranker.usual_
     return [
         [
@@ -101,10 +104,21 @@ def explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
 def why_above(ranker: Any, X: Any, row: int, other: int, n_reasons: int = 5) -> list[Difference]:
     """Return what puts one row of `X` above another: the features with the largest gaps.
 
-    Contributions above 0 speak for `row`, those below 0 for `other`.
+    Rows count from 0. Contributions above 0 speak for `row`, those below 0 for `other`; over all
+    features they add up to the gap in suspicion.
+
+    >>> from toprank import BoostedRanker
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> ranker = BoostedRanker(n_estimators=20).fit(X, X[:, 0] > 1.5)
+    >>> print(why_above(ranker, [[2.5, 0.0], [-1.0, 0.0]], row=0, other=1)[0])
+    x0 2.50 against -1
     """
-    features = inputs.read_features(ranker, X)[[row, other]]
-    shares = ranker.contributions(X)[[row, other], :-1]
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    features = inputs.read_features(ranker, X)
+    for place, name in ((row, "row"), (other, "other")):
+        checks.whole_number(place, name, 0, len(features) - 1)
+    features = features[[row, other]]
+    shares = _shares(ranker, features)
     gap = shares[0] - shares[1]
     columns = ranker.schema_.columns
     return [
@@ -123,7 +137,7 @@ def usual_values(
 ) -> list[Usual]:
     """Return what is usual in each column, from (at most 100,000 of) the negatives."""
     ordinary = np.flatnonzero(~is_positive)
-    step = -(-ordinary.size // _ROWS_FOR_USUAL)
+    step = max(-(-ordinary.size // _ROWS_FOR_USUAL), 1)
     sample = features[ordinary[::step]]
     return [_usual(sample[:, i], column) for i, column in enumerate(schema.columns)]
 
@@ -148,14 +162,19 @@ def number_text(value: float) -> str:
     size = abs(value)
     if size >= 1e15 or 0 < size < 0.01:
         return f"{value:.3g}"
-    if value == round(value) or size >= 10_000:
-        return f"{value:,.0f}"
-    return f"{value:,.2f}"
+    # from where the second decimal would round to a fifth digit, there are no decimals
+    is_whole = value == round(value) or size >= 9_999.995
+    return f"{value + 0.0:,.{0 if is_whole else 2}f}"  # adding 0 turns -0 into 0
+
+
+def _shares(ranker: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return what each feature adds to each row's suspicion."""
+    return ranker.contributions(inputs.Encoded(features))[:, :-1]
 
 
 def _usual(values: NDArray[np.float32], column: Column) -> Usual:
     present = values[~np.isnan(values)]
-    if not present.size:
+    if 2 * present.size < max(values.size, 1):
         return Usual()
     if column.kind == "number":
         low, high = np.quantile(present, [0.05, 0.95], method="nearest")
@@ -177,3 +196,14 @@ def _largest(shares: NDArray[np.float64], n_reasons: int) -> Sequence[int]:
     """Return the indices of the largest sizes, leaving out features that moved nothing."""
     order = np.argsort(-np.abs(shares), kind="stable")[:n_reasons]
     return [int(i) for i in order if shares[i] != 0]
+
+
+def _range_text(low: str, high: str) -> str:
+    """Return such as "3.10-180"; a sign or an exponent must not run into the dash."""
+    if low == high:
+        return low
+    return f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
+
+
+def _share_text(share: float) -> str:
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"

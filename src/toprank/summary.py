@@ -7,7 +7,7 @@ import numpy as np
 
 from toprank.evaluation import Evaluation
 from toprank.metrics import Interval
-from toprank.training import Task, Trained
+from toprank.training import SHARE_TO_PREFER, Task, Trained
 
 
 def noun_of(label: str) -> str:
@@ -132,17 +132,17 @@ def aligned(rows: list[list[str]]) -> str:
 def headline(test: Evaluation, noun: str) -> str:
     """Return how many positives to expect in the budget's checks, and what twice as many bring."""
     value, low, high = test.likely
-    double = test.found_with(2 * test.budget)
-    budget = f"your {test.budget:,} checks"
-    if test.day is not None:
-        return (
-            f"Expect about {value:.0f} {noun} in {budget} a day (most days {low:.0f}-{high:.0f}); "
-            f"{2 * test.budget:,} checks would find {double:.0f}."
-        )
-    return (
-        f"Expect about {value:.0f} {noun} in {budget} of a list of {test.is_positive.size:,} rows "
-        f"({low:.0f}-{high:.0f}); {2 * test.budget:,} checks would find {double:.0f}."
-    )
+    range_text = f"{low:.0f}-{high:.0f}"
+    checked = f"your {test.budget:,} {_plural('check', test.budget)}"
+    if test.day is None:
+        list_text = f"of a list of {test.is_positive.size:,} rows ({range_text})"
+    else:
+        list_text = f"a day (most days {range_text})"
+    sentence = f"Expect about {_positives(value, noun)} in {checked} {list_text}"
+    n_more = min(2 * test.budget, test.longest_list)
+    if n_more > test.budget:
+        sentence += f"; {n_more:,} checks would find {_short_count(test.found_with(n_more))}"
+    return f"{sentence}."
 
 
 def choice_line(trained: Trained) -> str:
@@ -150,8 +150,8 @@ def choice_line(trained: Trained) -> str:
     difference, low, high, share = trained.comparison
     return (
         f"Kept {trained.chosen.name}: on validation, the ap-exp trees change AP by "
-        f"{difference:+.3f} ({low:+.3f} to {high:+.3f}), ahead in {share:.0%} of resamples "
-        "(90 % needed)."
+        f"{difference:+.3f} ({low:+.3f} to {high:+.3f}), ahead in {percent(share)} of resamples "
+        f"({percent(SHARE_TO_PREFER)} needed)."
     )
 
 
@@ -162,15 +162,24 @@ def percent(share: float) -> str:
     ('0.84 %', '50 %', '0.001 %')
     """
     points = 100 * float(share)
-    digits = 2 if points >= 10 else 3
-    return f"{float(f'{points:.{digits - 1}g}') if points < 10 else round(points):g} %"
+    if points >= 10:
+        return f"{points:.0f} %"
+    # two digits, wherever they begin, and never an exponent
+    digits = np.format_float_positional(points, 2, unique=False, fractional=False, trim="-")
+    return f"{digits} %"
 
 
 def counted(interval: Interval) -> str:
-    """Return a count with its interval; small counts keep a decimal."""
-    decimals = 0 if interval.value >= 10 else 1
-    value, low, high = (f"{number:,.{decimals}f}" for number in interval)
-    return f"{value} ({low}-{high})"
+    """Return a count with its interval; small counts keep a decimal unless the ends are whole.
+
+    >>> counted(Interval(31.2, 23.6, 38.0)), counted(Interval(3.4, 2.9, 4.0))
+    ('31 (24-38)', '3.4 (2.9-4.0)')
+    >>> counted(Interval(0.4, 0.0, 2.0))
+    '0.4 (0-2)'
+    """
+    value, low, high = interval
+    decimals = 0 if value >= 10 or (low.is_integer() and high.is_integer()) else 1
+    return f"{_short_count(value)} ({low:,.{decimals}f}-{high:,.{decimals}f})"
 
 
 def _figures_row(name: str, test: Evaluation) -> list[str]:
@@ -178,16 +187,26 @@ def _figures_row(name: str, test: Evaluation) -> list[str]:
         name,
         str(test.average_precision),
         counted(test.found),
-        f"{test.positives_at_top.value:.0%}",
+        percent(test.positives_at_top.value),
     ]
 
 
 def _duration(gap: np.timedelta64) -> str:
-    hours = gap / np.timedelta64(1, "h")
-    if hours >= 48:
-        days = round(hours / 24)
-        return f"{days} {_plural('day', days)}"
-    return f"{hours:.1f} hours"
+    for unit, seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
+        if (count := gap / np.timedelta64(seconds, "s")) >= 2:
+            return f"{round(count)} {unit}s"
+    return "under 2 seconds"
+
+
+def _positives(count: float, noun: str) -> str:
+    text = _short_count(count)
+    return f"{text} {noun.removesuffix('s') if text == '1' else noun}"
+
+
+def _short_count(count: float) -> str:
+    """Return a count as people say it: below 10, with its first decimal if that is not 0."""
+    rounded = round(count, 1)
+    return f"{rounded:g}" if rounded < 10 else f"{count:,.0f}"
 
 
 def _plural(word: str, count: int) -> str:

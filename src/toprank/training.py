@@ -21,9 +21,10 @@ from toprank.splits import Split
 LOG_ONLY = "log-loss only"
 CANDIDATES = {"log-loss + ap-exp": "ap-exp", LOG_ONLY: "log"}
 
-_PATIENCE = 50
-_SHARE_TO_PREFER = 0.9
+SHARE_TO_PREFER = 0.9
 """A candidate replaces plain log-loss when it is ahead in so many resamples of validation."""
+
+_PATIENCE = 50
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, and how much of it is done of how much."""
@@ -31,7 +32,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Task:
-    """A table made ready to learn from: features, labels, times and their parts."""
+    """A table made ready to learn from: features, labels, times and their parts.
+
+    `row_numbers` says which rows of the table these are, counted from 1.
+    """
 
     features: pa.Table
     is_positive: NDArray[np.bool_]
@@ -39,6 +43,7 @@ class Task:
     negative: Any
     time: NDArray[np.datetime64] | None
     split: Split
+    row_numbers: NDArray[np.int64]
     n_unlabelled: int
 
     def rows(self, part: str) -> tuple[pa.Table, NDArray]:
@@ -84,25 +89,35 @@ def prepare(
     gap: np.timedelta64 | None = None,
     random_state: int = 0,
 ) -> Task:
-    """Return the task of ranking the positives of column `label`; unlabelled rows are left out."""
+    """Return the task of ranking the positives of column `label`; unlabelled rows are left out.
+
+    >>> table = pa.table({"amount": range(60), "is_fraud": [i % 10 == 0 for i in range(60)]})
+    >>> task = prepare(table, "is_fraud")
+    >>> {part: rows.size for part, rows in task.split.parts().items()}
+    {'train': 35, 'validation': 9, 'test': 16}
+    """
     labels = tables.split_label(table, label, positive_label)
-    times = None if time is None else tables.time_column(table, time)
-    drop = list(drop)
-    tables.check_columns(drop, table.column_names)
-    features = table.drop_columns([label, *([] if time is None else [time]), *drop])
-    is_positive = labels.is_positive
-    if not labels.known.all():
-        features = features.filter(pa.array(labels.known))
-        is_positive = is_positive[labels.known]
-        times = None if times is None else times[labels.known]
+    known = np.flatnonzero(labels.known)
+    features = _features(table, label, time, list(drop))
+    if known.size < table.num_rows:
+        features = features.take(known)
+    is_positive = labels.is_positive[known]
+    times = None if time is None else tables.time_column(table, time)[known]
     if times is None:
         split = splits.stratified(is_positive, random_state=random_state)
     else:
         split = splits.chronological(times, gap=gap)
     splits.check_positives(split, is_positive)
-    n_unlabelled = int(np.count_nonzero(~labels.known))
-    names = (labels.positive, labels.negative)
-    return Task(features, is_positive, *names, times, split, n_unlabelled)
+    return Task(
+        features,
+        is_positive,
+        labels.positive,
+        labels.negative,
+        times,
+        split,
+        row_numbers=known + 1,
+        n_unlabelled=table.num_rows - known.size,
+    )
 
 
 def train(
@@ -140,12 +155,27 @@ def train(
         scores[challenger],
         scores[LOG_ONLY],
     )
-    preferred = challenger if comparison.share_above >= _SHARE_TO_PREFER else LOG_ONLY
+    preferred = challenger if comparison.share_above >= SHARE_TO_PREFER else LOG_ONLY
     names = sorted(rankers, key=lambda name: name != preferred)
     candidates = [
         Candidate(name, rankers[name], _judged(rankers[name], task, budget)) for name in names
     ]
     return Trained(task, candidates, comparison)
+
+
+def _features(table: pa.Table, label: str, time: str | None, drop: list[str]) -> pa.Table:
+    """Return the columns to learn from: all but the label, the time and those to drop."""
+    if time == label:
+        raise ValueError(f"time must be another column than the label; got {label!r} for both.")
+    tables.check_columns(drop, table.column_names)
+    left_out = {label, time, *drop}
+    names = [name for name in table.column_names if name not in left_out]
+    if not names:
+        raise tables.TableError(
+            "the table must have a column to learn from beside the label, the time and the "
+            f"dropped ones; got only {', '.join(map(repr, table.column_names))}."
+        )
+    return table.select(names)
 
 
 def _judged(ranker: BoostedRanker, task: Task, budget: int) -> Evaluation:

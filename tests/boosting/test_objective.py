@@ -28,21 +28,31 @@ def rows():
     return is_positive, generator.normal(size=400)
 
 
-def test_listwise_gradients_are_scaled_to_one_per_row(rows):
+def test_listwise_curvatures_are_scaled_to_two_per_positive(rows):
     is_positive, raw = rows
     gradient, curvature = objective(is_positive).gradient_curvature(raw, 0)
     plain, plain_curvature = ApExp().gradient_curvature(is_positive, raw)
-    assert np.abs(gradient).sum() == approx(400, rel=1e-5)
-    factor = 400 / np.abs(plain).sum()
+    factor = 2 * is_positive.sum() / plain_curvature.sum()
+    assert curvature.sum() == approx(2 * is_positive.sum(), rel=1e-5)
     assert gradient == approx(factor * plain, rel=1e-6)
     assert curvature == approx(factor * plain_curvature, rel=1e-6)
 
 
-def test_weighted_gradients_are_scaled_to_the_total_weight(rows):
+def test_weighted_curvatures_are_scaled_to_the_positives_weight(rows):
     is_positive, raw = rows
     weight = np.linspace(0.5, 3, 400)
-    gradient, _ = objective(is_positive, weight=weight).gradient_curvature(raw, 0)
-    assert np.abs(gradient).sum() == approx(weight.sum(), rel=1e-5)
+    _, curvature = objective(is_positive, weight=weight).gradient_curvature(raw, 0)
+    assert curvature.sum() == approx(2 * weight[is_positive].sum(), rel=1e-5)
+
+
+def test_scaled_gradients_of_both_forms_are_the_same(rows):
+    is_positive, raw = rows
+    log_form, paper_form = (
+        objective(is_positive, loss=ApExp(form)).gradient_curvature(raw, 0)
+        for form in ("log", "paper")
+    )
+    assert log_form[0] == approx(paper_form[0], rel=1e-5)
+    assert log_form[1] == approx(paper_form[1], rel=1e-5)
 
 
 def test_log_gradients_keep_their_own_scale(rows):

@@ -169,11 +169,11 @@ def test_warm_start_trees_split_the_trees_between_the_losses(payments):
     frame, risk = payments
     log_only = BoostedRanker("log", n_estimators=10, n_jobs=1).fit(frame, risk)
     all_warm = BoostedRanker(n_estimators=10, warm_start_trees=10, n_jobs=1).fit(frame, risk)
-    half = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, risk)
-    five = BoostedRanker(n_estimators=10, warm_start_trees=5, n_jobs=1).fit(frame, risk)
+    default = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, risk)
+    eight = BoostedRanker(n_estimators=10, warm_start_trees=8, n_jobs=1).fit(frame, risk)
     assert np.array_equal(log_only.suspicion(frame), all_warm.suspicion(frame))
-    assert np.array_equal(half.suspicion(frame), five.suspicion(frame))
-    assert not np.array_equal(half.suspicion(frame), log_only.suspicion(frame))
+    assert np.array_equal(default.suspicion(frame), eight.suspicion(frame))
+    assert not np.array_equal(default.suspicion(frame), log_only.suspicion(frame))
 
 
 def test_calibrating_changes_probabilities_but_no_rank(payments, fitted):

@@ -45,26 +45,28 @@ class Objective:
     def gradient_curvature(
         self, raw: NDArray, round_: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return what the round's tree is fitted to, in float32, about one per row."""
+        """Return what the round's tree is fitted to, in float32."""
         weight = self.batch_weight(round_)
         if weight is not None and not weight.any():
             nothing = np.zeros(raw.size, dtype=np.float32)
             return nothing, nothing
         loss = self.loss_of(round_)
         gradient, curvature = loss.gradient_curvature(self.is_positive, raw, weight, self.gather)
-        factor = self._row_scale(gradient, weight) if loss.is_listwise else 1.0
+        factor = self._row_scale(curvature, weight) if loss.is_listwise else 1.0
         return self._in_float32(gradient, factor), self._in_float32(curvature, factor)
 
-    def _row_scale(self, gradient: NDArray, weight: NDArray | None) -> float:
-        """Return the factor that makes the gradients' sizes add up to the rows' weight.
+    def _row_scale(self, curvature: NDArray, weight: NDArray | None) -> float:
+        """Return the factor that makes the curvatures add up to twice the positives' weight.
 
         A listwise gradient is about 1/n a row. Unscaled, the engine's own constants (smallest
-        gain, smallest child weight, penalty) would drown it and nothing would be learned.
+        gain, smallest child weight, penalty) would drown it and nothing would be learned. Scaled
+        by this, one positive weighs about as much as in log-loss, where those constants are at
+        home, and the gradient still fades as the ranking becomes right.
         """
-        parts = self.gather.run(_sum_sizes, gradient.size, gradient)
-        rows = float(gradient.size if weight is None else weight.sum())
-        sizes, total = self.gather.sums([(sum(parts), rows)], 2)
-        return float(total / sizes) if sizes > 0 else 1.0
+        parts = self.gather.run(_sum, curvature.size, curvature)
+        mass = self.is_positive if weight is None else self.is_positive * weight
+        total, positives = self.gather.sums([(sum(parts), float(mass.sum()))], 2)
+        return float(2 * positives / total) if total > 0 else 1.0
 
     def _in_float32(self, values: NDArray[np.float64], factor: float) -> NDArray[np.float32]:
         scaled = np.empty(values.size, dtype=np.float32)
@@ -73,10 +75,10 @@ class Objective:
 
 
 @njit(cache=True, nogil=True)
-def _sum_sizes(values, begin, end):
+def _sum(values, begin, end):
     total = 0.0
     for i in range(begin, end):
-        total += abs(values[i])
+        total += values[i]
     return total
 
 

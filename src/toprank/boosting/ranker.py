@@ -32,7 +32,7 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
     n_estimators : int
         Trees in all.
     warm_start_trees : int or None
-        How many of the trees learn log-loss before `loss` takes over; None is half of them.
+        How many of the trees learn log-loss before `loss` takes over; None is four in five.
     max_depth, learning_rate : int, float
         Size of one tree, and how much of it is added.
     subsample : float
@@ -267,7 +267,9 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
     def _train(self, rows: Rows, validation: Rows | None, progress: Progress | None) -> Training:
         n_threads = self.n_jobs if self.n_jobs and self.n_jobs > 0 else os.cpu_count() or 1
         loss = make_loss(self.loss, self.loss_options)
-        warm = self.n_estimators // 2 if self.warm_start_trees is None else self.warm_start_trees
+        warm = self.warm_start_trees
+        if warm is None:
+            warm = self.n_estimators * 4 // 5
         objective = Objective(
             loss,
             rows.is_positive,

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit, logit
-from scipy.stats import norm
+from scipy.special import betaincinv, expit, log_expit, logit
 
 from toprank import checks
 from toprank.metrics import Interval
@@ -45,9 +44,9 @@ class SigmoidCalibration(NamedTuple):
         calibration itself. It cannot count that tomorrow may differ from the calibrated rows.
 
         >>> SigmoidCalibration(1.0, 0.0).expected_positives([0.0] * 100)
-        Interval(value=50.0, low=41.8, high=58.2)
+        Interval(value=50.0, low=42.0, high=58.0)
         """
-        raw = np.asarray(raw, dtype=np.float64)
+        raw = checks.finite_vector(raw, "raw")
         probability = self.probability(raw)
         spread = probability * (1 - probability)
         by_slope, by_intercept = float((spread * raw).sum()), float(spread.sum())
@@ -58,9 +57,45 @@ class SigmoidCalibration(NamedTuple):
             + by_intercept**2 * self.intercept_variance
         )
         expected = float(probability.sum())
-        reach = norm.ppf((1 + level) / 2) * np.sqrt(max(variance, 0.0))
-        low, high = max(expected - reach, 0.0), min(expected + reach, raw.size)
-        return Interval(round(expected, 1), round(float(low), 1), round(float(high), 1))
+        return Interval(expected, *count_range(expected, variance, raw.size, level))
+
+
+def count_range(
+    mean: float, variance: float, most: int, level: float = 0.9
+) -> tuple[float, float]:
+    """Return the whole numbers between which a count of 0 to `most` lies in `level` of cases.
+
+    >>> count_range(0.4, variance=0.4, most=100)
+    (0.0, 2.0)
+    """
+    # a count c owns the stretch from c - 1/2 to c + 1/2
+    low, high = bounded_range(mean, variance, -0.5, most + 0.5, level)
+    low, high = max(np.floor(low + 0.5), 0), min(np.floor(high + 0.5), most)
+    return float(min(low, np.floor(mean))), float(max(high, np.ceil(mean)))
+
+
+def bounded_range(
+    mean: float, variance: float, lowest: float, highest: float, level: float = 0.9
+) -> tuple[float, float]:
+    """Return where the middle `level` lies of what cannot leave the range `lowest` to `highest`.
+
+    It is taken to follow the beta distribution of that mean and variance: leaning near either
+    end, all but normal in between.
+
+    >>> low, high = bounded_range(50.0, variance=25.0, lowest=0.0, highest=100.0)
+    >>> round(low, 1), round(high, 1)
+    (41.8, 58.2)
+    """
+    tail = (1 - checks.number_above(level, "level", 0, 0.999)) / 2
+    width = highest - lowest
+    share = (mean - lowest) / width
+    # with all of this variance, nothing would be left between the two ends
+    variance = min(variance / width**2, 0.9 * share * (1 - share))
+    if not variance > 0:
+        return mean, mean
+    size = share * (1 - share) / variance - 1
+    low, high = betaincinv(share * size, (1 - share) * size, [tail, 1 - tail])
+    return float(lowest + width * low), float(lowest + width * high)
 
 
 def fit_sigmoid(
@@ -81,38 +116,53 @@ def fit_sigmoid(
     positive, total = float(weights[labels].sum()), float(weights.sum())
     target = np.where(labels, (positive + 1) / (positive + 2), 1 / (total - positive + 2))
     # scores of any scale: fit on standardised ones, then fold the scaling into the answer
-    middle = float(weights @ raw) / total
-    spread = float(np.sqrt(weights @ (raw - middle) ** 2 / total)) or 1.0
-    design = np.column_stack([(raw - middle) / spread, np.ones(raw.size)])
+    middle, spread = _middle_spread(raw, weights)
+    standard = (raw - middle) / spread
     start = np.array([_LEAST_SLOPE, logit((positive + 1) / (total + 2))])
+    design = np.column_stack([standard, np.ones(raw.size)])
     slope, intercept = _newton(design, target, weights, start)
-    slope = max(slope, _LEAST_SLOPE) / spread
-    intercept -= slope * middle
+    if slope < _LEAST_SLOPE:
+        slope = _LEAST_SLOPE
+        (intercept,) = _newton(design[:, 1:], target, weights, start[1:], slope * standard)
+    slope = float(slope) / spread
+    intercept = float(intercept) - slope * middle
     return SigmoidCalibration(slope, intercept, *_variances(raw, slope, intercept, weights))
 
 
+def _middle_spread(raw: NDArray, weights: NDArray) -> tuple[float, float]:
+    """Return the mean and standard deviation; 1 for the second when all scores are the same."""
+    middle = float(weights @ raw) / float(weights.sum())
+    spread = float(np.sqrt(weights @ (raw - middle) ** 2 / weights.sum()))
+    # equal scores may differ from their mean by a rounding error, which must not become a scale
+    return middle, spread if spread > 1e-13 * abs(middle) else 1.0
+
+
 def _newton(
-    design: NDArray, target: NDArray, weights: NDArray, theta: NDArray
-) -> tuple[float, float]:
-    """Return the two coefficients of the logistic fit; the loss is convex, so halving is safe."""
+    design: NDArray,
+    target: NDArray,
+    weights: NDArray,
+    theta: NDArray,
+    offset: NDArray | float = 0.0,
+) -> NDArray[np.float64]:
+    """Return the coefficients of the logistic fit; the loss is convex, so halving is safe."""
 
     def loss(at: NDArray) -> float:
-        odds = design @ at
+        odds = design @ at + offset
         return -float(weights @ (target * log_expit(odds) + (1 - target) * log_expit(-odds)))
 
     lowest = loss(theta)
     for _ in range(_MOST_STEPS):
-        probability = expit(design @ theta)
+        probability = expit(design @ theta + offset)
         gradient = design.T @ (weights * (probability - target))
         information = weights * probability * (1 - probability)
-        hessian = design.T @ (design * information[:, None]) + 1e-12 * np.eye(2)
+        hessian = design.T @ (design * information[:, None]) + 1e-12 * np.eye(theta.size)
         step = np.linalg.solve(hessian, gradient)
         while (lower := loss(theta - step)) > lowest and np.abs(step).max() > 1e-12:
             step /= 2
         theta, lowest = theta - step, min(lower, lowest)
         if np.abs(step).max() < 1e-10:
             break
-    return float(theta[0]), float(theta[1])
+    return theta
 
 
 def _variances(
@@ -121,8 +171,13 @@ def _variances(
     """Return the (co)variances of slope and intercept: the inverse of the Fisher information."""
     probability = expit(slope * raw + intercept)
     information = weights * probability * (1 - probability)
-    a, b, c = (float((information * raw**power).sum()) for power in (2, 1, 0))
-    determinant = a * c - b * b
-    if determinant <= 1e-12 * a * c:
-        return 0.0, 0.0, 1 / c if c > 0 else 0.0
-    return c / determinant, -b / determinant, a / determinant
+    total = float(information.sum())
+    if not total:
+        return 0.0, 0.0, 0.0
+    # taken about its centre, so that scores far from 0 lose no digits
+    centre = float(information @ raw) / total
+    about_slope = float(information @ (raw - centre) ** 2)
+    if not about_slope:
+        return 0.0, 0.0, 1 / total
+    slope_variance = 1 / about_slope
+    return slope_variance, -centre * slope_variance, 1 / total + centre**2 * slope_variance

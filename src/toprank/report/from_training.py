@@ -3,6 +3,8 @@
 import platform
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from toprank import __version__, reasons, summary
 from toprank.alert_list import top_alerts
@@ -61,7 +63,7 @@ def _alerts(trained: Trained) -> list[Alert]:
     return [
         Alert(
             rank=i + 1,
-            row=f"{test_rows[i] + 1}",
+            row=f"{task.row_numbers[test_rows[i]]}",
             suspicion=float(top.suspicion[i]),
             probability=float(top.probability[i]),
             reasons=[str(reason) for reason in top.reasons[i]],
@@ -87,11 +89,16 @@ def _columns(trained: Trained) -> list[ColumnFacts]:
         ColumnFacts(
             column.name,
             column.kind,
-            features[column.name].null_count / features.num_rows,
+            _missing_share(features[column.name]),
             str(usual),
         )
         for column, usual in zip(ranker.schema_.columns, ranker.usual_, strict=True)
     ]
+
+
+def _missing_share(values: pa.ChunkedArray) -> float:
+    """Return the share of rows without a value; NaN is none."""
+    return float(pc.mean(pc.is_null(values, nan_is_null=True).cast("float64")).as_py())
 
 
 def _periods(task: Task) -> list[Period]:

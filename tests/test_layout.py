@@ -1,0 +1,73 @@
+"""The shape of the package: imports point one way, public names are those promised."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import toprank
+
+PACKAGE = Path(toprank.__file__).parent
+
+# what each part must know nothing of
+FORBIDDEN = {
+    "metrics": {"boosting", "tables", "cli", "report", "training", "plots", "reasons"},
+    "losses": {"boosting", "tables", "metrics", "cli", "report", "training", "plots"},
+    "tables": {"boosting", "losses", "metrics", "cli", "report", "training", "plots"},
+    "boosting": {"cli", "report", "training", "plots", "evaluation"},
+    "imbalance": {"cli", "report", "training", "plots"},
+    "transactions": {"cli", "report", "training", "boosting"},
+    "training.py": {"cli", "report", "plots"},
+    "evaluation.py": {"cli", "report", "plots", "boosting"},
+    "report": {"cli"},
+}
+
+
+def imported_parts(path: Path) -> set[str]:
+    """The parts of toprank that a file imports, wherever in the file it does so."""
+    parts = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "toprank":
+            parts |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("toprank."):
+            parts.add(str(node.module).split(".")[1])
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            parts |= {name[1] for name in names if name[0] == "toprank" and len(name) > 1}
+    return parts
+
+
+@pytest.mark.parametrize("part", FORBIDDEN)
+def test_imports_point_one_way(part):
+    files = [PACKAGE / part] if part.endswith(".py") else sorted((PACKAGE / part).rglob("*.py"))
+    assert files
+    for path in files:
+        assert not imported_parts(path) & FORBIDDEN[part], path
+
+
+def test_the_public_names_are_there_and_documented():
+    for name in toprank.__all__:
+        assert getattr(toprank, name).__doc__, name
+    assert set(dir(toprank)) == set(toprank.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'toprank' has no attribute 'BoostedRankr'"):
+        _ = toprank.BoostedRankr
+
+
+def test_importing_the_package_computes_nothing():
+    code = "import sys, toprank; print(sorted(m for m in sys.modules if m in {'numpy', 'numba'}))"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == "[]"
+
+
+def test_no_file_of_the_package_can_load_pickles():
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text()
+        for word in ("import pickle", "joblib", "cloudpickle", "allow_pickle=True"):
+            assert word not in text, path
