@@ -1,6 +1,6 @@
 """Average precision of warm-started ap-exp against plain log-loss on the ULB card data.
 
-    TOPRANK_DATA=folder python benchmarks/quality/ulb_warm_start.py
+    TOPRANK_DATA=folder python -m benchmarks.quality.ulb_warm_start
 
 Train: Time < 110,000; test: Time >= 115,000; Time itself is dropped. Same trees, five seeds; a
 seed draws each tree's rows. The settings are fixed before any test row is scored.
@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from record import record
+from benchmarks.record import record
 
 from toprank import BoostedRanker, metrics
 

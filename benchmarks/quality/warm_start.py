@@ -1,6 +1,6 @@
 """How many trees log-loss should have before ap-exp takes over: AP on many small public sets.
 
-    TOPRANK_DATA=folder python benchmarks/quality/warm_start.py [--trees 300]
+    TOPRANK_DATA=folder python -m benchmarks.quality.warm_start [--trees 300]
 
 Four-fold cross-validation on each set of the folder named metaap_* or keel_*, and three of
 ADBench. This is where the default of `warm_start_trees` comes from.
@@ -14,10 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from benchmarks.record import record
 from sklearn.model_selection import StratifiedKFold
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from record import record
 
 from toprank import BoostedRanker, metrics
 

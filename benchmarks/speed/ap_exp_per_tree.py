@@ -1,6 +1,6 @@
 """Seconds a tree of ap-exp against XGBoost's own binary:logistic, and the memory of a fit.
 
-    python benchmarks/speed/ap_exp_per_tree.py [--rows 2000000] [--rounds 5] [--trees 20]
+    python -m benchmarks.speed.ap_exp_per_tree [--rows 2000000] [--rounds 5] [--trees 20]
 
 Both grow trees of the same depth on the same histogram of the same rows, in turns, so that a
 noisy machine slows both. Told apart are the trees alone (the binning is the same for both) and
@@ -8,6 +8,7 @@ the peak memory of a whole `BoostedRanker.fit` over the size of its input.
 """
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
@@ -16,9 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import xgboost
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from record import record
+from benchmarks.record import record
 
 from toprank import BoostedRanker
 from toprank.boosting.objective import Objective
@@ -76,7 +75,7 @@ def grow_logistic(matrix: xgboost.QuantileDMatrix, n_trees: int) -> float:
 
 def grow_ap_exp(matrix: xgboost.QuantileDMatrix, is_positive: np.ndarray, n_trees: int) -> float:
     """Return the seconds a tree, with the objective exactly as the engine sets it up."""
-    gather = Gather(xgboost.config.get_config()["nthread"] or 2, across_machines)
+    gather = Gather(os.cpu_count() or 1, across_machines)
     objective = Objective(ApExp(), is_positive, None, 0, 1.0, SEED, gather)
     rounds = iter(range(n_trees))
     begin = time.perf_counter()
@@ -91,7 +90,14 @@ def grow_ap_exp(matrix: xgboost.QuantileDMatrix, is_positive: np.ndarray, n_tree
 
 def _memory_of_a_fit(options: argparse.Namespace) -> tuple[int, int]:
     """Return the peak of a fresh process over its start, and the input's bytes."""
-    command = [sys.executable, __file__, "--memory-only", "--rows", str(options.rows)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.speed.ap_exp_per_tree",
+        "--memory-only",
+        "--rows",
+        str(options.rows),
+    ]
     command += ["--features", str(options.features)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     peak, size = map(int, printed.split())

@@ -160,7 +160,7 @@ def number_text(value: float) -> str:
     ('912.50', '180', '0.00123', '48,210')
     """
     size = abs(value)
-    if size >= 1e15 or 0 < size < 0.01:
+    if size >= 1e15 or 0 < size < 0.1:
         return f"{value:.3g}"
     # from where the second decimal would round to a fifth digit, there are no decimals
     is_whole = value == round(value) or size >= 9_999.995

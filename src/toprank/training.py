@@ -111,8 +111,7 @@ def prepare(
     return Task(
         features,
         is_positive,
-        labels.positive,
-        labels.negative,
+        *_class_names(labels.positive, labels.negative),
         times,
         split,
         row_numbers=known + 1,
@@ -176,6 +175,15 @@ def _features(table: pa.Table, label: str, time: str | None, drop: list[str]) ->
             f"dropped ones; got only {', '.join(map(repr, table.column_names))}."
         )
     return table.select(names)
+
+
+def _class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
+    """Return the label's values as classes may be called: decimals as whole numbers or text."""
+    both = (positive, negative)
+    if all(isinstance(value, str | int) for value in both):
+        return both
+    as_class = int if all(float(value).is_integer() for value in both) else str
+    return as_class(positive), as_class(negative)
 
 
 def _judged(ranker: BoostedRanker, task: Task, budget: int) -> Evaluation:

@@ -239,5 +239,5 @@ def test_three_labels_are_refused(payments):
 
 def test_one_class_is_refused(payments):
     frame, _ = payments
-    with pytest.raises(ValueError, match="got one class, np.False_|got one class, False"):
+    with pytest.raises(ValueError, match="got one class"):
         BoostedRanker(n_estimators=2).fit(frame, np.zeros(len(frame), dtype=bool))

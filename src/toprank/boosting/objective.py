@@ -26,6 +26,10 @@ class Objective:
     seed: int
     gather: Gather = field(default_factory=Gather)
 
+    def __post_init__(self) -> None:
+        n_rows = self.is_positive.size
+        self._out = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
+
     def loss_of(self, round_: int) -> Loss:
         """Return the loss that the tree of this round learns."""
         return Log() if round_ < self.warm_start_trees else self.loss
@@ -45,15 +49,17 @@ class Objective:
     def gradient_curvature(
         self, raw: NDArray, round_: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return what the round's tree is fitted to, in float32."""
+        """Return what the round's tree is fitted to, in float32; the next round overwrites it."""
         weight = self.batch_weight(round_)
         if weight is not None and not weight.any():
-            nothing = np.zeros(raw.size, dtype=np.float32)
-            return nothing, nothing
+            return np.zeros(raw.size, np.float32), np.zeros(raw.size, np.float32)
         loss = self.loss_of(round_)
-        gradient, curvature = loss.gradient_curvature(self.is_positive, raw, weight, self.gather)
-        factor = self._row_scale(curvature, weight) if loss.is_listwise else 1.0
-        return self._in_float32(gradient, factor), self._in_float32(curvature, factor)
+        loss.gradient_curvature(self.is_positive, raw, weight, self.gather, out=self._out)
+        if loss.is_listwise:
+            factor = self._row_scale(self._out[1], weight)
+            for values in self._out:
+                self.gather.run(_scale, values.size, values, factor)
+        return self._out
 
     def _row_scale(self, curvature: NDArray, weight: NDArray | None) -> float:
         """Return the factor that makes the curvatures add up to twice the positives' weight.
@@ -68,11 +74,6 @@ class Objective:
         total, positives = self.gather.sums([(sum(parts), float(mass.sum()))], 2)
         return float(2 * positives / total) if total > 0 else 1.0
 
-    def _in_float32(self, values: NDArray[np.float64], factor: float) -> NDArray[np.float32]:
-        scaled = np.empty(values.size, dtype=np.float32)
-        self.gather.run(_scale, values.size, values, factor, scaled)
-        return scaled
-
 
 @njit(cache=True, nogil=True)
 def _sum(values, begin, end):
@@ -83,6 +84,6 @@ def _sum(values, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def _scale(values, factor, scaled, begin, end):
+def _scale(values, factor, begin, end):
     for i in range(begin, end):
-        scaled[i] = factor * values[i]
+        values[i] *= factor

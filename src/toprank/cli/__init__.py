@@ -1,12 +1,16 @@
 """The command line: one file per command, each a few lines around the library."""
 
+import os
+import signal
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from toprank import __version__
+from toprank.cli import screen
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
@@ -33,32 +37,48 @@ for command in (demo, fit, rank, explain, evaluate):
 
 def main() -> None:
     """Run the command line: 0 when all went well, 1 for bad input, 2 for a wrong call."""
-    warnings.showwarning = _remark
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # to leave as after Ctrl-C
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = _remarks()
+        sys.exit(_exit_code())
+
+
+def _exit_code() -> int:
     try:
         commands(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        sys.stdout.flush()
+        return 0
     except click.ClickException as mistake:
         mistake.show()
-        sys.exit(mistake.exit_code)
+        return mistake.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("stopped; nothing was written.", err=True)
-        sys.exit(1)
+        screen.remark("stopped; no file was left half-written.")
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; nobody is left to tell
-        sys.exit(1)
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        click.echo(f"toprank: {_sentence(error)}", err=True)
-        sys.exit(1)
+        # the reader of our output has gone: what is left of it must not fail again at the exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        screen.remark(f"toprank: {_sentence(error)}")
+    return 1
 
 
 def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror.lower()}."
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {error}" if str(error) else "out of memory."
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror.lower()}."
     return str(error)
 
 
-def _remark(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Show our own warnings as plain remarks; those of other libraries are not for users."""
-    if category.__module__.startswith("toprank"):
-        click.echo(f"note: {message}", err=True)
+def _remarks() -> Callable[..., None]:
+    """Return what shows each of our own warnings once; those of others are not for users."""
+    shown: set[str] = set()
+
+    def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        text = str(message)
+        if category.__module__.startswith("toprank") and text not in shown:
+            shown.add(text)
+            screen.remark(f"note: {text}")
+
+    return show

@@ -13,13 +13,18 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Try it all on made-up payments with hidden frauds.")
 @click.option(
     "--folder", default="demo-output", show_default=True, type=click.Path(path_type=Path),
     help="Where to write.",
 )  # fmt: skip
-@click.option("--budget", "-k", default=20, show_default=True, help="Checks a day.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the made-up payments.")
+@click.option(
+    "--budget", "-k", default=20, show_default=True, type=click.IntRange(1), help="Checks a day."
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
+    help="Seed of the made-up payments.",
+)  # fmt: skip
 def demo(folder: Path, budget: int, seed: int) -> None:
     """Make payments with hidden frauds, learn from them, and list the alerts of the last day.
 
@@ -28,17 +33,18 @@ def demo(folder: Path, budget: int, seed: int) -> None:
     from toprank import summary, tables
     from toprank.alert_list import top_alerts
     from toprank.cli import screen
-    from toprank.cli.fit import fit_and_write
+    from toprank.cli.fit import fit_and_write, report_path
     from toprank.transactions.simulator import simulate
 
     folder.mkdir(parents=True, exist_ok=True)
     screen.remark("Making 100 days of card payments with hidden frauds ...")
-    known, today = _last_day_apart(simulate(random_state=seed))
+    with screen.busy("making payments"):
+        known, today = _last_day_apart(simulate(random_state=seed))
     tables.write_rows(known, folder / "payments.parquet")
     tables.write_rows(today.drop_columns(["is_fraud"]), folder / "last-day.parquet")
 
     model = folder / "payments.toprank"
-    trained, page = fit_and_write(
+    trained = fit_and_write(
         known, model, "Made-up card payments", budget, label="is_fraud", time="paid_at", seed=seed,
         drop=("card", "terminal"),
     )  # fmt: skip
@@ -46,14 +52,18 @@ def demo(folder: Path, budget: int, seed: int) -> None:
 
     alerts = top_alerts(trained.chosen.ranker, [today.drop_columns(["is_fraud"])], budget)
     tables.write_rows(alerts.to_table(), folder / "alerts.csv")
-    click.echo(f"\nThe first 3 of {budget} alerts of the last day, {today.num_rows:,} payments:")
-    click.echo(screen.alert_lines(alerts, most=3))
+    n_shown, n_listed = min(3, len(alerts.suspicion)), len(alerts.suspicion)
+    click.echo(
+        f"\nThe first {n_shown} of {n_listed:,} alerts of the last day, "
+        f"{today.num_rows:,} payments:"
+    )
+    click.echo(screen.alert_lines(alerts, most=n_shown))
     truth = today["is_fraud"].to_numpy()
     click.echo(
-        f"\nExpected {summary.counted(alerts.expected)} frauds in the {budget}; "
+        f"\nExpected {summary.counted(alerts.expected)} frauds in the {n_listed:,}; "
         f"there were {truth[alerts.row_numbers - 1].sum()}, of {truth.sum()} that day."
     )
-    screen.remark(f"Wrote {folder / 'alerts.csv'}, {model} and {page}")
+    screen.remark(f"Wrote {folder / 'alerts.csv'}, {model} and {report_path(model)}")
 
 
 def _last_day_apart(payments: Any) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Measure how a model ranks labelled rows.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", help="Column of labels.  [default: as fitted]")
@@ -23,24 +23,23 @@ def evaluate(
     model: Path, data: Path, label: str | None, time: str | None, budget: int | None, as_json: bool
 ) -> None:
     """Measure how well MODEL ranks the labelled rows of DATA."""
-    from toprank import model_file, summary
-    from toprank.cli import screen
-    from toprank.cli.rank import batches
+    from toprank import summary
+    from toprank.cli import files, screen
     from toprank.evaluation import evaluate_file
 
-    facts = model_file.read_manifest(model)["facts"]
-    ranker = model_file.load(model)
-    label = label or facts.get("label")
+    ranker, facts = files.open_model(model)
+    label = label or facts.label
     if label is None:
         raise click.UsageError("--label must name the column of labels; the model names none.")
-    figures = evaluate_file(
-        ranker,
-        data,
-        batches(data, ranker.schema_),
-        label=label,
-        time=time or facts.get("time"),
-        budget=budget or int(facts.get("budget", 100)),
-    )
+    with files.batches(data, ranker.schema_, "scoring") as batches:
+        figures = evaluate_file(
+            ranker,
+            data,
+            batches,
+            label=label,
+            time=time or facts.time,
+            budget=budget or facts.budget,
+        )
     if as_json:
         screen.print_json(summary.evaluation_facts(figures))
         return

@@ -14,22 +14,25 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Say why a row is where it is, or above another.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--row", required=True, type=click.IntRange(1), help="Row of DATA, counted from 1.")
 @click.option("--above", type=click.IntRange(1), help="Say why --row stands above this row.")
-@click.option("--reasons", default=5, show_default=True, help="Reasons to give.")
+@click.option(
+    "--reasons", default=5, show_default=True, type=click.IntRange(1), help="Reasons to give."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the reasons as JSON.")
 def explain(
     model: Path, data: Path, row: int, above: int | None, reasons: int, as_json: bool
 ) -> None:
     """Say which columns moved a row's suspicion most, or part it from another row."""
-    from toprank import model_file
     from toprank import reasons as why
-    from toprank.cli import screen
+    from toprank.cli import files, screen
 
-    ranker = model_file.load(model)
+    if row == above:
+        raise click.UsageError(f"--above must name another row than --row; got {row} for both.")
+    ranker, _ = files.open_model(model)
     numbers = [row] if above is None else [row, above]
     rows = _rows_of(data, numbers, ranker.schema_)
     suspicion = ranker.suspicion(rows)
@@ -47,25 +50,29 @@ def explain(
         screen.print_json({"rows": scored, "reasons": listed})
         return
     for number, score, chance in zip(numbers, suspicion, probability, strict=True):
-        click.echo(f"row {number}: suspicion {score:.2f}, probability {chance:.1%}")
+        click.echo(f"row {number:,}: suspicion {score:.2f}, probability {chance:.1%}")
     if above is not None and suspicion[0] < suspicion[1]:
         screen.remark(f"note: row {row} is below row {above}; the reasons say how they differ.")
-    click.echo("\n".join(f"  {each.contribution:+.2f}  {each}" for each in given))
+    for each in given:
+        click.echo(f"  {each.contribution:+.2f}  {each}")
+    if not given:
+        click.echo("  no column moved it" if above is None else "  no column parts them")
 
 
 def _rows_of(data: Path, numbers: list[int], schema: Any) -> Any:
     """Return the rows of these numbers, counted from 1, without holding the whole file."""
     import pyarrow as pa
 
-    from toprank import tables
+    from toprank.cli import files
 
     found, n_seen = {}, 0
-    for batch in tables.read_batches(data, schema=schema):
-        for number in numbers:
-            if n_seen < number <= n_seen + batch.num_rows:
-                found[number] = batch.slice(number - n_seen - 1, 1)
-        n_seen += batch.num_rows
-        if len(found) == len(set(numbers)):
-            return pa.concat_tables([found[number] for number in numbers])
+    with files.batches(data, schema, "reading") as batches:
+        for batch in batches:
+            for number in numbers:
+                if n_seen < number <= n_seen + batch.num_rows:
+                    found[number] = batch.slice(number - n_seen - 1, 1)
+            n_seen += batch.num_rows
+            if len(found) == len(numbers):
+                return pa.concat_tables([found[number] for number in numbers])
     missing = next(number for number in numbers if number not in found)
-    raise ValueError(f"row {missing} is not in {data.name}: it has {n_seen:,} rows.")
+    raise ValueError(f"row {missing:,} is not in {data.name}: it has {n_seen:,} rows.")

@@ -1,5 +1,6 @@
 """`toprank fit`: from a labelled table to a model, its report and honest figures."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,38 @@ Examples:
   toprank fit claims.csv --label outcome --positive fraud --drop claim_id --drop name
   toprank fit payments.csv --label is_fraud --time paid_at --gap 14 --json
 """
+_LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", required=True, help="Column that says which rows are positive.")
 @click.option("--positive", help="Value of the label to rank first.  [default: the rarer]")
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
-@click.option("--gap", type=click.FloatRange(0), help="Days left out before the test.")
-@click.option("--budget", "-k", default=100, show_default=True, help="Checks a day, or a list.")
+@click.option(
+    "--gap", type=click.FloatRange(0, _LONGEST_GAP), help="Days left out before the test."
+)
+@click.option(
+    "--budget", "-k", default=100, show_default=True, type=click.IntRange(1),
+    help="Checks a day, or a list.",
+)  # fmt: skip
 @click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
-@click.option("--trees", default=300, show_default=True, help="Most trees of a model.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything drawn.")
-@click.option("--jobs", type=int, help="Threads.  [default: all cores]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Model file to write.")
+@click.option(
+    "--trees",
+    default=300,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most trees of a model.",
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
+    help="Seed of everything drawn.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="Model file to write; the report goes beside it.  [default: DATA with .toprank]",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def fit(
     data: Path,
@@ -47,12 +66,20 @@ def fit(
     otherwise. The printed figures are those of the test rows, which nothing was learned from.
     """
     from toprank import summary, tables
-    from toprank.cli import screen
+    from toprank.cli import files, screen
 
-    output = output or data.with_suffix(".toprank")
-    trained, page = fit_and_write(
-        tables.read_table(data), output, data.name, budget, label=label, time=time, trees=trees,
-        jobs=jobs, seed=seed, positive_label=positive, drop=drop, gap=gap,
+    _check_roles(label, time, gap, drop)
+    output = output or data.parent / f"{Path(data.name.removesuffix('.gz')).stem}.toprank"
+    page = report_path(output)
+    for path in (output, page):
+        files.check_output(path, data)
+    with screen.busy(f"reading {data.name}"):
+        table = tables.read_table(data)
+    named = [name for name in (label, time, *drop) if name is not None]
+    tables.check_columns(named, table.column_names, data.name)
+    trained = fit_and_write(
+        table, output, data.name, budget, label=label, time=time, trees=trees, jobs=jobs,
+        seed=seed, positive_label=positive, drop=drop, gap=gap,
     )  # fmt: skip
     if as_json:
         screen.print_json(summary.facts_of(trained, label, time))
@@ -74,8 +101,8 @@ def fit_and_write(
     jobs: int | None = None,
     seed: int = 0,
     **options: Any,
-) -> tuple[Any, Path]:
-    """Train, and write the model and its report; return the outcome and the report's path."""
+) -> Any:
+    """Train, write the model and its report, and return the outcome."""
     import numpy as np
 
     from toprank import model_file, summary, training
@@ -92,7 +119,27 @@ def fit_and_write(
         trained = training.train(
             task, budget, n_estimators=trees, random_state=seed, n_jobs=jobs, progress=progress
         )
-    page = output.with_suffix(".html")
-    write_report(report_of(trained, title, summary.noun_of(label), remarks), page)
-    model_file.save(trained.chosen.ranker, output, summary.facts_of(trained, label, time))
-    return trained, page
+    with screen.busy("writing the report"):
+        report = report_of(trained, title, summary.noun_of(label), remarks)
+        model_file.save(trained.chosen.ranker, output, summary.facts_of(trained, label, time))
+        write_report(report, report_path(output))
+    return trained
+
+
+def report_path(model: Path) -> Path:
+    """Return where the report of a model lies: beside it."""
+    if model.suffix.lower() == ".html":
+        raise click.UsageError(
+            f"-o must name the model; {model.name} is the name of its report; end it in .toprank."
+        )
+    return model.with_suffix(".html")
+
+
+def _check_roles(label: str, time: str | None, gap: float | None, drop: tuple[str, ...]) -> None:
+    """Raise when a column is asked to be two things, or a gap has no times to lie between."""
+    if time == label:
+        raise click.UsageError(f"--time must name another column than --label; got {label!r}.")
+    if label in drop:
+        raise click.UsageError(f"--drop must not name the label; got {label!r}.")
+    if gap is not None and (time is None or math.isnan(gap)):
+        raise click.UsageError("--gap must be a number of days, and it needs --time.")

@@ -1,6 +1,5 @@
 """`toprank rank`: the rows to check, most suspicious first."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,13 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="List the rows to check, with reasons.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--budget", "-k", type=click.IntRange(1), help="Rows to list.  [default: as fitted]")
-@click.option("--reasons", default=5, show_default=True, help="Reasons a row.")
+@click.option(
+    "--reasons", default=5, show_default=True, type=click.IntRange(0), help="Reasons a row."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def rank(
@@ -30,55 +31,33 @@ def rank(
     DATA may be larger than memory. Its columns may come in any order, and others may stand beside
     them: all are carried into the list.
     """
-    from toprank import model_file, summary, tables
+    from toprank import summary, tables
     from toprank.alert_list import top_alerts
-    from toprank.cli import screen
+    from toprank.cli import files, screen
 
-    ranker = model_file.load(model)
-    facts = model_file.read_manifest(model)["facts"]
-    budget = budget or int(facts.get("budget", 100))
-    alerts = top_alerts(ranker, batches(data, ranker.schema_), budget, reasons)
-    listed = alerts.to_table()
-    noun = summary.noun_of(str(facts.get("label", "")))
+    if output is not None:
+        files.check_list_output(output, data)
+    ranker, facts = files.open_model(model)
+    with files.batches(data, ranker.schema_, "scoring") as batches:
+        alerts = top_alerts(ranker, batches, budget or facts.budget, reasons)
     screen.remark(
-        f"{alerts.n_seen:,} rows scored; expect about {summary.counted(alerts.expected)} {noun} "
-        f"in these {len(alerts.suspicion):,}."
+        f"{alerts.n_seen:,} rows scored, {len(alerts.suspicion):,} listed; expect about "
+        f"{summary.counted(alerts.expected)} {summary.noun_of(facts.label or '')} among them."
     )
     if output is not None:
-        tables.write_rows(listed, output)
+        tables.write_rows(alerts.to_table(), output)
         screen.remark(f"Wrote {output}")
-    elif as_json:
-        screen.print_json(
-            {
-                "rows": alerts.n_seen,
-                "expected": alerts.expected._asdict(),
-                "alerts": _objects(alerts),
-            }
-        )
-    elif screen.is_terminal():
+    if as_json:
+        screen.print_json(_document(alerts))
+    elif output is None and screen.is_terminal():
         click.echo(screen.alert_lines(alerts))
-    else:
-        screen.print_csv(listed)
+    elif output is None:
+        screen.print_csv(alerts.to_table())
 
 
-def batches(data: Path, schema: Any) -> Iterator[Any]:
-    """Give the file batch by batch, with a bar of how much of it is read."""
-    from toprank import tables
-    from toprank.cli import screen
-
-    n_rows, n_bytes = tables.count_rows(data), data.stat().st_size
-    with screen.progress_bar() as progress:
-        seen = 0
-        on_bytes = None if n_rows else lambda done: progress("scoring", done, n_bytes)
-        for batch in tables.read_batches(data, schema=schema, on_bytes=on_bytes):
-            yield batch
-            seen += batch.num_rows
-            if n_rows:
-                progress("scoring", seen, n_rows)
-
-
-def _objects(alerts: Any) -> list[dict[str, Any]]:
+def _document(alerts: Any) -> dict[str, Any]:
+    """Return the list in plain values, the reasons apart and in words."""
     rows = alerts.to_table().drop_columns(["reasons"]).to_pylist()
     for row, reasons in zip(rows, alerts.reasons, strict=True):
         row["reasons"] = [vars(reason) | {"text": str(reason)} for reason in reasons]
-    return rows
+    return {"rows": alerts.n_seen, "expected": alerts.expected._asdict(), "alerts": rows}

@@ -15,16 +15,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 
     Bars appear only on a terminal; elsewhere, nothing is drawn.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with _bars() as progress:
         bars: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:
@@ -35,9 +26,17 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
         yield show
 
 
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Draw a bar that keeps moving for work of which nobody knows how much is done."""
+    with _bars() as progress:
+        progress.add_task(what, total=None)
+        yield
+
+
 def remark(text: str) -> None:
     """Say something beside the results."""
-    click.echo(text, err=True)
+    print(text, file=sys.stderr)  # not click.echo: it would write through a bar, not above it
 
 
 def alert_lines(alerts: Any, most: int | None = None) -> str:
@@ -57,13 +56,20 @@ def print_csv(table: Any) -> None:
     import pyarrow.csv as pacsv
 
     sink = pa.BufferOutputStream()
-    pacsv.write_csv(table, sink)
+    try:
+        pacsv.write_csv(table, sink)
+    except pa.ArrowInvalid as error:
+        raise ValueError(
+            "a CSV holds plain values only; a column of the data holds lists or the like; "
+            "print it with --json or write it with -o to a file in .parquet."
+        ) from error
     click.echo(sink.getvalue().to_pybytes().decode(), nl=False)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document; numbers that JSON lacks become null."""
-    click.echo(json.dumps(_finite(value), ensure_ascii=False, default=str, indent=2))
+    text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, default=str, indent=2)
+    click.echo(text)
 
 
 def is_terminal() -> bool:
@@ -71,11 +77,30 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+@contextmanager
+def _bars() -> Iterator[Any]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn("{task.percentage:>3.0f} %"),
+        TimeLeft(),
+    )
+    # rich may be told to take a pipe for a terminal; a bar in a log file helps nobody
+    is_shown = sys.stderr.isatty() and console.is_interactive
+    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
+        yield progress
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if value == value and abs(value) != float("inf") else None
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {str(key): _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
     return value

@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks
-from toprank.losses.contract import TINY, Vector, rows
+from toprank.losses.contract import TINY, Floats, Vector, rows, two_vectors
 from toprank.losses.gather import HERE, Gather
 
 
@@ -71,9 +71,10 @@ class ApExp:
         raw: ArrayLike,
         weight: ArrayLike | None = None,
         gather: Gather = HERE,
-    ) -> tuple[Vector, Vector]:
+        out: tuple[Floats, Floats] | None = None,
+    ) -> tuple[Floats, Floats]:
         labels, scores, weights = rows(is_positive, raw, weight)
-        gradient, curvature = np.empty(labels.size), np.empty(labels.size)
+        gradient, curvature = two_vectors(labels.size, out)
         mass = _total_mass(labels, scores, weights, gradient, gather)
         if not mass.has_both_classes:
             gradient.fill(0.0)

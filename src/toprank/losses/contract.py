@@ -9,6 +9,7 @@ from toprank import checks
 from toprank.losses.gather import HERE, Gather
 
 Vector = NDArray[np.float64]
+Floats = NDArray[np.floating]
 
 
 class Loss(Protocol):
@@ -43,8 +44,13 @@ class Loss(Protocol):
         raw: ArrayLike,
         weight: ArrayLike | None = None,
         gather: Gather = HERE,
-    ) -> tuple[Vector, Vector]:
-        """Return the derivative by each raw score, and a positive curvature for Newton steps."""
+        out: tuple[Floats, Floats] | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Return the derivative by each raw score, and a positive curvature for Newton steps.
+
+        Given `out`, both are written there, in its precision: fresh memory every round would
+        cost more than the sums.
+        """
 
 
 def rows(
@@ -67,6 +73,11 @@ def rows(
         )
     weights = checks.sample_weight(weight, labels.size)
     return labels, scores, np.empty(0) if weights is None else weights
+
+
+def two_vectors(size: int, out: tuple[Floats, Floats] | None) -> tuple[Floats, Floats]:
+    """Return `out`, or two new vectors to fill."""
+    return (np.empty(size), np.empty(size)) if out is None else out
 
 
 TINY = float(np.finfo(np.float64).tiny)

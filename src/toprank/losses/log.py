@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.losses.contract import TINY, Vector, rows
+from toprank.losses.contract import TINY, Floats, Vector, rows, two_vectors
 from toprank.losses.gather import HERE, Gather
 
 
@@ -53,9 +53,10 @@ class Log:
         raw: ArrayLike,
         weight: ArrayLike | None = None,
         gather: Gather = HERE,
-    ) -> tuple[Vector, Vector]:
+        out: tuple[Floats, Floats] | None = None,
+    ) -> tuple[Floats, Floats]:
         labels, scores, weights = rows(is_positive, raw, weight)
-        gradient, curvature = np.empty(labels.size), np.empty(labels.size)
+        gradient, curvature = two_vectors(labels.size, out)
         gather.run(_fill, labels.size, labels, scores, weights, gradient, curvature)
         return gradient, curvature
 

@@ -1,0 +1,155 @@
+"""What comes in: tables, arrays and labels of every kind, and what is said of the rest."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pytest import approx
+from sklearn.base import BaseEstimator
+
+from toprank import inputs
+
+
+class Reader(BaseEstimator):
+    """An estimator that only reads."""
+
+    def fit(self, X, y):
+        self.features_, self.labels_ = inputs.read_training(self, X, y)
+        return self
+
+    def read(self, X):
+        return inputs.read_features(self, X)
+
+
+COLUMNS = {
+    "amount": [9.5, None, 2.0],
+    "country": ["FR", "DE", "FR"],
+    "online": [True, False, None],
+}
+ENCODED = np.array([[9.5, 1, 1], [np.nan, 0, 0], [2.0, 1, np.nan]], dtype=np.float32)
+LABELS = [1, 0, 0]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_table_of_any_library_is_encoded_alike(library):
+    reader = Reader().fit(library(COLUMNS), LABELS)
+    assert np.array_equal(reader.features_, ENCODED, equal_nan=True)
+    assert reader.features_.dtype == np.float32
+    assert list(reader.feature_names_in_) == ["amount", "country", "online"]
+    assert reader.n_features_in_ == 3
+    assert np.array_equal(reader.labels_, LABELS)
+
+
+def test_columns_are_found_by_name_and_an_unseen_category_is_missing():
+    reader = Reader().fit(pa.table(COLUMNS), LABELS)
+    turned = pa.table({"note": ["x"], "online": [True], "country": ["XX"], "amount": [1.0]})
+    assert np.array_equal(reader.read(turned), [[1.0, np.nan, 1.0]], equal_nan=True)
+
+
+def test_an_array_has_columns_by_place():
+    reader = Reader().fit(np.arange(6.0).reshape(3, 2), LABELS)
+    assert reader.schema_.names == ["x0", "x1"]
+    assert not hasattr(reader, "feature_names_in_")
+    assert reader.read([[7, np.nan]]) == approx(np.array([[7, np.nan]]), nan_ok=True)
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_a_table_for_an_estimator_fitted_on_an_array_is_taken_column_by_column():
+    reader = Reader().fit(np.arange(6.0).reshape(3, 2), LABELS)
+    for library in (pd.DataFrame, pl.DataFrame):
+        assert np.array_equal(reader.read(library({"b": [1.0], "a": [2.0]})), [[1.0, 2.0]])
+
+
+def test_fitting_again_forgets_the_columns_of_before():
+    reader = Reader().fit(pa.table(COLUMNS), LABELS)
+    reader.fit(np.zeros((3, 2)), LABELS)
+    assert not hasattr(reader, "feature_names_in_")
+    assert reader.read([[1.0, 2.0]]).shape == (1, 2)
+    reader.fit(pa.table({"z": [1, 2, 3]}), LABELS)
+    assert reader.read(pa.table({"z": [5]})).tolist() == [[5.0]]
+
+
+def test_encoded_rows_come_back_as_they_are():
+    reader = Reader().fit(pa.table(COLUMNS), LABELS)
+    features = reader.read(pa.table(COLUMNS))
+    assert reader.read(inputs.Encoded(features)) is features
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "sentence"),
+    [
+        (pa.table(COLUMNS), None, "requires y to be passed, but it is None"),
+        (pa.table(COLUMNS), [1, 0], "inconsistent numbers of samples"),
+        (pa.table(COLUMNS), [1.0, 0.0, np.nan], "Input y contains NaN"),
+        (pa.table(COLUMNS), [[1, 0], [0, 1], [0, 0]], "y should be a 1d array"),
+        (np.zeros((3, 2)), [1, 0], "inconsistent numbers of samples"),
+        (np.array([[1.0], [np.inf], [0.0]]), LABELS, "infinity"),
+        (pa.table({"t": pa.array([0, 1, 2], pa.timestamp("s"))}), LABELS, "'t' holds dates"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(X, y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Reader().fit(X, y)
+
+
+def test_a_missing_column_is_named():
+    reader = Reader().fit(pa.table(COLUMNS), LABELS)
+    with pytest.raises(ValueError, match="column 'amount' is not in the table; did you mean"):
+        reader.read(pa.table({**COLUMNS, "amuont": [1, 2, 3]}).drop_columns(["amount"]))
+
+
+@pytest.mark.parametrize(
+    ("y", "positive"),
+    [
+        ([0, 0, 1], 1),
+        ([1, 1, 0], 0),
+        ([-1, 1, -1], 1),
+        ([True, False, False], True),
+        (["no", "no", "yes"], "yes"),
+        (["genuine", "fraud", "genuine"], "fraud"),
+        ([0, 1], 1),
+        (["a", "b"], "b"),
+        ([2.0, 5.0, 5.0], 2.0),
+    ],
+    ids=str,
+)
+def test_the_rarer_label_is_positive_and_of_equals_the_later(y, positive):
+    labels = inputs.read_labels(np.array(y))
+    assert labels.positive == positive
+    assert labels.is_positive.tolist() == [each == positive for each in y]
+    assert labels.classes.tolist() == sorted(set(y))
+
+
+def test_rarer_means_rarer_by_weight():
+    y, weight = np.array([0, 1, 1]), np.array([5.0, 1.0, 1.0])
+    assert inputs.read_labels(y).positive == 0
+    assert inputs.read_labels(y, weight=weight).positive == 1
+
+
+@pytest.mark.parametrize(
+    ("y", "named", "positive"),
+    [([0, 0, 1], 0, 0), (["a", "a", "b"], "a", "a"), ([0, 1, 1], True, 1), ([0, 0, 1], 0.0, 0)],
+)
+def test_a_named_label_is_positive_and_keeps_its_own_type(y, named, positive):
+    labels = inputs.read_labels(np.array(y), named)
+    assert labels.positive == positive
+    assert labels.positive.dtype == labels.classes.dtype
+    assert labels.is_positive.tolist() == [each == positive for each in y]
+
+
+@pytest.mark.parametrize(
+    ("y", "named", "sentence"),
+    [
+        ([0, 0, 1], 7, r"positive_label must be one of \[0, 1\]; got 7"),
+        ([0, 0, 1], "1", r"positive_label must be one of \[0, 1\]; got '1'"),
+        (["a", "b"], 1, r"positive_label must be one of \['a', 'b'\]; got 1"),
+        ([0, 1, 2], None, "Only binary classification is supported. .* is multiclass"),
+        ([0.5, 1.5, 2.5], None, "Unknown label type"),
+        ([1, 1], None, "y must hold two classes; got one class, .*1.*, in every row"),
+    ],
+    ids=str,
+)
+def test_labels_that_do_not_do_are_named(y, named, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        inputs.read_labels(np.array(y), named)
