@@ -10,13 +10,14 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import xgboost
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from test_ubjson import written
-from toprank import model_file, ubjson
+from toprank import BoostedRanker, model_file, reasons, ubjson
 from toprank.model_file import ModelFileError, Saved, load, read_manifest, save
 
 N_FEATURES = 3
@@ -527,6 +528,95 @@ def test_a_path_without_file_is_an_os_error(tmp_path):
         load(tmp_path / "none.toprank")
 
 
+# BoostedRanker in a file
+
+
+def payments(n=300):
+    generator = np.random.default_rng(3)
+    amount = np.where(generator.random(n) < 0.1, np.nan, generator.gamma(2, 40, n))
+    country = generator.choice(["FR", "DE", "US", None], n).tolist()
+    online = generator.random(n) < 0.5
+    frame = pa.table({"amount": amount, "country": country, "online": online})
+    return frame, np.where((amount > 100) & online, "fraud", "genuine")
+
+
+def real_rankers():
+    """Both engines; categories, booleans and missing values; text, whole and bool labels."""
+    frame, labels = payments()
+    numbers = frame.select(["amount", "online"])
+    array = np.nan_to_num(np.column_stack([frame["amount"], frame["online"]]).astype(float))
+    is_fraud = labels == "fraud"
+    small = {"n_estimators": 4, "max_depth": 2, "n_jobs": 1}
+    return [
+        BoostedRanker(**small, early_stopping_rounds=2).fit(frame, labels),
+        BoostedRanker("log", **small, loss_options={}, positive_label="genuine").fit(
+            frame, labels
+        ),
+        BoostedRanker(**small, engine="paper").fit(numbers, is_fraud.astype(int)),
+        BoostedRanker(**small, engine="paper", positive_label=True).fit(array, is_fraud),
+    ]
+
+
+def rows_for(ranker, n=10):
+    """Return rows of the columns the ranker says it has, with missing and unknown values."""
+    columns = {}
+    for column in ranker.schema_.columns:
+        known = {
+            "number": [0.0, -1e30, 1e30, 150.0, 7.5],
+            "boolean": [True, False],
+            "category": [*column.categories[:5], "not seen"],
+        }[column.kind]
+        columns[column.name] = ([None, *known] * n)[:n]
+    table = pa.table(columns)
+    if hasattr(ranker, "feature_names_in_"):
+        return table
+    return ranker.schema_.encode(table)
+
+
+def check_scores_and_reasons(ranker):
+    """What a file became must score, explain and count like any fitted ranker."""
+    rows = rows_for(ranker)
+    scores = ranker.suspicion(rows)
+    assert scores.shape == (10,)
+    assert np.isfinite(scores).all()
+    probability = ranker.predict_proba(rows)
+    assert probability.shape == (10, 2)
+    assert ((probability >= 0) & (probability <= 1)).all()
+    assert set(ranker.predict(rows).tolist()) <= set(ranker.classes_.tolist())
+    assert np.isfinite(ranker.calibration_.expected_positives(scores)).all()
+    shares = ranker.contributions(rows)
+    assert shares.shape == (10, len(ranker.schema_.columns) + 1)
+    given = reasons.explain(ranker, rows)
+    assert len(given) == 10
+    for reason in (reason for row in given for reason in row):
+        assert reason.feature in ranker.schema_.names
+        assert math.isfinite(reason.contribution)
+        assert len(str(reason)) < 1_000_000
+    assert ranker.feature_importances_.shape == (len(ranker.schema_.columns),)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_loaded_boosted_ranker_is_the_saved_one(which, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    ranker = real_rankers()[which]
+    path = tmp_path / "payments.toprank"
+    save(ranker, path)
+    loaded = load(path)
+
+    check_scores_and_reasons(loaded)
+    rows = rows_for(ranker)
+    np.testing.assert_array_equal(loaded.predict_proba(rows), ranker.predict_proba(rows))
+    assert reasons.explain(loaded, rows) == reasons.explain(ranker, rows)
+    assert loaded.predict(rows).tolist() == ranker.predict(rows).tolist()
+    assert loaded.get_params() == ranker.get_params()
+    assert loaded.positive_label_ == ranker.positive_label_
+    assert loaded.history_ == ranker.history_
+    save(loaded, path.with_name("again.toprank"))
+    assert (
+        members_of(path)["trees.ubj"] == members_of(path.with_name("again.toprank"))["trees.ubj"]
+    )
+
+
 # A thousand broken files, in a process of their own since a crash would end this one
 
 
@@ -546,21 +636,29 @@ def test_no_broken_file_crashes_or_loads_into_nonsense(chunk, tmp_path):
 
 
 def load_broken_files(folder, first, last):
-    model_file._LEARNERS = {"TinyRanker": "__main__"}
-    good = []
-    for n_estimators in (1, 2, 6):
-        path = folder / f"{n_estimators}.toprank"
-        save(fitted(n_estimators=n_estimators), path, facts={"ap": 0.5, "none": math.nan})
-        good.append(path.read_bytes())
+    model_file._LEARNERS |= {"TinyRanker": "__main__"}
+    tiny = [fitted(n_estimators=n_estimators) for n_estimators in (1, 2, 6)]
+    good = {False: written_files(tiny, folder), True: written_files(real_rankers(), folder)}
     path = folder / "broken.toprank"
     n_loaded = 0
     for seed in range(first, last):
         print(seed, flush=True)
         generator = np.random.default_rng(seed)
-        path.write_bytes(good[generator.integers(len(good))])
-        BREAKS[seed % len(BREAKS)](path, generator)
+        breaks = BREAKS[seed % len(BREAKS)]
+        files = good[breaks in BREAKS_OF_REAL]
+        path.write_bytes(files[generator.integers(len(files))])
+        breaks(path, generator)
         n_loaded += loads_soundly(path)
     print(f"{n_loaded} of {last - first} loaded", file=sys.stderr)
+
+
+def written_files(rankers, folder):
+    path = folder / "good.toprank"
+    files = []
+    for ranker in rankers:
+        save(ranker, path, facts={"ap": 0.5, "none": math.nan})
+        files.append(path.read_bytes())
+    return files
 
 
 def loads_soundly(path):
@@ -569,6 +667,9 @@ def loads_soundly(path):
         model = load(path)
     except (ModelFileError, OSError):
         return False
+    if isinstance(model, BoostedRanker):
+        check_scores_and_reasons(model)
+        return True
     scores = model.suspicion(ROWS)
     assert scores.shape == (10,)
     assert np.isfinite(scores).all()
@@ -638,6 +739,52 @@ def disturb_manifest(path, generator):
         outer[key] = value
     members["manifest.json"] = json.dumps(manifest).encode()
     pack(path, members.items())
+
+
+ODD_VALUES = [
+    *(None, True, False, 0, 1, -1, 2, 7, 10**30, -(10**400), 0.5, -2.5, 1e-300, 1e308, -1e308),
+    *("", "x", "nan", "inf", "1", "number", "category", "x" * 10**5, "{'a': 1}"),
+    *([], [[]], [1], ["a"], ["a", "a"], ["a", "b"], [None, None], [[1], [2]], [1, 2, 3], [{}]),
+    *({}, {"a": 1}, {"low": 1, "high": 0, "values": [], "share": 2}),
+    *({"$float": "nan"}, {"$float": "inf"}),
+]
+
+
+def put_odd_value(tree, generator):
+    """Replace, remove, add or repeat one thing somewhere in nested lists and dicts."""
+    odd = ODD_VALUES[generator.integers(len(ODD_VALUES))]
+    while True:
+        keys = list(tree) if isinstance(tree, dict) else range(len(tree))
+        if not keys:
+            return
+        key = keys[generator.integers(len(keys))]
+        if not (isinstance(tree[key], dict | list) and tree[key] and generator.random() < 0.8):
+            break
+        tree = tree[key]
+    action = generator.random()
+    if action < 0.65:
+        tree[key] = odd
+    elif action < 0.8:
+        del tree[key]
+    elif isinstance(tree, dict):
+        tree[str(odd)[:20]] = odd
+    else:
+        tree.insert(key, tree[key] if action < 0.9 else odd)
+
+
+def change_state(path, generator):
+    def change(manifest, members):
+        for _ in range(generator.integers(1, 3)):
+            put_odd_value(manifest["state"], generator)
+
+    rewrite(path, change)
+
+
+def change_parameters(path, generator):
+    def change(manifest, members):
+        put_odd_value(manifest["parameters"], generator)
+
+    rewrite(path, change)
 
 
 def rewrite_booster(path, change):
@@ -768,6 +915,7 @@ def become_another_file(path, generator):
     kinds[generator.integers(len(kinds))]()
 
 
+BREAKS_OF_REAL = (change_state, change_state, change_parameters)
 BREAKS = (
     flip_bits,
     cut_short,
@@ -783,6 +931,7 @@ BREAKS = (
     change_parameter,
     change_array_bytes,
     become_another_file,
+    *BREAKS_OF_REAL,
 )
 
 

@@ -53,7 +53,7 @@ def test_it_stops_after_the_peak_and_keeps_a_round_near_it():
     is_positive, scores = rounds_of_noise(200, rise_until=60, noise=0.05, seed=0)
     vote = run(RoundVote(is_positive, None, patience=20, seed=1), scores)
     assert 60 < len(vote.history) < 130
-    assert vote.n_rounds == approx(60, abs=12)
+    assert vote.best == approx(60, abs=12)
 
 
 def test_jitter_moves_the_kept_round_less_than_the_best_single_round():
@@ -62,8 +62,8 @@ def test_jitter_moves_the_kept_round_less_than_the_best_single_round():
         is_positive, scores = rounds_of_noise(100, rise_until=50, noise=0.4, seed=seed)
         vote = RoundVote(is_positive, None, patience=1000, seed=seed)
         run(vote, scores)
-        kept.append(vote.n_rounds)
-        best.append(int(np.argmax(vote.history)) + 1)
+        kept.append(vote.best)
+        best.append(int(np.argmax(vote.history)))
     assert np.std(kept) <= np.std(best)
     assert np.mean(kept) == approx(50, abs=12)
 
@@ -72,12 +72,12 @@ def test_a_rising_ap_is_never_stopped():
     is_positive, scores = rounds_of_noise(80, rise_until=200, noise=0.0, seed=3)
     vote = run(RoundVote(is_positive, None, patience=10, seed=0), scores)
     assert len(vote.history) == 80
-    assert vote.n_rounds == approx(80, abs=2)
+    assert vote.best == approx(79, abs=2)
 
 
 @pytest.mark.parametrize("patience", [1, 7])
-def test_constant_scores_stop_after_the_patience_and_keep_the_first_round(patience):
+def test_constant_scores_stop_after_the_patience_and_keep_the_first(patience):
     is_positive = np.arange(10) < 2
     vote = run(RoundVote(is_positive, None, patience, seed=0), [np.zeros(10)] * 50)
     assert len(vote.history) == patience + 1
-    assert vote.n_rounds == 1
+    assert vote.best == 0

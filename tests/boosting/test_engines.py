@@ -9,8 +9,8 @@ from pytest import approx
 
 from toprank.boosting import paper_engine, xgboost_engine
 from toprank.boosting.objective import Objective
-from toprank.boosting.xgboost_engine import Rows
-from toprank.losses import ApExp, Log
+from toprank.boosting.plan import Plan, Rows
+from toprank.losses import ApExp, Gather, Log
 from toprank.metrics import average_precision
 
 
@@ -24,20 +24,41 @@ def rows():
     return Rows(features, is_positive, None)
 
 
-def objective_of(rows, loss, warm=0, batch=1.0):
-    return Objective(loss, rows.is_positive, rows.weight, warm, batch, seed=0)
+def plan_of(loss, n_estimators=30, warm=0, **changes):
+    return Plan(loss, n_estimators, warm, batch_fraction=1.0, seed=0, gather=Gather(), **changes)
 
 
-def train(rows, objective, n_estimators=30, **changes):
+def train(rows, plan, validation=None, **changes):
     settings = {"max_depth": 3, "learning_rate": 0.2, "nthread": 1}
     options = {"max_bins": 64, "binning": "quantile", "feature_types": ["q"] * 5}
     return xgboost_engine.train(
-        rows, objective, settings=settings, n_estimators=n_estimators, **{**options, **changes}
+        rows, plan, validation, settings=settings, **{**options, **changes}
+    )
+
+
+def test_log_loss_comes_first_and_the_loss_takes_over(rows):
+    warm = plan_of(ApExp(), n_estimators=10, warm=4)
+    assert [(type(p.loss), p.n_trees, p.first) for p in warm.phases()] == [
+        (Log, 4, 0),
+        (ApExp, 6, 4),
+    ]
+    assert warm.start(rows) == approx(Log().start(rows.is_positive))
+    assert plan_of(ApExp()).start(rows) == 0
+    assert [p.n_trees for p in plan_of(ApExp(), warm=30).phases()] == [30]
+    assert [p.n_trees for p in plan_of(Log(), warm=7).phases()] == [30]
+
+
+def test_the_second_phase_goes_on_from_the_trees_of_the_first(rows):
+    log_only = train(rows, plan_of(Log(), n_estimators=12)).booster
+    both = train(rows, plan_of(ApExp(), n_estimators=20, warm=12)).booster
+    assert both.num_boosted_rounds() == 20
+    assert xgboost_engine.predict_raw(both[:12], rows.features) == approx(
+        xgboost_engine.predict_raw(log_only, rows.features), abs=1e-5
     )
 
 
 def test_log_loss_grows_the_trees_of_xgboosts_own_logistic_objective(rows):
-    ours = train(rows, objective_of(rows, Log())).booster
+    ours = train(rows, plan_of(Log())).booster
     matrix = xgboost.QuantileDMatrix(rows.features, rows.is_positive, max_bin=64)
     start = Log().start(rows.is_positive)
     theirs = xgboost.train(
@@ -57,9 +78,9 @@ def test_log_loss_grows_the_trees_of_xgboosts_own_logistic_objective(rows):
 
 
 def test_unscaled_gradients_would_teach_nothing(rows, monkeypatch):
-    scaled = train(rows, objective_of(rows, ApExp())).booster
+    scaled = train(rows, plan_of(ApExp())).booster
     monkeypatch.setattr(Objective, "_row_scale", lambda *_: 1.0)
-    unscaled = train(rows, objective_of(rows, ApExp())).booster
+    unscaled = train(rows, plan_of(ApExp())).booster
     raw = xgboost_engine.predict_raw(scaled, rows.features)
     assert average_precision(rows.is_positive, raw) > 0.8
     assert np.ptp(xgboost_engine.predict_raw(unscaled, rows.features)) < 0.01
@@ -67,10 +88,9 @@ def test_unscaled_gradients_would_teach_nothing(rows, monkeypatch):
 
 @pytest.mark.parametrize("loss", [Log(), ApExp("log"), ApExp("paper")], ids=str)
 def test_trees_lower_the_loss_on_the_rows_they_learn(rows, loss):
-    objective = objective_of(rows, loss)
     values = []
     for n_trees in (1, 10, 40):
-        booster = train(rows, objective, n_estimators=n_trees).booster
+        booster = train(rows, plan_of(loss, n_trees)).booster
         raw = xgboost_engine.predict_raw(booster, rows.features)
         values.append(loss.value(rows.is_positive, raw))
     assert values[0] > values[1] > values[2]
@@ -78,11 +98,10 @@ def test_trees_lower_the_loss_on_the_rows_they_learn(rows, loss):
 
 def test_the_papers_engine_never_raises_its_loss(rows):
     loss = ApExp("paper")
-    objective = objective_of(rows, loss)
     previous = loss.value(rows.is_positive, np.zeros(rows.is_positive.size))
     for n_trees in (1, 2, 4, 8):
         training = paper_engine.train(
-            rows, objective, max_depth=3, learning_rate=1.0, n_estimators=n_trees
+            rows, plan_of(loss, n_trees), None, max_depth=3, learning_rate=1.0
         )
         raw = xgboost_engine.predict_raw(training.booster, rows.features)
         value = loss.value(rows.is_positive, raw)
@@ -115,13 +134,11 @@ def test_rows_on_a_threshold_go_the_way_scikit_learn_sends_them():
 
 @pytest.mark.parametrize("engine", ["xgboost", "paper"])
 def test_contributions_add_up_to_the_score(rows, engine):
-    objective = objective_of(rows, ApExp(), warm=5)
+    plan = plan_of(ApExp(), n_estimators=15, warm=5)
     if engine == "xgboost":
-        booster = train(rows, objective, n_estimators=15).booster
+        booster = train(rows, plan).booster
     else:
-        booster = paper_engine.train(
-            rows, objective, max_depth=4, learning_rate=0.5, n_estimators=15
-        ).booster
+        booster = paper_engine.train(rows, plan, None, max_depth=4, learning_rate=0.5).booster
     shares = xgboost_engine.contributions(booster, rows.features, ["q"] * 5)
     raw = xgboost_engine.predict_raw(booster, rows.features)
     assert shares.sum(axis=1) == approx(raw, abs=1e-4)
@@ -135,14 +152,27 @@ def test_the_step_search_finds_the_lowest_of_two_valleys():
     assert paper_engine.best_step(lambda step: step, 10.0) == 0
 
 
-def test_early_stopping_keeps_the_voted_rounds(rows):
-    generator = np.random.default_rng(1)
-    noise = Rows(rows.features, generator.permutation(rows.is_positive), None)
-    training = train(
-        rows, objective_of(rows, Log()), n_estimators=200, validation=noise, patience=10
-    )
-    assert len(training.history) < 200
-    assert training.booster.num_boosted_rounds() <= len(training.history)
+@pytest.mark.parametrize("engine", ["xgboost", "paper"])
+def test_validation_ends_each_phase_by_itself(rows, engine):
+    plan = plan_of(ApExp(), n_estimators=120, warm=100, patience=5)
+    if engine == "xgboost":
+        training = train(rows, plan, rows)
+    else:
+        training = paper_engine.train(rows, plan, rows, max_depth=3, learning_rate=0.3)
+    kept = training.booster.num_boosted_rounds()
+    assert kept <= len(training.history) < 120
+
+
+@pytest.mark.parametrize("engine", ["xgboost", "paper"])
+def test_validation_that_contradicts_leaves_one_tree(rows, engine):
+    backwards = Rows(rows.features, ~rows.is_positive, None)
+    plan = plan_of(ApExp(), n_estimators=60, warm=40, patience=5)
+    if engine == "xgboost":
+        training = train(rows, plan, backwards)
+    else:
+        training = paper_engine.train(rows, plan, backwards, max_depth=3, learning_rate=0.3)
+    assert training.booster.num_boosted_rounds() == 1
+    assert len(training.history) < 60
 
 
 def test_balanced_bins_part_a_tail_that_quantile_bins_lump_together():
@@ -153,7 +183,7 @@ def test_balanced_bins_part_a_tail_that_quantile_bins_lump_together():
     found = {}
     for binning in ("quantile", "balanced"):
         booster = train(
-            tail, objective_of(tail, Log()), max_bins=16, binning=binning, feature_types=["q"]
+            tail, plan_of(Log()), max_bins=16, binning=binning, feature_types=["q"]
         ).booster
         raw = xgboost_engine.predict_raw(booster, tail.features)
         found[binning] = average_precision(is_positive, raw)

@@ -14,7 +14,6 @@ def objective(is_positive, **changes):
     settings = {
         "loss": ApExp(),
         "weight": None,
-        "warm_start_trees": 0,
         "batch_fraction": 1.0,
         "seed": 0,
     }
@@ -88,17 +87,6 @@ def test_a_batch_without_positives_teaches_nothing(fraction):
     gradient, curvature = batched.gradient_curvature(np.linspace(0, 1, 50), without[0])
     assert not gradient.any()
     assert np.isfinite(curvature).all()
-
-
-def test_log_loss_comes_first_and_the_loss_takes_over(rows):
-    is_positive, raw = rows
-    warm = objective(is_positive, warm_start_trees=2)
-    assert [type(warm.loss_of(t)) for t in range(4)] == [Log, Log, ApExp, ApExp]
-    assert warm.start() == approx(Log().start(is_positive))
-    assert objective(is_positive).start() == 0
-    assert warm.gradient_curvature(raw, 1)[0] == approx(
-        Log().gradient_curvature(is_positive, raw)[0], rel=1e-6
-    )
 
 
 def test_float32_scores_of_the_engine_give_the_same_on_one_thread_and_on_three(rows):

@@ -36,7 +36,7 @@ class RoundVote:
         self.history: list[float] = []
 
     def see(self, raw: NDArray) -> None:
-        """Let every resample judge the scores after one more round."""
+        """Let every resample judge the scores before the first tree or after one more."""
         precision = self._average_precisions(np.asarray(raw))
         improved = precision > self._best
         self._best[improved] = precision[improved]
@@ -50,9 +50,9 @@ class RoundVote:
         return len(self.history) - 1 - latest >= self._patience
 
     @property
-    def n_rounds(self) -> int:
-        """How many rounds to keep."""
-        return int(np.median(self._vote)) + 1
+    def best(self) -> int:
+        """Which of the scores seen to keep, counted from 0."""
+        return int(np.median(self._vote))
 
     def _average_precisions(self, raw: NDArray) -> NDArray[np.float64]:
         """Return each resample's AP; equal scores count as one group."""

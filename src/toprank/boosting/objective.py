@@ -6,12 +6,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from toprank.losses import Gather, Log, Loss
+from toprank.losses import Gather, Loss
 
 
 @dataclass
 class Objective:
-    """Gradient and curvature of each round's batch: log-loss first, then the loss.
+    """Gradient and curvature of a loss on each round's batch.
 
     Every round draws its own batch, and rows outside it are outside the list: they do not
     enter the loss's totals and their gradient is zero. A batch with one class only teaches
@@ -21,7 +21,6 @@ class Objective:
     loss: Loss
     is_positive: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
-    warm_start_trees: int
     batch_fraction: float
     seed: int
     gather: Gather = field(default_factory=Gather)
@@ -29,14 +28,6 @@ class Objective:
     def __post_init__(self) -> None:
         n_rows = self.is_positive.size
         self._out = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
-
-    def loss_of(self, round_: int) -> Loss:
-        """Return the loss that the tree of this round learns."""
-        return Log() if round_ < self.warm_start_trees else self.loss
-
-    def start(self) -> float:
-        """Return the score before the first tree."""
-        return self.loss_of(0).start(self.is_positive, self.weight, self.gather)
 
     def batch_weight(self, round_: int) -> NDArray[np.float64] | None:
         """Return the weights of the round's batch: 0 outside; None when every row counts once."""
@@ -53,9 +44,8 @@ class Objective:
         weight = self.batch_weight(round_)
         if weight is not None and not weight.any():
             return np.zeros(raw.size, np.float32), np.zeros(raw.size, np.float32)
-        loss = self.loss_of(round_)
-        loss.gradient_curvature(self.is_positive, raw, weight, self.gather, out=self._out)
-        if loss.is_listwise:
+        self.loss.gradient_curvature(self.is_positive, raw, weight, self.gather, out=self._out)
+        if self.loss.is_listwise:
             factor = self._row_scale(self._out[1], weight)
             for values in self._out:
                 self.gather.run(_scale, values.size, values, factor)

@@ -8,6 +8,7 @@ XGBoost booster, so that both engines score, explain and save in the same way.
 
 import json
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from toprank.boosting.early_stopping import RoundVote
 from toprank.boosting.objective import Objective
-from toprank.boosting.xgboost_engine import Progress, Rows, Training, import_xgboost
+from toprank.boosting.plan import Phase, Plan, Rows, Training
+from toprank.boosting.xgboost_engine import import_xgboost
 
 _LARGEST_STEP = 10.0
 """No score moves further than this in one round: a pure leaf's best step is infinite."""
@@ -25,38 +27,64 @@ Step = tuple[DecisionTreeRegressor, float]
 
 
 def train(
-    rows: Rows,
-    objective: Objective,
-    *,
-    max_depth: int,
-    learning_rate: float,
-    n_estimators: int,
-    validation: Rows | None = None,
-    patience: int | None = None,
-    progress: Progress | None = None,
+    rows: Rows, plan: Plan, validation: Rows | None, *, max_depth: int, learning_rate: float
 ) -> Training:
     """Return the booster of Algorithm 1; a `learning_rate` of 1 is the paper's."""
-    start = objective.start()
-    raw = np.full(rows.is_positive.size, start)
-    vote, held_out = None, np.empty(0)
-    if validation is not None and patience is not None:
-        vote = RoundVote(validation.is_positive, validation.weight, patience, objective.seed)
-        held_out = np.full(validation.is_positive.size, start)
+    start = plan.start(rows)
     steps: list[Step] = []
-    for round_ in range(n_estimators):
-        tree, factor = _one_round(rows, objective, raw, round_, max_depth)
-        steps.append((tree, learning_rate * factor))
-        raw += learning_rate * factor * tree.predict(rows.features)
-        if progress is not None:
-            progress(round_ + 1, n_estimators)
+    history: list[float] = []
+    for phase in plan.phases():
+        grown = _one_phase(rows, plan, phase, validation, start, steps, max_depth, learning_rate)
+        steps += grown.kept
+        history += grown.history
+    return Training(_as_booster(steps, start, rows.features.shape[1]), history)
+
+
+class _Grown(NamedTuple):
+    kept: list[Step]
+    history: list[float]
+
+
+def _one_phase(
+    rows: Rows,
+    plan: Plan,
+    phase: Phase,
+    validation: Rows | None,
+    start: float,
+    before: list[Step],
+    max_depth: int,
+    learning_rate: float,
+) -> _Grown:
+    """Return the trees that one phase adds to those before it."""
+    raw = start + _sum_of(before, rows.features)
+    vote, held_out = None, np.empty(0)
+    if validation is not None and plan.patience is not None:
+        vote = RoundVote(validation.is_positive, validation.weight, plan.patience, plan.seed)
+        held_out = start + _sum_of(before, validation.features)
+        vote.see(held_out)
+    objective, steps = plan.objective(phase, rows), []
+    for round_ in range(phase.first, phase.first + phase.n_trees):
+        tree, length = _one_round(rows, objective, raw, round_, max_depth)
+        step = (tree, learning_rate * length)
+        steps.append(step)
+        raw += _sum_of([step], rows.features)
+        plan.report(round_ + 1)
         if vote is not None and validation is not None:
-            held_out += learning_rate * factor * tree.predict(validation.features)
+            held_out += _sum_of([step], validation.features)
             vote.see(held_out)
-            if vote.is_over and round_ >= objective.warm_start_trees:
+            if vote.is_over:
                 break
-    kept = steps if vote is None else steps[: vote.n_rounds]
-    booster = _as_booster(kept, start, rows.features.shape[1])
-    return Training(booster, [] if vote is None else vote.history)
+    if vote is None:
+        return _Grown(steps, [])
+    # as with XGBoost, a model has one tree at least
+    return _Grown(steps[: max(vote.best, 1 - len(before))], vote.history[1:])
+
+
+def _sum_of(steps: list[Step], features: NDArray[np.float32]) -> NDArray[np.float64]:
+    total = np.zeros(len(features))
+    for tree, length in steps:
+        total += length * tree.predict(features)
+    return total
 
 
 def _one_round(
@@ -70,7 +98,7 @@ def _one_round(
     labels = rows.is_positive[batch]
     if not labels.any() or labels.all():
         return tree.fit(rows.features[:1], [0.0]), 0.0
-    loss, weight, before = objective.loss_of(round_), weight[batch], raw[batch]
+    loss, weight, before = objective.loss, weight[batch], raw[batch]
     # a row of weight w stands for w rows, each with its part of the gradient
     residual = -loss.gradient_curvature(labels, before, weight)[0] / weight
     # about 1 a row: scikit-learn does not cut where the variance is below its rounding error
@@ -79,8 +107,8 @@ def _one_round(
     direction = tree.predict(rows.features[batch])
     reach = np.abs(direction).max()
 
-    def loss_after(step: float) -> float:
-        return loss.value(labels, before + step * direction, weight)
+    def loss_after(length: float) -> float:
+        return loss.value(labels, before + length * direction, weight)
 
     return tree, best_step(loss_after, _LARGEST_STEP / reach) if reach > 0 else 0.0
 

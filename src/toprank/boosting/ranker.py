@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from toprank import checks, inputs, reasons
 from toprank.boosting import paper_engine, xgboost_engine
-from toprank.boosting.objective import Objective
-from toprank.boosting.xgboost_engine import Progress, Rows, Training
+from toprank.boosting.plan import Plan, Progress, Rows, Training
 from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
 from toprank.losses import Gather, make_loss
 from toprank.model_file import Saved
@@ -266,30 +265,24 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
 
     def _train(self, rows: Rows, validation: Rows | None, progress: Progress | None) -> Training:
         n_threads = self.n_jobs if self.n_jobs and self.n_jobs > 0 else os.cpu_count() or 1
-        loss = make_loss(self.loss, self.loss_options)
         warm = self.warm_start_trees
-        if warm is None:
-            warm = self.n_estimators * 4 // 5
-        objective = Objective(
-            loss,
-            rows.is_positive,
-            rows.weight,
-            warm_start_trees=warm,
+        plan = Plan(
+            make_loss(self.loss, self.loss_options),
+            n_estimators=self.n_estimators,
+            warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
             batch_fraction=self.batch_fraction,
             seed=self.random_state,
             gather=Gather(n_threads, xgboost_engine.across_machines),
+            patience=self.early_stopping_rounds,
+            progress=progress,
         )
-        patience = self.early_stopping_rounds
         if self.engine == "paper":
             return paper_engine.train(
                 rows,
-                objective,
+                plan,
+                validation,
                 max_depth=self.max_depth,
                 learning_rate=self.learning_rate,
-                n_estimators=self.n_estimators,
-                validation=validation,
-                patience=patience,
-                progress=progress,
             )
         settings = {
             "tree_method": "hist",
@@ -302,15 +295,12 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         }
         return xgboost_engine.train(
             rows,
-            objective,
+            plan,
+            validation,
             settings=settings,
             feature_types=self.schema_.feature_types,
             max_bins=self.max_bins,
             binning=self.binning,
-            n_estimators=self.n_estimators,
-            validation=validation,
-            patience=patience,
-            progress=progress,
         )
 
     def _positive_is_last(self) -> bool:

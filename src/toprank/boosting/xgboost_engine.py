@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.boosting.early_stopping import RoundVote
-from toprank.boosting.objective import Objective
+from toprank.boosting.plan import Phase, Plan, Rows, Training
 
 if TYPE_CHECKING:
     from xgboost import Booster
-
-Progress = Callable[[int, int], None]
-"""Told how many trees are grown, of how many."""
-
-
-class Rows(NamedTuple):
-    """Encoded features and their labels, ready for an engine."""
-
-    features: NDArray[np.float32]
-    is_positive: NDArray[np.bool_]
-    weight: NDArray[np.float64] | None
-
-
-class Training(NamedTuple):
-    """A trained booster and the validation AP after each round (empty without validation)."""
-
-    booster: Booster
-    history: list[float]
 
 
 def import_xgboost() -> ModuleType:
@@ -56,18 +37,15 @@ def across_machines(vector: NDArray[np.float64], how: str) -> NDArray[np.float64
 
 def train(
     rows: Rows,
-    objective: Objective,
+    plan: Plan,
+    validation: Rows | None,
     *,
     settings: dict[str, Any],
     feature_types: list[str],
     max_bins: int,
     binning: str,
-    n_estimators: int,
-    validation: Rows | None = None,
-    patience: int | None = None,
-    progress: Progress | None = None,
 ) -> Training:
-    """Return the booster grown on `rows`, cut where the validation rows say."""
+    """Return the booster grown on `rows`, each phase cut where the validation rows say."""
     xgboost = import_xgboost()
     matrix = xgboost.QuantileDMatrix(
         rows.features,
@@ -76,29 +54,39 @@ def train(
         enable_categorical=True,
         max_bin=max_bins,
     )
-    vote, watched = None, []
-    if validation is not None and patience is not None:
-        vote = RoundVote(validation.is_positive, validation.weight, patience, objective.seed)
-        watched = [(_plain_matrix(validation.features, feature_types), "validation")]
-    rounds = iter(range(n_estimators))
-    booster = xgboost.train(
-        {
-            "base_score": objective.start(),
-            "max_bin": max_bins,
-            "disable_default_eval_metric": True,
-            **settings,
-        },
-        matrix,
-        n_estimators,
-        evals=watched,
-        obj=lambda raw, _: objective.gradient_curvature(raw, next(rounds)),
-        callbacks=[
-            _watcher(xgboost, n_estimators, objective.warm_start_trees, watched, vote, progress)
-        ],
-    )
-    if vote is None:
-        return Training(booster, [])
-    return Training(booster[: vote.n_rounds], vote.history)
+    held_out = None
+    if validation is not None and plan.patience is not None:
+        held_out = _plain_matrix(validation.features, feature_types)
+    settings = {
+        "base_score": plan.start(rows),
+        "max_bin": max_bins,
+        "disable_default_eval_metric": True,
+        **settings,
+    }
+    booster, history = None, []
+    for phase in plan.phases():
+        vote = None
+        if validation is not None and plan.patience is not None:
+            vote = RoundVote(validation.is_positive, validation.weight, plan.patience, plan.seed)
+        n_before = 0 if booster is None else booster.num_boosted_rounds()
+        rounds = iter(range(phase.first, phase.first + phase.n_trees))
+        objective = plan.objective(phase, rows)
+        booster = xgboost.train(
+            settings,
+            matrix,
+            phase.n_trees,
+            evals=[] if held_out is None else [(held_out, "validation")],
+            obj=lambda raw, _, objective=objective, rounds=rounds: objective.gradient_curvature(
+                raw, next(rounds)
+            ),
+            xgb_model=booster,
+            callbacks=[_watcher(xgboost, plan, phase, held_out, vote)],
+        )
+        if vote is not None:
+            # the first phase keeps a tree at least: XGBoost has no booster without any
+            booster = booster[: max(n_before + vote.best, 1)]
+            history += vote.history[1:]
+    return Training(booster, history)
 
 
 def predict_raw(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -155,23 +143,27 @@ def _bin_weight(rows: Rows, binning: str) -> NDArray[np.float64] | None:
 
 
 def _watcher(
-    xgboost: ModuleType,
-    n_estimators: int,
-    n_warm: int,
-    watched: list[tuple[Any, str]],
-    vote: RoundVote | None,
-    progress: Progress | None,
+    xgboost: ModuleType, plan: Plan, phase: Phase, held_out: Any, vote: RoundVote | None
 ) -> Any:
-    """Return the callback that reports each tree and ends training when the vote is over."""
+    """Return the callback that reports each tree and ends the phase when the vote is over."""
 
     class Watcher(xgboost.callback.TrainingCallback):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            self.n_grown = phase.first
+
+        def before_training(self, model: Any) -> Any:
+            self._judge(model)
+            return model
+
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            if progress is not None:
-                progress(epoch + 1, n_estimators)
+            self.n_grown += 1
+            plan.report(self.n_grown)
+            return self._judge(model)
+
+        def _judge(self, model: Any) -> bool:
             if vote is None:
                 return False
-            vote.see(model.predict(watched[0][0], output_margin=True))
-            # the loss itself gets its turn before the vote may end training
-            return vote.is_over and epoch >= n_warm
+            vote.see(model.predict(held_out, output_margin=True))
+            return vote.is_over
 
     return Watcher()
