@@ -21,7 +21,7 @@ from toprank import BoostedRanker, model_file, reasons, ubjson
 from toprank.model_file import ModelFileError, Saved, load, read_manifest, save
 
 N_FEATURES = 3
-N_BROKEN = 1_000
+N_BROKEN = 1_200
 ROWS = np.random.default_rng(5).normal(size=(10, N_FEATURES)).astype(np.float32)
 ROWS[:, 2] = [0, 1, 2, 3, 4, 5, 6, np.nan, 700, 2]
 
@@ -583,6 +583,7 @@ def check_scores_and_reasons(ranker):
     assert probability.shape == (10, 2)
     assert ((probability >= 0) & (probability <= 1)).all()
     assert set(ranker.predict(rows).tolist()) <= set(ranker.classes_.tolist())
+    assert np.isfinite(ranker.decision_function(rows)).all()
     assert np.isfinite(ranker.calibration_.expected_positives(scores)).all()
     shares = ranker.contributions(rows)
     assert shares.shape == (10, len(ranker.schema_.columns) + 1)
@@ -595,11 +596,21 @@ def check_scores_and_reasons(ranker):
     assert ranker.feature_importances_.shape == (len(ranker.schema_.columns),)
 
 
+@pytest.fixture(scope="module")
+def boosted():
+    return real_rankers()
+
+
+@pytest.fixture
+def boosted_known(monkeypatch):
+    monkeypatch.setattr(model_file, "_LEARNERS", {"BoostedRanker": "toprank.boosting.ranker"})
+
+
+@pytest.mark.usefixtures("boosted_known")
 @pytest.mark.parametrize("which", range(4))
-def test_a_loaded_boosted_ranker_is_the_saved_one(which, tmp_path, monkeypatch):
-    monkeypatch.undo()
-    ranker = real_rankers()[which]
-    path = tmp_path / "payments.toprank"
+def test_a_loaded_boosted_ranker_is_the_saved_one(which, boosted, tmp_path):
+    ranker = boosted[which]
+    path, again = tmp_path / "payments.toprank", tmp_path / "again.toprank"
     save(ranker, path)
     loaded = load(path)
 
@@ -611,13 +622,79 @@ def test_a_loaded_boosted_ranker_is_the_saved_one(which, tmp_path, monkeypatch):
     assert loaded.get_params() == ranker.get_params()
     assert loaded.positive_label_ == ranker.positive_label_
     assert loaded.history_ == ranker.history_
-    save(loaded, path.with_name("again.toprank"))
-    assert (
-        members_of(path)["trees.ubj"] == members_of(path.with_name("again.toprank"))["trees.ubj"]
-    )
+    save(loaded, again)
+    assert members_of(again)["trees.ubj"] == members_of(path)["trees.ubj"]
 
 
-# A thousand broken files, in a process of their own since a crash would end this one
+@pytest.mark.usefixtures("boosted_known")
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("classes", ["fraud"]),
+        ("classes", ["fraud", "fraud"]),
+        ("classes", ["genuine", "fraud"]),
+        ("classes", ["fraud", 1]),
+        ("classes", [0, 10**400]),
+        ("classes", [0, None]),
+        ("classes", [{}, {"a": 1}]),
+        ("classes", [0.0, {"$float": "nan"}]),
+        ("classes", "01"),
+        ("positive", 2),
+        ("positive", -1),
+        ("positive", True),
+        ("positive", None),
+        ("positive", []),
+        ("positive", [0, 1]),
+        ("named_columns", "no"),
+        ("calibration", [1.0]),
+        ("calibration", [0.0, 1.0, 0.0, 0.0, 0.0]),
+        ("calibration", [{"$float": "inf"}, 1.0, 0.0, 0.0, 0.0]),
+        ("calibration", [1e308, -1e308, 0.0, 0.0, 0.0]),
+        ("usual", []),
+        ("usual", None),
+        ("history", {"a": 1}),
+        ("schema", {"columns": []}),
+        ("schema", {"columns": [{"name": "amount", "kind": "number", "categories": []}]}),
+    ],
+)
+def test_a_boosted_ranker_of_odd_state_is_refused(key, value, boosted, tmp_path):
+    path = tmp_path / "payments.toprank"
+    save(boosted[0], path)
+
+    def change(manifest, members):
+        manifest["state"][key] = value
+
+    rewrite(path, change)
+    with pytest.raises(ModelFileError, match="its contents do not make a BoostedRanker"):
+        load(path)
+
+
+@pytest.mark.usefixtures("boosted_known")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("loss", "hinge"),
+        ("loss_options", {"alpha": []}),
+        ("engine", "pickle"),
+        ("n_estimators", -1),
+        ("max_depth", 10**30),
+        ("learning_rate", {"$float": "nan"}),
+        ("unknown", 1),
+    ],
+)
+def test_a_boosted_ranker_of_odd_parameters_is_refused(name, value, boosted, tmp_path):
+    path = tmp_path / "payments.toprank"
+    save(boosted[0], path)
+
+    def change(manifest, members):
+        manifest["parameters"][name] = value
+
+    rewrite(path, change)
+    with pytest.raises(ModelFileError, match="its contents do not make a BoostedRanker"):
+        load(path)
+
+
+# More than a thousand broken files, in a process of their own since a crash would end this one
 
 
 @pytest.mark.parametrize("chunk", range(2))

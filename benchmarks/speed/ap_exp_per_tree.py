@@ -8,7 +8,6 @@ the peak memory of a whole `BoostedRanker.fit` over the size of its input.
 """
 
 import argparse
-import os
 import resource
 import subprocess
 import sys
@@ -75,7 +74,7 @@ def grow_logistic(matrix: xgboost.QuantileDMatrix, n_trees: int) -> float:
 
 def grow_ap_exp(matrix: xgboost.QuantileDMatrix, is_positive: np.ndarray, n_trees: int) -> float:
     """Return the seconds a tree, with the objective exactly as the engine sets it up."""
-    gather = Gather(os.cpu_count() or 1, across_machines)
+    gather = Gather(across_machines)
     objective = Objective(ApExp(), is_positive, None, 1.0, SEED, gather)
     rounds = iter(range(n_trees))
     begin = time.perf_counter()

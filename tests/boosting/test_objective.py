@@ -5,9 +5,7 @@ import pytest
 from pytest import approx
 
 from toprank.boosting.objective import Objective
-from toprank.losses import ApExp, Gather, Log
-
-pytestmark = pytest.mark.kernel
+from toprank.losses import ApExp, Log
 
 
 def objective(is_positive, **changes):
@@ -87,10 +85,3 @@ def test_a_batch_without_positives_teaches_nothing(fraction):
     gradient, curvature = batched.gradient_curvature(np.linspace(0, 1, 50), without[0])
     assert not gradient.any()
     assert np.isfinite(curvature).all()
-
-
-def test_float32_scores_of_the_engine_give_the_same_on_one_thread_and_on_three(rows):
-    is_positive, raw = rows
-    one = objective(is_positive, gather=Gather(1)).gradient_curvature(raw.astype(np.float32), 0)
-    three = objective(is_positive, gather=Gather(3)).gradient_curvature(raw.astype(np.float32), 0)
-    assert all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))

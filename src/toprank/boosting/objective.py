@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from toprank.losses import Gather, Loss
@@ -47,9 +46,12 @@ class Objective:
         self.loss.gradient_curvature(self.is_positive, raw, weight, self.gather, out=self._out)
         if self.loss.is_listwise:
             factor = self._row_scale(self._out[1], weight)
-            for values in self._out:
-                self.gather.run(_scale, values.size, values, factor)
+            self.gather.run(lambda block: self._multiply(block, factor), raw.size)
         return self._out
+
+    def _multiply(self, block: slice, factor: float) -> None:
+        for values in self._out:
+            values[block] *= np.float32(factor)
 
     def _row_scale(self, curvature: NDArray, weight: NDArray | None) -> float:
         """Return the factor that makes the curvatures add up to twice the positives' weight.
@@ -59,21 +61,10 @@ class Objective:
         by this, one positive weighs about as much as in log-loss, where those constants are at
         home, and the gradient still fades as the ranking becomes right.
         """
-        parts = self.gather.run(_sum, curvature.size, curvature)
-        mass = self.is_positive if weight is None else self.is_positive * weight
-        total, positives = self.gather.sums([(sum(parts), float(mass.sum()))], 2)
+        parts = self.gather.run(lambda block: float(curvature[block].sum()), curvature.size)
+        if weight is None:
+            own = float(np.count_nonzero(self.is_positive))
+        else:
+            own = float(weight[self.is_positive].sum())
+        total, positives = self.gather.sums([(sum(parts), own)], 2)
         return float(2 * positives / total) if total > 0 else 1.0
-
-
-@njit(cache=True, nogil=True)
-def _sum(values, begin, end):
-    total = 0.0
-    for i in range(begin, end):
-        total += values[i]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _scale(values, factor, begin, end):
-    for i in range(begin, end):
-        values[i] *= factor

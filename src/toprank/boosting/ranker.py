@@ -272,7 +272,7 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
             warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
             batch_fraction=self.batch_fraction,
             seed=self.random_state,
-            gather=Gather(n_threads, xgboost_engine.across_machines),
+            gather=Gather(xgboost_engine.across_machines),
             patience=self.early_stopping_rounds,
             progress=progress,
         )

@@ -11,6 +11,7 @@ import click
 from toprank.cli import screen
 
 _BUDGET = 100
+_BATCH_ROWS = 20_000  # small enough for rows of many long texts, large enough to score at speed
 
 
 class Facts(NamedTuple):
@@ -47,7 +48,9 @@ def batches(data: Path, schema: Any, doing: str) -> Iterator[Iterator[Any]]:
 
         def counted() -> Generator[Any, None, None]:
             n_read = 0
-            for batch in tables.read_batches(data, schema=schema, on_bytes=on_bytes):
+            for batch in tables.read_batches(
+                data, schema=schema, rows=_BATCH_ROWS, on_bytes=on_bytes
+            ):
                 n_read += batch.num_rows
                 if n_rows:
                     progress(doing, n_read, n_rows)

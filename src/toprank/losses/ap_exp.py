@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks
-from toprank.losses.contract import TINY, Floats, Vector, rows, two_vectors
+from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
 from toprank.losses.gather import HERE, Gather
 
 
@@ -58,12 +57,10 @@ class ApExp:
         gather: Gather = HERE,
     ) -> float:
         labels, scores, weights = rows(is_positive, raw, weight)
-        mass = _total_mass(labels, scores, weights, np.empty(0), gather)
-        if not mass.has_both_classes:
+        mass = _total_mass(labels, scores, weights, np.empty(labels.size), gather)
+        if mass is None:
             return 0.0
-        # mathematically A <= 1; rounding may say otherwise when the negatives vanish
-        log_a = min(mass.log_a, 0.0)
-        return -log_a if self.form == "log" else -math.expm1(log_a)
+        return -mass.log_a if self.form == "log" else -math.expm1(mass.log_a)
 
     def gradient_curvature(
         self,
@@ -76,84 +73,86 @@ class ApExp:
         labels, scores, weights = rows(is_positive, raw, weight)
         gradient, curvature = two_vectors(labels.size, out)
         mass = _total_mass(labels, scores, weights, gradient, gather)
-        if not mass.has_both_classes:
+        if mass is None:
             gradient.fill(0.0)
-            curvature.fill(TINY)
+            curvature.fill(floor_of(curvature))
             return gradient, curvature
-        factor = 1.0 if self.form == "log" else math.exp(min(mass.log_a, 0.0))
-        gather.run(_fill, labels.size, labels, scores, weights, *mass, factor, gradient, curvature)
+        factor = 1.0 if self.form == "log" else math.exp(mass.log_a)
+
+        def fill(block: slice) -> None:
+            # gradient comes in holding w exp(f - peak)
+            p, h = gradient[block], curvature[block]
+            p *= factor / mass.everything
+            np.add(p, floor_of(h), out=h)
+            if weights is not None:
+                h[weights[block] == 0] = 0.0
+
+        gather.run(fill, labels.size)
+        q = factor * mass.of_positives / mass.positives
+        gradient[mass.rows] -= q
+        curvature[mass.rows] += q
         return gradient, curvature
 
 
 class _Mass(NamedTuple):
-    """exp of the scores, summed; each sum relative to its own highest score."""
+    """exp of the scores, summed; each sum relative to its own highest score.
+
+    Only the positives' own exponentials are kept: they are few.
+    """
 
     peak: float
     everything: float
     positive_peak: float
     positives: float
-
-    @property
-    def has_both_classes(self) -> bool:
-        return self.positives > 0
+    rows: NDArray[np.intp]
+    of_positives: Vector
 
     @property
     def log_a(self) -> float:
-        top = self.positive_peak + math.log(self.positives)
-        return top - self.peak - math.log(self.everything)
+        log_positives = self.positive_peak + math.log(self.positives)
+        # at most 0; rounding may say otherwise when the negatives vanish
+        return min(log_positives - self.peak - math.log(self.everything), 0.0)
 
 
-def _total_mass(labels, scores, weights, exponentials, gather: Gather) -> _Mass:
-    """Return the sums; where given, `exponentials` receives each row's w exp(f - peak)."""
-    parts = gather.run(_find_peaks, labels.size, labels, scores, weights)
-    positive_peak, negative_peak = gather.peaks(parts, 2)
-    if math.isinf(positive_peak) or math.isinf(negative_peak):
-        return _Mass(0.0, 0.0, 0.0, 0.0)
-    peak = max(positive_peak, negative_peak)
-    arguments = (labels, scores, weights, peak, positive_peak, exponentials)
-    sums = gather.sums(gather.run(_sum_mass, labels.size, *arguments), 2)
-    return _Mass(float(peak), float(sums[0]), float(positive_peak), float(sums[1]))
+def _total_mass(
+    labels: NDArray[np.bool_],
+    scores: Floats,
+    weights: Vector | None,
+    exponentials: Floats,
+    gather: Gather,
+) -> _Mass | None:
+    """Return the sums, or None when a class has no weight; fills in each row's w exp(f - peak)."""
+    counted = labels if weights is None else labels & (weights > 0)
+    positive_rows = np.flatnonzero(counted)
+    positive_scores = scores[positive_rows].astype(np.float64)
+    n_counted = labels.size if weights is None else np.count_nonzero(weights)
 
+    def highest(block: slice) -> float:
+        if weights is None:
+            return float(scores[block].max())
+        return float(np.max(scores[block], where=weights[block] > 0, initial=-np.inf))
 
-@njit(cache=True, nogil=True)
-def _find_peaks(is_positive, raw, weight, begin, end):
-    positive, negative = -np.inf, -np.inf
-    for i in range(begin, end):
-        if weight.size and weight[i] == 0.0:
-            continue
-        score = float(raw[i])
-        if is_positive[i]:
-            positive = max(positive, score)
-        else:
-            negative = max(negative, score)
-    return positive, negative
+    def summed(block: slice) -> float:
+        each = exponentials[block]
+        np.subtract(scores[block], peak, out=each)
+        if weights is None:
+            return float(np.exp(each, out=each).sum())
+        # a row of no weight may lie above the peak: it must not overflow on its way out
+        np.exp(np.minimum(each, 0.0, out=each), out=each)
+        each *= weights[block]
+        return float(each.sum())
 
-
-@njit(cache=True, nogil=True)
-def _sum_mass(is_positive, raw, weight, peak, positive_peak, exponentials, begin, end):
-    everything, positives = 0.0, 0.0
-    for i in range(begin, end):
-        w = weight[i] if weight.size else 1.0
-        exponential = w * math.exp(raw[i] - peak) if w > 0.0 else 0.0
-        everything += exponential
-        if is_positive[i] and w > 0.0:
-            positives += w * math.exp(raw[i] - positive_peak)
-        if exponentials.size:
-            exponentials[i] = exponential
-    return everything, positives
-
-
-@njit(cache=True, nogil=True)
-def _fill(
-    is_positive, raw, weight, peak, everything, positive_peak, positives, factor,
-    gradient, curvature, begin, end,
-):  # fmt: skip
-    # gradient comes in holding w exp(f - peak)
-    share = factor / everything
-    for i in range(begin, end):
-        p, q = gradient[i] * share, 0.0
-        w = weight[i] if weight.size else 1.0
-        if is_positive[i] and w > 0.0:
-            q = factor * w * math.exp(raw[i] - positive_peak) / positives
-        gradient[i] = p - q
-        curvature[i] = max(p + q, TINY) if w > 0.0 else 0.0
+    own = (float(positive_rows.size), float(n_counted - positive_rows.size))
+    if not gather.sums([own], 2).all():
+        return None
+    peak = float(gather.peaks(gather.run(highest, labels.size), 1)[0])
+    own_peak = [float(positive_scores.max(initial=-np.inf))]
+    positive_peak = float(gather.peaks(own_peak, 1)[0])
+    of_positives = np.exp(positive_scores - positive_peak)
+    if weights is not None:
+        of_positives *= weights[positive_rows]
+    everything = gather.sums(gather.run(summed, labels.size), 1)[0]
+    positives = gather.sums([float(of_positives.sum())], 1)[0]
+    return _Mass(
+        peak, float(everything), positive_peak, float(positives), positive_rows, of_positives
+    )

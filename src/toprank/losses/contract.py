@@ -55,10 +55,10 @@ class Loss(Protocol):
 
 def rows(
     is_positive: ArrayLike, raw: ArrayLike, weight: ArrayLike | None
-) -> tuple[NDArray[np.bool_], NDArray[np.floating], Vector]:
-    """Return the three vectors as kernels take them; no weights become an empty vector.
+) -> tuple[NDArray[np.bool_], Floats, Vector | None]:
+    """Return the three vectors, checked.
 
-    Raw scores keep float32, which is what engines hand over: kernels do their sums in float64.
+    Raw scores keep float32, which is what engines hand over; totals are in float64.
     """
     labels = np.asarray(is_positive)
     if labels.dtype != bool:
@@ -71,8 +71,7 @@ def rows(
             "is_positive and raw must be vectors of one length; "
             f"got shapes {labels.shape} and {scores.shape}."
         )
-    weights = checks.sample_weight(weight, labels.size)
-    return labels, scores, np.empty(0) if weights is None else weights
+    return labels, scores, checks.sample_weight(weight, labels.size)
 
 
 def two_vectors(size: int, out: tuple[Floats, Floats] | None) -> tuple[Floats, Floats]:
@@ -80,5 +79,6 @@ def two_vectors(size: int, out: tuple[Floats, Floats] | None) -> tuple[Floats, F
     return (np.empty(size), np.empty(size)) if out is None else out
 
 
-TINY = float(np.finfo(np.float64).tiny)
-"""The floor under curvatures, so that one that underflows stays positive."""
+def floor_of(curvature: Floats) -> np.floating:
+    """Return what is added to curvatures: lost in all but those that underflow."""
+    return np.finfo(curvature.dtype).tiny

@@ -8,10 +8,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.losses.contract import TINY, Floats, Vector, rows, two_vectors
+from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
 from toprank.losses.gather import HERE, Gather
 
 
@@ -44,8 +43,13 @@ class Log:
         gather: Gather = HERE,
     ) -> float:
         labels, scores, weights = rows(is_positive, raw, weight)
-        parts = gather.run(_sum_surprise, labels.size, labels, scores, weights)
-        return float(gather.sums(parts, 1)[0])
+
+        def surprise(block: slice) -> float:
+            margin = np.where(labels[block], scores[block], -scores[block])
+            each = np.logaddexp(0.0, -margin, dtype=np.float64)
+            return float(each.sum() if weights is None else each @ weights[block])
+
+        return float(gather.sums(gather.run(surprise, labels.size), 1)[0])
 
     def gradient_curvature(
         self,
@@ -57,31 +61,22 @@ class Log:
     ) -> tuple[Floats, Floats]:
         labels, scores, weights = rows(is_positive, raw, weight)
         gradient, curvature = two_vectors(labels.size, out)
-        gather.run(_fill, labels.size, labels, scores, weights, gradient, curvature)
+
+        def fill(block: slice) -> None:
+            g, h = gradient[block], curvature[block]
+            # odds of the less likely class: nothing overflows, and no digit is lost near 0 or 1
+            np.abs(scores[block], out=h)
+            np.exp(np.negative(h, out=h), out=h)
+            near = 1 / (1 + h)
+            far = np.multiply(h, near, out=h)
+            # a row goes wrong by `far` when its score has the sign of its label, else by `near`
+            error = np.where(labels[block] == (scores[block] >= 0), far, near)
+            np.copyto(g, error)
+            np.negative(g, out=g, where=labels[block])
+            np.add(np.multiply(far, near, out=h), floor_of(h), out=h)
+            if weights is not None:
+                g *= weights[block]
+                h *= weights[block]
+
+        gather.run(fill, labels.size)
         return gradient, curvature
-
-
-@njit(cache=True, nogil=True)
-def _sum_surprise(is_positive, raw, weight, begin, end):
-    total = 0.0
-    for i in range(begin, end):
-        margin = float(raw[i]) if is_positive[i] else -float(raw[i])
-        # log(1 + exp(-margin)) without overflow on either side
-        surprise = max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
-        total += surprise * weight[i] if weight.size else surprise
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _fill(is_positive, raw, weight, gradient, curvature, begin, end):
-    for i in range(begin, end):
-        w = weight[i] if weight.size else 1.0
-        small = math.exp(-abs(float(raw[i])))
-        far = small / (1.0 + small)  # probability of the less likely class
-        probability = 1.0 - far if raw[i] >= 0 else far
-        if is_positive[i]:
-            # 1 - probability, without cancelling when it is tiny
-            gradient[i] = -w * (far if raw[i] >= 0 else 1.0 - far)
-        else:
-            gradient[i] = w * probability
-        curvature[i] = max(w * far * (1.0 - far), TINY) if w > 0 else 0.0

@@ -1,0 +1,63 @@
+"""A table of payments, and a model fitted on it by the command line."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli.running import Outcome, run_main, written
+
+
+def made_payments(n_rows=1500):
+    generator = np.random.default_rng(0)
+    amount = generator.gamma(2.0, 40.0, n_rows).round(2)
+    country = generator.choice(["FR", "DE", "US"], n_rows, p=[0.6, 0.2, 0.2])
+    is_fraud = ((amount > 130) & (country == "US")) | (generator.random(n_rows) < 0.02)
+    start_of_year = pd.Timestamp("2024-01-01")
+    days = np.sort(generator.random(n_rows)) * 60
+    return pd.DataFrame(
+        {
+            "paid_at": (start_of_year + pd.to_timedelta(days, unit="D")).floor("s").astype(str),
+            "amount": amount,
+            "country": country,
+            "hour": generator.integers(0, 24, n_rows),
+            "is_fraud": is_fraud.astype(int),
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def payments():
+    return made_payments()
+
+
+@pytest.fixture
+def csv(payments):
+    """The path of the payments as a CSV, in the folder the test runs in."""
+    return written(payments, "payments.csv")
+
+
+class FittedByCommand(NamedTuple):
+    outcome: Outcome
+    model: Path
+    report: Path
+
+
+@pytest.fixture(scope="session")
+def fitted(payments, tmp_path_factory):
+    """What `toprank fit --time` printed and wrote."""
+    folder = tmp_path_factory.mktemp("fitted")
+    data = written(payments, folder / "payments.csv")
+    outcome = run_main(
+        *("fit", data, "--label", "is_fraud", "--time", "paid_at"),
+        *("-k", 5, "--trees", 20, "--jobs", 1),
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    return FittedByCommand(outcome, folder / "payments.toprank", folder / "payments.html")

@@ -1,0 +1,63 @@
+"""Ways to run `toprank ...`, in this process and as a program, and to look at what came of it."""
+
+import io
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+import pytest
+
+from toprank.cli import main
+
+
+class Outcome(NamedTuple):
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def run_main(*arguments):
+    """Run `toprank ...` in this process, from its arguments to its exit code."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        with (
+            patch.object(sys, "argv", ["toprank", *map(str, arguments)]),
+            redirect_stdout(stdout),
+            redirect_stderr(stderr),
+            pytest.raises(SystemExit) as stop,
+        ):
+            main()
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    return Outcome(stop.value.code, stdout.getvalue(), stderr.getvalue())
+
+
+def start(*arguments, **options):
+    """Start `toprank ...` as a program of its own."""
+    command = [sys.executable, "-c", "from toprank.cli import main; main()", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **(pipes | options))
+
+
+def one_sentence(outcome):
+    """Return the only line on stderr; nothing may stand on stdout, and no traceback."""
+    assert outcome.exit_code == 1, outcome
+    assert outcome.stdout == ""
+    (line,) = outcome.stderr.splitlines()
+    assert line.startswith("toprank: ")
+    return line.removeprefix("toprank: ")
+
+
+def written(frame, name, **options):
+    frame.to_csv(name, index=False, **options)
+    return Path(name)
+
+
+def names_here():
+    """Return the names of all files in the folder the test runs in."""
+    return sorted(path.name for path in Path().iterdir())
