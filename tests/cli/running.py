@@ -1,6 +1,7 @@
 """Ways to run `toprank ...`, in this process and as a program, and to look at what came of it."""
 
 import io
+import os
 import signal
 import subprocess
 import sys
@@ -40,8 +41,10 @@ def run_main(*arguments):
 def start(*arguments, **options):
     """Start `toprank ...` as a program of its own."""
     command = [sys.executable, "-c", "from toprank.cli import main; main()", *map(str, arguments)]
+    # unbuffered, Python itself drops what a pipe does not take, and reports no error
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, **(pipes | options))
+    return subprocess.Popen(command, env=environment, **(pipes | options))
 
 
 def one_sentence(outcome):

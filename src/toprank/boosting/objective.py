@@ -54,12 +54,12 @@ class Objective:
             values[block] *= np.float32(factor)
 
     def _row_scale(self, curvature: NDArray, weight: NDArray | None) -> float:
-        """Return the factor that makes the curvatures add up to twice the positives' weight.
+        """Return the factor that makes the curvatures add up to the positives' weight.
 
         A listwise gradient is about 1/n a row. Unscaled, the engine's own constants (smallest
-        gain, smallest child weight, penalty) would drown it and nothing would be learned. Scaled
-        by this, one positive weighs about as much as in log-loss, where those constants are at
-        home, and the gradient still fades as the ranking becomes right.
+        gain, smallest child weight, penalty) would drown it and nothing would be learned. Log-loss,
+        where those constants are at home, starts with this much curvature when positives are
+        rare; and the gradient still fades as the ranking becomes right.
         """
         parts = self.gather.run(lambda block: float(curvature[block].sum()), curvature.size)
         if weight is None:
@@ -67,4 +67,4 @@ class Objective:
         else:
             own = float(weight[self.is_positive].sum())
         total, positives = self.gather.sums([(sum(parts), own)], 2)
-        return float(2 * positives / total) if total > 0 else 1.0
+        return float(positives / total) if total > 0 else 1.0

@@ -46,7 +46,7 @@ def main() -> None:
 
 def _exit_code() -> int:
     try:
-        commands(standalone_mode=False)
+        commands(prog_name="toprank", standalone_mode=False)
         sys.stdout.flush()
         return 0
     except click.ClickException as mistake:

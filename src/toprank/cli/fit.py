@@ -70,9 +70,9 @@ def fit(
 
     _check_roles(label, time, gap, drop)
     output = output or data.parent / f"{Path(data.name.removesuffix('.gz')).stem}.toprank"
+    files.check_output(output, data)
     page = report_path(output)
-    for path in (output, page):
-        files.check_output(path, data)
+    files.check_output(page, data)
     with screen.busy(f"reading {data.name}"):
         table = tables.read_table(data)
     named = [name for name in (label, time, *drop) if name is not None]

@@ -1,0 +1,247 @@
+"""`toprank rank`: the list, its forms, and files larger than memory."""
+
+import io
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+
+from cli.running import names_here, one_sentence, run_main, written
+from toprank import model_file
+
+ADDED = ["rank", "row", "suspicion", "probability", "reasons"]
+
+
+def listed(outcome):
+    assert outcome.exit_code == 0, outcome.stderr
+    return pd.read_csv(io.StringIO(outcome.stdout))
+
+
+def test_the_most_suspicious_rows_come_first_with_all_their_columns(csv, payments, fitted):
+    alerts = listed(run_main("rank", fitted.model, csv, "-k", 20))
+
+    assert list(alerts) == [*ADDED, *payments]
+    suspicion = model_file.load(fitted.model).suspicion(payments)
+    best = np.argsort(-suspicion, kind="stable")[:20]
+    assert alerts["row"].tolist() == (best + 1).tolist()
+    assert alerts["rank"].tolist() == list(range(1, 21))
+    np.testing.assert_allclose(alerts["suspicion"], suspicion[best])
+    rows = payments.iloc[best].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alerts[list(payments)], rows)
+
+
+def test_the_remark_counts_rows_and_what_to_expect(csv, fitted):
+    outcome = run_main("rank", fitted.model, csv)
+
+    # 5 is the budget the model was fitted for
+    assert outcome.stderr.startswith("1,500 rows scored, 5 listed; expect about ")
+    assert outcome.stderr.endswith(" frauds among them.\n")
+
+
+def test_columns_in_another_order_and_beside_others_rank_the_same(payments, fitted):
+    frame = payments[sorted(payments, reverse=True)].assign(note='naïve, "quoted"\nline', extra=1)
+    alerts = listed(run_main("rank", fitted.model, written(frame, "other.csv"), "-k", 7))
+    plain = listed(run_main("rank", fitted.model, written(payments, "plain.csv"), "-k", 7))
+
+    assert list(alerts)[5:] == list(frame)
+    assert alerts["row"].tolist() == plain["row"].tolist()
+    assert alerts["note"].tolist() == frame["note"][:7].tolist()
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "semicolon", "parquet"])
+def test_every_form_of_the_data_gives_the_same_list(form, payments, fitted):
+    data = Path(f"data.{form}")
+    if form == "parquet":
+        payments.to_parquet(data, row_group_size=97)
+    else:
+        payments.to_csv(data, index=False, sep=";" if form == "semicolon" else ",")
+    alerts = listed(run_main("rank", fitted.model, data, "-k", 9))
+
+    suspicion = model_file.load(fitted.model).suspicion(payments)
+    best = np.argsort(-suspicion, kind="stable")[:9]
+    assert alerts["row"].tolist() == (best + 1).tolist()
+
+
+def test_a_column_that_has_the_name_of_one_of_ours_is_kept(payments, fitted):
+    data = written(payments.assign(rank=7, reasons="mine"), "payments.csv")
+    alerts = listed(run_main("rank", fitted.model, data, "-k", 3))
+
+    assert alerts["rank"].tolist() == [1, 2, 3]
+    assert alerts["data_rank"].tolist() == [7, 7, 7]
+    assert alerts["data_reasons"].tolist() == ["mine"] * 3
+
+
+def test_more_rows_than_there_are_lists_all(csv, fitted):
+    assert len(listed(run_main("rank", fitted.model, csv, "-k", 10**9))) == 1500
+
+
+def test_reasons_are_as_many_as_asked(csv, fitted):
+    for n_reasons in (0, 1, 3):
+        outcome = run_main("rank", fitted.model, csv, "--reasons", n_reasons, "--json")
+        alerts = json.loads(outcome.stdout)["alerts"]
+        assert max(len(alert["reasons"]) for alert in alerts) == n_reasons
+
+
+@pytest.mark.parametrize("name", ["alerts.csv", "alerts.csv.gz", "alerts.tsv", "alerts.parquet"])
+def test_the_list_goes_to_a_file_by_its_suffix(name, csv, fitted):
+    outcome = run_main("rank", fitted.model, csv, "-k", 4, "-o", name)
+    printed = listed(run_main("rank", fitted.model, csv, "-k", 4))
+
+    assert outcome.stdout == ""
+    assert outcome.stderr.splitlines()[1] == f"Wrote {name}"
+    if name.endswith("parquet"):
+        found = pd.read_parquet(name)
+    else:
+        found = pd.read_csv(name, sep="\t" if name.endswith("tsv") else ",")
+    assert found["row"].tolist() == printed["row"].tolist()
+    assert found["reasons"].tolist() == printed["reasons"].tolist()
+
+
+def test_json_is_all_that_stdout_carries(csv, payments, fitted):
+    outcome = run_main("rank", fitted.model, csv, "-k", 2, "--json")
+    document = json.loads(outcome.stdout)
+
+    assert document["rows"] == 1500
+    expected = document["expected"]
+    assert expected["low"] <= expected["value"] <= expected["high"]
+    first = document["alerts"][0]
+    assert set(first) == {*ADDED, *payments}
+    assert set(first["reasons"][0]) == {"feature", "value", "usual", "contribution", "text"}
+
+
+def test_json_and_a_file_can_both_be_asked_for(csv, fitted):
+    outcome = run_main("rank", fitted.model, csv, "-k", 2, "--json", "-o", "alerts.csv")
+
+    rows = [alert["row"] for alert in json.loads(outcome.stdout)["alerts"]]
+    assert pd.read_csv("alerts.csv")["row"].tolist() == rows
+
+
+def test_missing_and_infinite_numbers_are_null_in_json(payments, fitted):
+    frame = payments.assign(odds=math.inf, amount=np.nan, seen=pd.Timestamp("2024-05-01"))
+    frame.to_parquet("payments.parquet")
+    outcome = run_main("rank", fitted.model, "payments.parquet", "-k", 1, "--json")
+    (alert,) = json.loads(outcome.stdout, parse_constant=pytest.fail)["alerts"]
+
+    assert alert["amount"] is None
+    assert alert["odds"] is None
+    assert alert["seen"] == "2024-05-01 00:00:00"
+
+
+def test_lists_in_the_data_can_be_printed_as_json_only(payments, fitted):
+    payments.assign(tags=[["a", "b"]] * 1500).to_parquet("payments.parquet")
+    refused = run_main("rank", fitted.model, "payments.parquet")
+    outcome = run_main("rank", fitted.model, "payments.parquet", "--json")
+
+    assert refused.exit_code == 1
+    assert "print it with --json" in refused.stderr
+    assert json.loads(outcome.stdout)["alerts"][0]["tags"] == ["a", "b"]
+
+
+# What it refuses
+
+
+def test_a_missing_column_is_named(payments, fitted):
+    data = written(payments.drop(columns="amount").assign(amounts=1), "payments.csv")
+
+    assert one_sentence(run_main("rank", fitted.model, data)) == (
+        "column 'amount' is not in payments.csv; did you mean 'amounts'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda frame: frame.assign(amount="9,50"), "column 'amount' in payments.csv must hold"),
+        (lambda frame: frame.assign(amount=-np.inf), "column 'amount' must hold finite numbers"),
+        (lambda frame: frame[:0], "payments.csv must hold at least one row"),
+    ],
+)
+def test_data_that_cannot_be_scored_is_refused(change, sentence, payments, fitted):
+    data = written(change(payments), "payments.csv")
+
+    assert one_sentence(run_main("rank", fitted.model, data, "-o", "a.csv")).startswith(sentence)
+    assert names_here() == ["payments.csv"]
+
+
+def test_a_model_that_is_none_is_refused(csv, fitted):
+    swapped = one_sentence(run_main("rank", csv, fitted.model))
+    absent = one_sentence(run_main("rank", "none.toprank", csv))
+
+    assert swapped == "payments.csv cannot be loaded: it is not a zip archive."
+    assert absent == "none.toprank: no such file or directory."
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        ("lists/alerts.csv", "there is no folder lists to write alerts.csv to."),
+        ("alerts.xlsx", "alerts.xlsx must end in one of .csv"),
+        ("alerts", "alerts must end in one of .csv"),
+        ("/proc/alerts.csv", "alerts.csv cannot be written to /proc: "),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_before_the_scoring(output, sentence, fitted):
+    outcome = run_main("rank", fitted.model, "not-read-yet.csv", "-o", output)
+
+    assert one_sentence(outcome).startswith(sentence)
+    assert names_here() == []
+
+
+def with_facts(model, facts):
+    ranker = model_file.load(model)
+    model_file.save(ranker, "odd.toprank", facts)
+    return "odd.toprank"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"label": 7, "time": [], "budget": "many"},
+        {"label": None, "time": {"a": 1}, "budget": 0},
+        {"label": "is_fraud", "budget": True},
+        {"budget": 10**30, "label": ["is_fraud"]},
+    ],
+    ids=str,
+)
+def test_a_model_with_odd_facts_still_ranks(facts, csv, fitted):
+    alerts = listed(run_main("rank", with_facts(fitted.model, facts), csv))
+
+    assert len(alerts) == (1500 if facts.get("budget") == 10**30 else 100)
+
+
+# Larger than memory
+
+MEASURED = """
+import resource, sys
+from toprank.cli import main
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr)
+"""
+
+
+def peak_bytes(model, data):
+    command = [sys.executable, "-c", MEASURED, "rank", model, data, "-o", "alerts.csv"]
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    return int(run.stderr.splitlines()[-1])
+
+
+def test_memory_stays_far_below_the_size_of_the_table(payments, fitted):
+    table = pa.Table.from_pandas(payments, preserve_index=False)
+    note = pa.array(["a remark that nobody asked for, and long; " * 20] * len(table))
+    rows = pa.concat_tables([table.append_column("note", note)] * 400)
+    for name, part in (("small.csv", rows[:20_000]), ("large.csv", rows)):
+        pacsv.write_csv(part, name)
+    assert len(rows) == 600_000
+    growth = peak_bytes(fitted.model, "large.csv") - peak_bytes(fitted.model, "small.csv")
+
+    assert growth < rows.nbytes / 2
