@@ -22,6 +22,7 @@ FORBIDDEN = {
     "training.py": {"cli", "report", "plots"},
     "evaluation.py": {"cli", "report", "plots", "boosting"},
     "report": {"cli"},
+    "model_file": {"boosting", "losses", "metrics", "tables", "cli", "report", "training"},
 }
 
 

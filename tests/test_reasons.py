@@ -109,9 +109,9 @@ def test_the_text_of_a_number_is_true_to_three_digits_or_half_a_hundredth(value)
         (Usual(low=-12.5, high=-3.0), "-12.50 to -3"),
         (Usual(low=0.00001, high=0.5), "1e-05 to 0.50"),
         (Usual(low=0.0, high=2.0), "0-2"),
-        (Usual(values=("FR", "DE"), share=0.913), "FR, DE (91%)"),
-        (Usual(values=("no",), share=0.9996), "no (>99%)"),
-        (Usual(values=("no",), share=1.0), "no (100%)"),
+        (Usual(values=("FR", "DE"), share=0.913), "FR, DE (91 %)"),
+        (Usual(values=("no",), share=0.9996), "no (>99 %)"),
+        (Usual(values=("no",), share=1.0), "no (100 %)"),
         (Usual(), "missing"),
     ],
 )

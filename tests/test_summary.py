@@ -201,7 +201,7 @@ def test_a_gap_is_given_in_the_largest_unit_that_fits_twice(gap, text):
 def test_without_times_the_shares_of_the_parts_are_given():
     table = pa.table({"x": np.arange(200), "y": np.arange(200) % 10 == 0})
     line = summary.periods_line(training.prepare(table, "y"))
-    assert line == "drawn at random: train 60% | validate 15% | test 25%"
+    assert line == "drawn at random: train 60 % | validate 15 % | test 25 %"
 
 
 def trained_on(columns):

@@ -98,5 +98,5 @@ def nearest_name(name: str, names: list[str]) -> str:
     """Return a hint such as "; did you mean 'amount'?", or nothing when no name is close."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    close = get_close_matches(name, names, n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close else ""

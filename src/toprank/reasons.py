@@ -206,4 +206,4 @@ def _range_text(low: str, high: str) -> str:
 
 
 def _share_text(share: float) -> str:
-    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+    return ">99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"

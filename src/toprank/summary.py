@@ -77,7 +77,7 @@ def periods_line(task: Task) -> str:
     periods = task.split.periods
     if periods is None:
         parts = task.split.parts().values()
-        train, validation, test = (f"{part.size / task.is_positive.size:.0%}" for part in parts)
+        train, validation, test = (percent(part.size / task.is_positive.size) for part in parts)
         return f"drawn at random: train {train} | validate {validation} | test {test}"
     write = moment_writer(task)
     return " | ".join(
@@ -158,10 +158,12 @@ def choice_line(trained: Trained) -> str:
 def percent(share: float) -> str:
     """Return a share as people write rare ones.
 
-    >>> percent(0.0084), percent(0.5), percent(0.00001)
-    ('0.84 %', '50 %', '0.001 %')
+    >>> percent(0.0084), percent(0.5), percent(0.00001), percent(0.9991)
+    ('0.84 %', '50 %', '0.001 %', '>99 %')
     """
     points = 100 * float(share)
+    if 99.5 <= points < 100:
+        return ">99 %"
     if points >= 10:
         return f"{points:.0f} %"
     # two digits, wherever they begin, and never an exponent

@@ -62,7 +62,6 @@ def test_a_model_that_names_no_label_asks_for_one(csv, fitted):
     ("change", "sentence"),
     [
         (lambda frame: frame.drop(columns="is_fraud"), "column 'is_fraud' is not in october.csv"),
-        (lambda frame: frame.drop(columns="paid_at"), "column 'paid_at' is not in october.csv"),
         (lambda frame: frame.drop(columns="hour"), "column 'hour' is not in october.csv"),
         (lambda frame: frame.assign(is_fraud=0), "label column 'is_fraud' must hold two classes"),
         (lambda frame: frame.assign(is_fraud=frame["is_fraud"] + 5), "positive_label must be one"),
@@ -72,3 +71,20 @@ def test_rows_that_cannot_be_judged_are_refused(change, sentence, payments, fitt
     data = written(change(payments), "october.csv")
 
     assert one_sentence(run_main("evaluate", fitted.model, data)).startswith(sentence)
+
+
+def test_without_the_fitted_time_the_rows_are_one_list(payments, fitted):
+    data = written(payments.drop(columns="paid_at"), "october.csv")
+    outcome = run_main("evaluate", fitted.model, data, "--json")
+
+    assert outcome.exit_code == 0
+    assert not json.loads(outcome.stdout)["per_day"]
+    assert "october.csv has no column 'paid_at'; its rows are taken as one list" in outcome.stderr
+
+
+def test_a_time_that_was_asked_for_must_be_there(payments, fitted):
+    data = written(payments.drop(columns="paid_at"), "october.csv")
+    outcome = run_main("evaluate", fitted.model, data, "--time", "paid_at")
+
+    assert outcome.exit_code == 1
+    assert "column 'paid_at' is not in october.csv" in outcome.stderr

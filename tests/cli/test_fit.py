@@ -55,7 +55,7 @@ def test_without_times_the_rows_are_drawn_at_random(csv):
     outcome = run_main("fit", csv, *AT_RANDOM, "-o", "model.toprank")
 
     assert outcome.exit_code == 0
-    assert "drawn at random: train 60% | validate 15% | test 25%" in outcome.stdout
+    assert "drawn at random: train 60 % | validate 15 % | test 25 %" in outcome.stdout
     assert "in your 5 checks of a list of" in outcome.stdout
     assert names_here() == ["model.html", "model.toprank", csv.name]
 

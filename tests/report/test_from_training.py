@@ -62,11 +62,11 @@ def test_the_figures_are_those_of_the_training(trained, report):
 
 def test_the_alerts_are_the_top_test_rows_under_their_numbers_in_the_file(trained, report):
     table, ranker, task = payments(), trained.chosen.ranker, trained.task
-    order = np.argsort(-trained.chosen.test.suspicion, kind="stable")[:25]
+    order = np.argsort(-trained.chosen.test.suspicion, kind="stable")[:10]
     numbers = task.row_numbers[task.split.test[order]]
     assert task.n_unlabelled > 0
     assert [alert.row for alert in report.alerts] == [str(number) for number in numbers]
-    assert [alert.rank for alert in report.alerts] == list(range(1, 26))
+    assert [alert.rank for alert in report.alerts] == list(range(1, 11))
     rows = table.take(numbers - 1)
     assert [alert.suspicion for alert in report.alerts] == approx(ranker.suspicion(rows))
     assert [alert.probability for alert in report.alerts] == approx(ranker.probability(rows))
@@ -75,12 +75,6 @@ def test_the_alerts_are_the_top_test_rows_under_their_numbers_in_the_file(traine
     assert [alert.reasons for alert in report.alerts] == expected
     amounts = [reasons.number_text(np.float32(each)) for each in rows["amount"].to_pylist()]
     assert [alert.values["amount"] for alert in report.alerts] == amounts
-
-
-def test_few_test_rows_are_all_alerts():
-    trained = train(payments(90, limit=130).drop_columns(["paid_at"]))
-    report = report_of(trained, "Payments", "frauds", [])
-    assert len(report.alerts) == trained.task.split.test.size < 25
 
 
 def test_missing_values_are_counted_however_they_are_written(trained, report):

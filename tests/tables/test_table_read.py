@@ -2,6 +2,7 @@
 
 import datetime
 import gzip
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -213,6 +214,21 @@ def test_a_file_that_is_not_there_is_named_with_the_nearest(file, tmp_path):
         read_batches(tmp_path / "no" / "such.csv")
     with pytest.raises(TableError, match="it is a folder; name one file"):
         count_rows(tmp_path)
+
+
+@pytest.mark.parametrize("read", [read_table, read_batches, count_rows])
+def test_a_pipe_is_refused_before_a_byte_of_it_is_lost(read):
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"a,b\n1,2\n")
+        with pytest.raises(
+            TableError, match=r"must be a file on disk, .* it is a pipe or a device"
+        ):
+            read(f"/dev/fd/{reading}")
+        assert os.read(reading, 100) == b"a,b\n1,2\n"
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 250, 1000])

@@ -1,6 +1,7 @@
 """Boosted trees that learn a ranking loss."""
 
 import os
+import reprlib
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,8 @@ from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
 from toprank.losses import Gather, make_loss
 from toprank.model_file import Saved
 from toprank.tables import Schema
+
+_LARGEST_CALIBRATION = 1e100
 
 
 class BoostedRanker(ClassifierMixin, BaseEstimator):
@@ -327,10 +330,13 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         state = saved.state
         ranker.schema_ = Schema.from_json(state["schema"])
         ranker.n_features_in_ = len(ranker.schema_.names)
+        if not isinstance(state["named_columns"], bool):
+            raise ValueError("named_columns must be true or false.")
         if state["named_columns"]:
             ranker.feature_names_in_ = np.array(ranker.schema_.names, dtype=object)
-        ranker.classes_ = np.array(state["classes"])
-        ranker.positive_label_ = ranker.classes_[state["positive"]]
+        ranker.classes_ = _two_classes(state["classes"])
+        place = checks.whole_number(state["positive"], "positive", 0, 1)
+        ranker.positive_label_ = ranker.classes_[place]
         ranker.calibration_ = SigmoidCalibration(*map(float, state["calibration"]))
         ranker.usual_ = [reasons.Usual.from_json(usual) for usual in state["usual"]]
         ranker.history_ = [float(value) for value in state["history"]]
@@ -348,10 +354,22 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
                 f"trees, usual values and columns must agree; got {self.booster_.num_features()}, "
                 f"{len(self.usual_)} and {n_columns}."
             )
-        if self.classes_.shape != (2,) or self.classes_[0] == self.classes_[1]:
-            raise ValueError(f"classes must be two; got {self.classes_.tolist()}.")
-        if not (np.isfinite(self.calibration_).all() and self.calibration_.slope > 0):
+        make_loss(self.loss, self.loss_options)
+        # so large that no sum of leaves times the slope can overflow
+        sizes = np.abs(self.calibration_)
+        if not ((sizes < _LARGEST_CALIBRATION).all() and self.calibration_.slope > 0):
             raise ValueError(f"calibration must be finite and rising; got {self.calibration_}.")
+
+
+def _two_classes(labels: Any) -> NDArray:
+    """Return two saved labels as `fit` learned them: of one kind, in sorted order."""
+    kinds = [type(label) for label in labels] if isinstance(labels, list) else []
+    if kinds not in ([kind] * 2 for kind in (bool, int, float, str)):
+        raise ValueError(f"classes must be two labels of one kind; got {reprlib.repr(labels)}.")
+    classes = np.array(labels)
+    if classes.dtype.kind == "O" or not classes[0] < classes[1]:
+        raise ValueError(f"classes must be in sorted order; got {reprlib.repr(labels)}.")
+    return classes
 
 
 def _take(rows: Rows, chosen: NDArray[np.intp]) -> Rows:

@@ -37,7 +37,7 @@ def evaluate(
             data,
             batches,
             label=label,
-            time=time or facts.time,
+            time=time or _fitted_time(facts.time, data),
             budget=budget or facts.budget,
         )
     if as_json:
@@ -48,3 +48,14 @@ def evaluate(
     click.echo(f"{figures.is_positive.size:,} rows, {share} {noun}")
     click.echo(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
     click.echo(f"AUC {figures.roc_auc}")
+
+
+def _fitted_time(name: str | None, data: Path) -> str | None:
+    """Return the time column the model was fitted with, if the data have it."""
+    from toprank import tables
+    from toprank.cli import screen
+
+    if name is None or name in tables.column_names(data):
+        return name
+    screen.remark(f"note: {data.name} has no column {name!r}; its rows are taken as one list.")
+    return None

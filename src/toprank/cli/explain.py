@@ -28,6 +28,7 @@ def explain(
 ) -> None:
     """Say which columns moved a row's suspicion most, or part it from another row."""
     from toprank import reasons as why
+    from toprank import summary
     from toprank.cli import files, screen
 
     if row == above:
@@ -50,7 +51,7 @@ def explain(
         screen.print_json({"rows": scored, "reasons": listed})
         return
     for number, score, chance in zip(numbers, suspicion, probability, strict=True):
-        click.echo(f"row {number:,}: suspicion {score:.2f}, probability {chance:.1%}")
+        click.echo(f"row {number:,}: suspicion {score:.2f}, probability {summary.percent(chance)}")
     if above is not None and suspicion[0] < suspicion[1]:
         screen.remark(f"note: row {row} is below row {above}; the reasons say how they differ.")
     for each in given:

@@ -41,11 +41,12 @@ def remark(text: str) -> None:
 
 def alert_lines(alerts: Any, most: int | None = None) -> str:
     """Return the top of a list as people read it: one line an alert, its reasons below."""
+    from toprank.summary import percent
+
     lines = []
     for i, reasons in enumerate(alerts.reasons[:most]):
-        head = (
-            f"{i + 1:>4}  row {alerts.row_numbers[i]:,}  probability {alerts.probability[i]:.0%}"
-        )
+        chance = percent(alerts.probability[i])
+        head = f"{i + 1:>4}  row {alerts.row_numbers[i]:,}  probability {chance}"
         lines += [head, *(f"        {reason}" for reason in reasons)]
     return "\n".join(lines)
 

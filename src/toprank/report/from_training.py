@@ -11,7 +11,7 @@ from toprank.alert_list import top_alerts
 from toprank.report.contents import Alert, ColumnFacts, ModelFigures, Period, Report
 from toprank.training import Candidate, Task, Trained
 
-_ALERTS_SHOWN = 25
+_ALERTS_SHOWN = 10
 _VALUES_SHOWN = 6
 
 

@@ -4,10 +4,12 @@ import codecs
 import csv
 import gzip
 import io
+import os
 import re
+import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -15,7 +17,14 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.types as pt
 
-from toprank.tables.columns import TableError, check_columns, check_distinct, shortened
+from toprank.tables import decimals
+from toprank.tables.columns import (
+    TableError,
+    TableWarning,
+    check_columns,
+    check_distinct,
+    shortened,
+)
 from toprank.tables.schema import Schema
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
@@ -36,27 +45,29 @@ _TYPE_WORDS = {"double": "numbers", "int64": "whole numbers", "bool": "true or f
 
 
 class Layout(NamedTuple):
-    """How a delimited file is laid out, as its header line tells."""
+    """How a delimited file is laid out, as its header line and the rows after it tell.
+
+    `decimals` holds an example from each column with decimals, where their mark may be a comma.
+    """
 
     delimiter: str
     names: list[str]
+    decimals: dict[str, str]
 
 
 def read(path: Path, columns: Sequence[str] | None) -> pa.Table:
     """Return all rows of a delimited file, types inferred from all of them."""
     layout = layout_of(path)
     check_columns(columns or [], layout.names, path.name)
-    options = pacsv.ConvertOptions(
-        null_values=MISSING, strings_can_be_null=True, include_columns=columns
-    )
-    with _explained(path, layout), path.open("rb") as file:
+    with _explained(path, layout), _arrow_file(path) as file:
         table = pacsv.read_csv(
-            _arrow_stream(file),
+            _unpacked(file, path),
             read_options=pacsv.ReadOptions(block_size=_BLOCK),
             parse_options=_parse_options(layout),
-            convert_options=options,
+            convert_options=_inferred_types(layout, columns),
         )
     _check_text(table.schema, path)
+    _warn_of_decimals(table.schema, layout, path)
     if not table.num_rows:
         raise _no_rows(path)
     return table
@@ -72,7 +83,7 @@ def batches(
 
 
 def layout_of(path: Path) -> Layout:
-    """Return delimiter and column names; raise when the file's start is not that of a table."""
+    """Return delimiter, column names and decimals; raise when the start is not a table's."""
     with _explained(path, None), path.open("rb") as file:
         head = _python_stream(file).read(_HEAD)
     text = _decoded(head, path).lstrip("\r\n")
@@ -85,10 +96,13 @@ def layout_of(path: Path) -> Layout:
             f"{_HEAD:,} bytes; check that it is a table."
         )
     delimiter = _delimiter_of(header)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     with _explained(path, None):
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        names = next(rows)
     check_distinct(names, path.name)
-    return Layout(delimiter, names)
+    if delimiter == "," or "," not in text:
+        return Layout(delimiter, names, {})
+    return Layout(delimiter, names, decimals.decimal_examples(_fields_by_column(rows, names)))
 
 
 def _decoded(head: bytes, path: Path) -> str:
@@ -119,6 +133,16 @@ def _delimiter_of(header: str) -> str:
     return max(_DELIMITERS, key=unquoted.count)  # the first of equals, so a comma when none
 
 
+def _fields_by_column(rows: Iterable[list[str]], names: Sequence[str]) -> dict[str, list[str]]:
+    whole: list[list[str]] = []
+    with suppress(csv.Error):  # what is wrong with a row is told when all of them are read
+        whole.extend(row for row in rows if len(row) == len(names))
+    return {
+        name: [field for field in fields if field not in MISSING]
+        for name, fields in zip(names, zip(*whole, strict=True), strict=False)
+    }
+
+
 def _parse_options(layout: Layout) -> pacsv.ParseOptions:
     return pacsv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
 
@@ -132,31 +156,45 @@ def _parsed_blocks(
     n_rows = 0
     with (
         _explained(path, layout),
-        path.open("rb") as file,
+        _arrow_file(path) as file,
         pacsv.open_csv(
-            _arrow_stream(file),
+            _unpacked(file, path),
             read_options=pacsv.ReadOptions(block_size=_BLOCK),
             parse_options=_parse_options(layout),
-            convert_options=_fixed_types(layout, schema),
+            convert_options=_fixed_types(layout, schema) if schema else _inferred_types(layout),
         ) as reader,
     ):
         _check_text(reader.schema, path)
-        for batch in reader:
+        for n_blocks, batch in enumerate(reader, 1):
             n_rows += batch.num_rows
-            if on_bytes:
-                on_bytes(file.tell())
+            if on_bytes:  # the file is read far ahead of the blocks that were given out
+                on_bytes(min(n_blocks * _BLOCK, file.tell()))
             yield batch
     if not n_rows:
         raise _no_rows(path)
 
 
-def _fixed_types(layout: Layout, schema: Schema | None) -> pacsv.ConvertOptions:
-    if schema is None:
-        return pacsv.ConvertOptions(null_values=MISSING, strings_can_be_null=True)
+def _inferred_types(layout: Layout, columns: Sequence[str] | None = None) -> pacsv.ConvertOptions:
+    return pacsv.ConvertOptions(
+        null_values=MISSING,
+        strings_can_be_null=True,
+        include_columns=columns,
+        decimal_point=decimals.decimal_mark(list(layout.decimals.values())),
+    )
+
+
+def _fixed_types(layout: Layout, schema: Schema) -> pacsv.ConvertOptions:
+    numbers = [column.name for column in schema.columns if column.kind == "number"]
+    examples = [layout.decimals[name] for name in numbers if name in layout.decimals]
     types = dict.fromkeys(layout.names, pa.string())
     types |= {column.name: _ARROW_TYPES[column.kind] for column in schema.columns}
     # Text stays as it is, "NA" included: no category of that name is known, so it is missing.
-    return pacsv.ConvertOptions(null_values=MISSING, strings_can_be_null=False, column_types=types)
+    return pacsv.ConvertOptions(
+        null_values=MISSING,
+        strings_can_be_null=False,
+        column_types=types,
+        decimal_point=decimals.decimal_mark(examples),
+    )
 
 
 def _is_gzip(file: BinaryIO) -> bool:
@@ -169,15 +207,32 @@ def _python_stream(file: BinaryIO) -> BinaryIO:
     return cast(BinaryIO, gzip.GzipFile(fileobj=file)) if _is_gzip(file) else file
 
 
-def _arrow_stream(file: BinaryIO) -> pa.NativeFile:
-    stream = pa.PythonFile(file, mode="r")
-    return pa.CompressedInputStream(stream, "gzip") if _is_gzip(file) else stream
+def _arrow_file(path: Path) -> pa.NativeFile:
+    # Arrow's own: its threads may outlive the reader, and must not hold a Python object then
+    return pa.OSFile(os.fspath(path))
+
+
+def _unpacked(file: pa.NativeFile, path: Path) -> pa.NativeFile:
+    with path.open("rb") as start:
+        return pa.CompressedInputStream(file, "gzip") if _is_gzip(start) else file
 
 
 def _check_text(schema: pa.Schema, path: Path) -> None:
     for field in schema:
         if pt.is_binary(field.type):  # what Arrow makes of text that is not UTF-8
             raise _not_utf8(path, f" in column {field.name!r}")
+
+
+def _warn_of_decimals(schema: pa.Schema, layout: Layout, path: Path) -> None:
+    for field in schema:
+        example = layout.decimals.get(field.name, "")
+        if "," in example and pt.is_string(field.type):
+            warnings.warn(
+                f"column {field.name!r} in {path.name} is read as text, although most of it is "
+                f"numbers such as {shortened(example)}; {decimals.WAY_OUT}",
+                TableWarning,
+                stacklevel=4,
+            )
 
 
 @contextmanager
@@ -245,10 +300,12 @@ def _first_ragged_line(path: Path, layout: Layout) -> int | None:
 
 def _wrong_value(path: Path, name: str, arrow_type: str, value: str) -> TableError:
     words = _TYPE_WORDS.get(arrow_type, "what its first rows hold")
-    shown = shortened(value.strip().strip("'"))
+    value = value.strip().strip("'")
+    way_out = "mend that value or leave it empty."
+    if words == "numbers" and decimals.looks_like_number(value):
+        way_out = decimals.WAY_OUT
     return TableError(
-        f"column {name!r} in {path.name} must hold {words}; got {shown}; "
-        "mend that value or leave it empty."
+        f"column {name!r} in {path.name} must hold {words}; got {shortened(value)}; {way_out}"
     )
 
 

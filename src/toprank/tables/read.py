@@ -19,13 +19,14 @@ _PARQUET_MAGIC = b"PAR1"
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return the rows of a CSV or Parquet file, all columns or those named.
 
-    A CSV may be gzipped; commas, semicolons, tabs and bars are told apart by the header. Empty
-    fields, NA, N/A, NaN and null are missing and ISO timestamps become timestamps.
+    A CSV may be gzipped; commas, semicolons, tabs and bars are told apart by the header, and
+    decimal commas by the numbers when the delimiter is another. Empty fields, NA, N/A, NaN and
+    null are missing and ISO timestamps become timestamps.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "events.csv")
-    ...     _ = path.write_text("amount;country\\n9.5;FR\\n;DE\\n")
+    ...     _ = path.write_text("amount;country\\n9,5;FR\\n;DE\\n")
     ...     read_table(path).to_pylist()
     [{'amount': 9.5, 'country': 'FR'}, {'amount': None, 'country': 'DE'}]
     """
@@ -77,6 +78,11 @@ def _existing(path: str | Path) -> Path:
         names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
         raise FileNotFoundError(
             f"there is no file {path}{checks.nearest_name(path.name, names) or '.'}"
+        )
+    if not path.is_file():
+        raise TableError(
+            f"{path} must be a file on disk, since it is read more than once; it is a pipe or a "
+            "device; write its rows to a file first (a gzipped CSV may stay gzipped)."
         )
     return path
 

@@ -158,13 +158,13 @@ def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
     kind = column_values.kind_of(values, name)
     if kind == "category":
         counts = column_values.category_counts(values)
-        _check_present(len(counts), name)
+        _check_present(len(counts), name, len(values))
         _warn_of_id(name, len(counts), len(values))
         return Column(name, kind, _most_frequent(name, counts))
     if kind == "missing":
-        _check_present(0, name)
+        _check_present(0, name, len(values))
     numbers = column_values.finite_numbers(values, name)
-    _check_present(int(np.count_nonzero(~np.isnan(numbers))), name)
+    _check_present(int(np.count_nonzero(~np.isnan(numbers))), name, len(values))
     if pt.is_integer(values.type) and len(values) >= _ID_ROWS:
         _warn_of_id(name, column_values.n_distinct(values), len(values))
     return Column(name, kind)
@@ -204,9 +204,12 @@ def _warn_of_id(name: str, n_distinct: int, n_rows: int) -> None:
         )
 
 
-def _check_present(n_present: int, name: str) -> None:
+def _check_present(n_present: int, name: str, n_rows: int) -> None:
     if not n_present:
-        raise TableError(f"column {name!r} must hold some values; all are missing; drop it.")
+        raise TableError(
+            f"column {name!r} must hold some values; all {n_rows:,} of the rows to learn from are "
+            "without one; drop it."
+        )
 
 
 def _check_shape(n_rows: int, n_columns: int) -> None:
@@ -264,7 +267,7 @@ def _numeric(array: NDArray[Any]) -> NDArray[Any]:
 
 def _check_columns_of_array(matrix: NDArray[np.float32], names: list[str]) -> None:
     for name, is_present in zip(names, _columns_with_numbers(matrix, names), strict=True):
-        _check_present(int(is_present), name)
+        _check_present(int(is_present), name, len(matrix))
 
 
 def _columns_with_numbers(matrix: NDArray[np.float32], names: list[str]) -> NDArray[np.bool_]:

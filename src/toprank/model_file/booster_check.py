@@ -6,13 +6,13 @@ plain boosted trees with one score per row.
 """
 
 import re
-import reprlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import ubjson
+from toprank.model_file import ubjson
+from toprank.model_file.faults import shown
 
 # Known objectives turn the sum of leaves into the prediction without further state.
 _OBJECTIVES = ("binary:logistic", "binary:logitraw", "reg:squarederror")
@@ -94,7 +94,7 @@ def _check_version(version: Any) -> None:
 def _checked_objective(objective: Any) -> str:
     name = objective.get("name") if isinstance(objective, dict) else None
     if name not in _OBJECTIVES:
-        raise ValueError(f"objective must be one of {', '.join(_OBJECTIVES)}; got {_shown(name)}.")
+        raise ValueError(f"objective must be one of {', '.join(_OBJECTIVES)}; got {shown(name)}.")
     objective = _object(objective, "objective", ("name", "reg_loss_param"))
     parameters = _object(objective["reg_loss_param"], "reg_loss_param", ("scale_pos_weight",))
     _number(parameters["scale_pos_weight"], "scale_pos_weight")
@@ -138,7 +138,7 @@ def _check_features(names: Any, types: Any, n_features: int) -> None:
     unknown = set(types).difference(_FEATURE_TYPES)
     if unknown:
         raise ValueError(
-            f"feature_types must be among {', '.join(_FEATURE_TYPES)}; got {_shown(min(unknown))}."
+            f"feature_types must be among {', '.join(_FEATURE_TYPES)}; got {shown(min(unknown))}."
         )
 
 
@@ -146,7 +146,7 @@ def _check_trees(gradient_booster: Any, n_features: int) -> float:
     """Return the largest score, sign aside, that the trees can add up to."""
     name = gradient_booster.get("name") if isinstance(gradient_booster, dict) else None
     if name != "gbtree":
-        raise ValueError(f"gradient_booster must be 'gbtree'; got {_shown(name)}.")
+        raise ValueError(f"gradient_booster must be 'gbtree'; got {shown(name)}.")
     gradient_booster = _object(gradient_booster, "gradient_booster", ("model", "name"))
     model = _object(
         gradient_booster["model"],
@@ -198,7 +198,7 @@ def _check_tree(tree: Any, index: int, n_features: int) -> tuple[float, int]:
     where = f"tree {index}"
     tree = _object(tree, where, ("id", "tree_param", *_NODE_ARRAYS, *_CATEGORY_ARRAYS))
     if type(tree["id"]) is not int or tree["id"] != index:
-        raise ValueError(f"id of {where} must be its position; got {_shown(tree['id'])}.")
+        raise ValueError(f"id of {where} must be its position; got {shown(tree['id'])}.")
     n_nodes, n_deleted = _checked_tree_param(tree["tree_param"], where, n_features)
     for name, dtype in (_NODE_ARRAYS | _CATEGORY_ARRAYS).items():
         _check_array(tree[name], f"{name} of {where}", dtype)
@@ -208,6 +208,7 @@ def _check_tree(tree: Any, index: int, n_features: int) -> tuple[float, int]:
             )
     _check_shape(tree, where, n_deleted)
     _check_splits(tree, where, n_features)
+    _check_cover(tree, where)
     is_leaf = tree["left_children"] < 0
     return float(np.abs(tree["split_conditions"][is_leaf]).max()), _check_categories(tree, where)
 
@@ -254,6 +255,15 @@ def _check_shape(tree: dict[str, Any], where: str, n_deleted: int) -> None:
         raise ValueError(f"parents of {where} must lie between 0 and {left.size - 1}.")
     if _n_reached(left, right, where) != left.size - n_deleted:
         raise ValueError(f"every node of {where} must be below its root; some form a cycle.")
+
+
+def _check_cover(tree: dict[str, Any], where: str) -> None:
+    """To explain a row, XGBoost divides what lies below a child by what lies below the node."""
+    cover, left = tree["sum_hessian"].astype(np.float64), tree["left_children"]
+    is_split = left >= 0
+    below = np.maximum(cover[left[is_split]], cover[tree["right_children"][is_split]])
+    if (cover < 0).any() or (cover[is_split] <= 0).any() or (below > 1.01 * cover[is_split]).any():
+        raise ValueError(f"sum_hessian of {where} must fall from each node to its children.")
 
 
 def _n_reached(left: NDArray[np.int32], right: NDArray[np.int32], where: str) -> int:
@@ -316,7 +326,7 @@ def _object(value: Any, where: str, names: tuple[str, ...]) -> dict[str, Any]:
 def _whole(text: Any, where: str, low: int, high: int) -> int:
     """Return the whole number that XGBoost wrote as a string."""
     if not isinstance(text, str) or not _WHOLE.fullmatch(text):
-        raise ValueError(f"{where} must be a whole number; got {_shown(text)}.")
+        raise ValueError(f"{where} must be a whole number; got {shown(text)}.")
     number = int(text)
     if not low <= number <= high:
         bounds = f"{low}" if low == high else f"between {low} and {high}"
@@ -327,16 +337,12 @@ def _whole(text: Any, where: str, low: int, high: int) -> int:
 def _number(text: Any, where: str) -> float:
     """Return the finite number that XGBoost wrote as a string."""
     if not isinstance(text, str) or not _NUMBER.fullmatch(text):
-        raise ValueError(f"{where} must be a number; got {_shown(text)}.")
+        raise ValueError(f"{where} must be a number; got {shown(text)}.")
     number = float(text)
     if abs(number) > _LARGEST_SUM:
-        raise ValueError(f"{where} must be a number that float32 can hold; got {_shown(text)}.")
+        raise ValueError(f"{where} must be a number that float32 can hold; got {shown(text)}.")
     return number
 
 
 def _all_are(kind: type, values: list[Any]) -> bool:
     return all(type(value) is kind for value in values)
-
-
-def _shown(value: Any) -> str:
-    return reprlib.repr(value)

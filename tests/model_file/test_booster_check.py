@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import xgboost
 
-from toprank import ubjson
-from toprank.boosting import booster_check
-from toprank.boosting.booster_check import check_booster
+from toprank.model_file import booster_check, ubjson
+from toprank.model_file.booster_check import check_booster
 
 N_FEATURES = 4
 

@@ -1,0 +1,13 @@
+"""Fitted models to and from disk: one `.toprank` file, never pickle.
+
+The file is a zip of `manifest.json`, which says what the model is and holds the sha256 of every
+other member; `.npy` arrays; and XGBoost models as `.ubj`. A file that reaches `load` may come from
+anyone: sizes, names, hashes and the structure of every member are checked before any is used.
+"""
+
+from toprank.model_file.faults import ModelFileError
+from toprank.model_file.learners import Saved
+from toprank.model_file.manifest import FORMAT_VERSION
+from toprank.model_file.saving import load, read_manifest, save
+
+__all__ = ["FORMAT_VERSION", "ModelFileError", "Saved", "load", "read_manifest", "save"]

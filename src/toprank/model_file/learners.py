@@ -1,0 +1,42 @@
+"""The learners a model file may hold, and what each gives to be kept."""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toprank.model_file.faults import shown
+
+# Where each is found; imported when needed, since a learner itself imports Saved from here.
+_LEARNERS = {"BoostedRanker": "toprank.boosting.ranker"}
+
+
+class Saved(NamedTuple):
+    """What a fitted learner gives to be kept, beside its parameters."""
+
+    state: dict[str, Any]
+    """JSON: numbers, strings, booleans, None, lists and dicts of them."""
+    arrays: dict[str, np.ndarray]
+    boosters: dict[str, bytes]
+    """XGBoost models in UBJSON: `booster.save_raw("ubj")`."""
+
+
+def learner_names() -> list[str]:
+    """Return the names of all learners that can be saved.
+
+    >>> learner_names()
+    ['BoostedRanker']
+    """
+    return sorted(_LEARNERS)
+
+
+def learner_class(name: str) -> Any:
+    """Return the class of the learner called `name`.
+
+    >>> learner_class("BoostedRanker").__module__
+    'toprank.boosting.ranker'
+    """
+    if name not in _LEARNERS:
+        known = ", ".join(learner_names())
+        raise ValueError(f"its learner {shown(name)} is unknown; this toprank knows {known}.")
+    return getattr(import_module(_LEARNERS[name]), name)

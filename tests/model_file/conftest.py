@@ -1,0 +1,22 @@
+"""A small learner that files may hold, fitted and saved."""
+
+import pytest
+
+from model_file.tiny_ranker import TinyRanker, fitted
+from toprank.model_file import learners, save
+
+
+@pytest.fixture
+def tiny_known(monkeypatch):
+    monkeypatch.setattr(learners, "_LEARNERS", {"TinyRanker": TinyRanker.__module__})
+
+
+@pytest.fixture(scope="session")
+def ranker():
+    return fitted()
+
+
+@pytest.fixture
+def saved_file(tiny_known, ranker, tmp_path):
+    save(ranker, tmp_path / "payments.toprank", facts={"window": ["2024-01-01", "2024-02-01"]})
+    return tmp_path / "payments.toprank"
