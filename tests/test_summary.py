@@ -257,8 +257,8 @@ def test_the_choice_is_given_with_its_reason():
     chosen = SimpleNamespace(name="log-loss only")
     trained = SimpleNamespace(chosen=chosen, comparison=Comparison(-0.0123, -0.05, 0.02, 0.305))
     assert summary.choice_line(trained) == (
-        "Kept log-loss only: on validation, the ap-exp trees change AP by -0.012 "
-        "(-0.050 to +0.020), ahead in 30 % of resamples (90 % needed)."
+        "Kept log-loss only: ap-exp moves validation AP by -0.012 (-0.050 to +0.020),\n"
+        "ahead in 30 % of resamples; it is kept from 90 % on."
     )
 
 
@@ -271,7 +271,7 @@ def test_the_whole_account_has_its_five_parts_in_order(trained):
         each.name for each in trained.candidates
     ]
     assert lines[5:] == [
-        summary.choice_line(trained),
+        *summary.choice_line(trained).splitlines(),
         summary.headline(trained.chosen.test, "frauds"),
     ]
 

@@ -300,3 +300,13 @@ def test_a_budget_of_nothing_is_refused_before_training():
     with warnings.catch_warnings(), pytest.raises(ValueError, match="budget must be at least 1"):
         warnings.simplefilter("error")
         train(prepared(), 0)
+
+
+@pytest.mark.parametrize("row", [0, -1])
+def test_an_infinite_number_is_refused_before_any_training(row):
+    table = payments()
+    amounts = table["amount"].to_numpy().copy()
+    amounts[row] = np.inf
+    table = table.set_column(table.column_names.index("amount"), "amount", pa.array(amounts))
+    with pytest.raises(ValueError, match="column 'amount' must hold finite numbers"):
+        prepare(table, "outcome", time="paid_at")

@@ -1,5 +1,6 @@
 """What training and evaluation found, in words: the same on the screen and in the report."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -148,10 +149,12 @@ def headline(test: Evaluation, noun: str) -> str:
 def choice_line(trained: Trained) -> str:
     """Return which candidate was kept and why."""
     difference, low, high, share = trained.comparison
+    # rounded down: 89.9 % must not read as the 90 % that were asked for
+    ahead = percent(math.floor(100 * share) / 100)
     return (
-        f"Kept {trained.chosen.name}: on validation, the ap-exp trees change AP by "
-        f"{difference:+.3f} ({low:+.3f} to {high:+.3f}), ahead in {percent(share)} of resamples "
-        f"({percent(SHARE_TO_PREFER)} needed)."
+        f"Kept {trained.chosen.name}: ap-exp moves validation AP by {difference:+.3f} "
+        f"({low:+.3f} to {high:+.3f}),\n"
+        f"ahead in {ahead} of resamples; it is kept from {percent(SHARE_TO_PREFER)} on."
     )
 
 

@@ -99,6 +99,8 @@ def prepare(
     labels = tables.split_label(table, label, positive_label)
     known = np.flatnonzero(labels.known)
     features = _features(table, label, time, list(drop))
+    # in all parts now, rather than in the test rows once the trees are grown
+    tables.check_finite_columns(features)
     if known.size < table.num_rows:
         features = features.take(known)
     is_positive = labels.is_positive[known]

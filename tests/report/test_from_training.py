@@ -56,7 +56,7 @@ def test_the_figures_are_those_of_the_training(trained, report):
         assert np.array_equal(model.y, candidate.test.is_positive)
         assert np.array_equal(model.suspicion, candidate.test.suspicion)
         assert np.array_equal(model.probability, candidate.test.probability)
-    assert report.remarks == [summary.choice_line(trained), "a remark."]
+    assert report.remarks == [summary.choice_line(trained).replace("\n", " "), "a remark."]
     assert report.parameters["n_estimators"] == "10"
 
 

@@ -14,6 +14,7 @@ from toprank.tables import (
     Column,
     Schema,
     TableError,
+    column_names,
     count_rows,
     delimited,
     read_batches,
@@ -114,6 +115,12 @@ def test_named_columns_are_read_in_the_order_asked(file, parquet):
 
 def test_rows_of_a_csv_are_not_counted(file):
     assert count_rows(file("a\n1\n")) is None
+
+
+def test_column_names_are_read_without_the_rows(file, tmp_path):
+    assert column_names(file("a;b c;d\n1;2;x\n")) == ["a", "b c", "d"]
+    pq.write_table(pa.table({"u": [1], "v": ["x"]}), tmp_path / "table.parquet")
+    assert column_names(tmp_path / "table.parquet") == ["u", "v"]
 
 
 @pytest.mark.parametrize(

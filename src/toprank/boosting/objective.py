@@ -57,9 +57,9 @@ class Objective:
         """Return the factor that makes the curvatures add up to the positives' weight.
 
         A listwise gradient is about 1/n a row. Unscaled, the engine's own constants (smallest
-        gain, smallest child weight, penalty) would drown it and nothing would be learned. Log-loss,
-        where those constants are at home, starts with this much curvature when positives are
-        rare; and the gradient still fades as the ranking becomes right.
+        gain, smallest child weight, penalty) would drown it and nothing would be learned.
+        Log-loss, where those constants are at home, starts with this much curvature when
+        positives are rare; and the gradient still fades as the ranking becomes right.
         """
         parts = self.gather.run(lambda block: float(curvature[block].sum()), curvature.size)
         if weight is None:

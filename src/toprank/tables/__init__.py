@@ -2,9 +2,10 @@
 
 from toprank.tables.columns import TableError, TableWarning, check_columns
 from toprank.tables.labels import Labels, split_label
-from toprank.tables.read import count_rows, read_batches, read_table
+from toprank.tables.read import column_names, count_rows, read_batches, read_table
 from toprank.tables.schema import MAX_CATEGORIES, Column, Schema
 from toprank.tables.times import time_column
+from toprank.tables.values import check_finite_columns
 from toprank.tables.write import atomic_path, write_rows
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "TableWarning",
     "atomic_path",
     "check_columns",
+    "check_finite_columns",
+    "column_names",
     "count_rows",
     "read_batches",
     "read_table",

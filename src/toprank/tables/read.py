@@ -60,6 +60,15 @@ def read_batches(
     return _regrouped(delimited.batches(path, schema, on_bytes), rows)
 
 
+def column_names(path: str | Path) -> list[str]:
+    """Return the names of the columns of a CSV or Parquet file, its rows left unread."""
+    path = _existing(path)
+    if not _is_parquet(path):
+        return delimited.layout_of(path).names
+    with _parquet_file(path) as file:
+        return list(file.schema_arrow.names)
+
+
 def count_rows(path: str | Path) -> int | None:
     """Return how many rows a Parquet file holds; None for a CSV, which would have to be read."""
     path = _existing(path)

@@ -63,6 +63,13 @@ def finite_numbers(values: pa.ChunkedArray, name: str) -> NDArray[np.float32]:
     return numbers
 
 
+def check_finite_columns(table: pa.Table) -> None:
+    """Raise for the first column of numbers that holds an infinite one."""
+    for name in table.column_names:
+        if is_number(table[name].type):
+            finite_numbers(table[name], name)
+
+
 def check_finite(n_infinite: int, n_rows: int, name: str) -> None:
     """Raise when a column holds numbers that float32 sees as infinite."""
     if n_infinite:
