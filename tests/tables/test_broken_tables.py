@@ -101,7 +101,7 @@ def broken_file(rng):
     if rng.random() < 0.3:
         content = broken_bytes(content, rng)
     if rng.random() < 0.1:
-        content = broken_bytes(gzip.compress(content), rng)
+        content = broken_bytes(gzip.compress(content, mtime=0), rng)
     suffix = "parquet" if rng.random() < 0.05 else rng.choice(["csv", "tsv", "txt", "gz", "data"])
     return f"events.{suffix}", content
 

@@ -140,7 +140,10 @@ def test_column_names_are_read_without_the_rows(file, tmp_path):
         ("a,b\n1,2\n".encode("utf-16-le"), "it holds binary data"),
         (b"\x89PNG\r\n\x1a\n\0\0", "must be a CSV or Parquet file; it is a PNG picture"),
         (b"PK\x03\x04\0\0", "it is a zip archive or a spreadsheet"),
-        (gzip.compress(b"a,b\n1,2\n" * 9, mtime=0)[:-4], "must be a whole gzip file; it is cut short"),
+        (
+            gzip.compress(b"a,b\n1,2\n" * 9, mtime=0)[:-4],
+            "must be a whole gzip file; it is cut short",
+        ),
         (b"\x1f\x8b not gzip", "must be a whole gzip file"),
         ("x" * (1 << 20), "its first line does not end within 1,048,576 bytes"),
         ('"' + "x\n" * 100_000, "cannot be read as a table"),
