@@ -27,12 +27,14 @@ def record(name: str, **row: Any) -> None:
 
 
 def _commit() -> str:
-    here = Path(__file__).parent
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=10"],
-        cwd=here, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return described.stdout.strip()
+    """Return the commit, marked when files other than recorded results differ from it."""
+    changed = _git("status", "--porcelain", "--", ":/", f":!{RESULTS}")
+    return _git("rev-parse", "--short=10", "HEAD") + ("-dirty" if changed else "")
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(RESULTS), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _machine() -> str:
