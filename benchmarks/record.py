@@ -28,12 +28,12 @@ def record(name: str, **row: Any) -> None:
 
 def _commit() -> str:
     """Return the commit, marked when files other than recorded results differ from it."""
-    changed = _git("status", "--porcelain", "--", ":/", f":!{RESULTS}")
+    changed = _git("status", "--porcelain", "--", ".", ":(exclude)benchmarks/results")
     return _git("rev-parse", "--short=10", "HEAD") + ("-dirty" if changed else "")
 
 
 def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(RESULTS), *arguments]
+    command = ["git", "-C", str(RESULTS.parents[1]), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
