@@ -223,6 +223,7 @@ def test_one_positive_is_enough():
         ({"n_estimators": 0}, r"n_estimators must be at least 1; got 0"),
         ({"warm_start_trees": 11}, r"warm_start_trees must be between 0 and 10; got 11"),
         ({"batch_fraction": 1.5}, r"batch_fraction must be greater than 0 and at most 1; got 1.5"),
+        ({"engine_options": {"objective": "rank:map"}}, r"must not set 'objective': the ranker"),
         ({"positive_label": "x"}, r"positive_label must be one of \[False, True\]; got 'x'"),
     ],
 )

@@ -18,6 +18,7 @@ from toprank.losses import Gather, make_loss
 from toprank.model_file import Saved
 from toprank.tables import Schema
 
+_OWN_SETTINGS = {"objective", "base_score", "booster", "num_class", "max_bin", "tree_method"}
 _LARGEST_CALIBRATION = 1e100
 
 
@@ -227,6 +228,11 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
             checks.whole_number(self.early_stopping_rounds, "early_stopping_rounds", 1)
         checks.number_above(self.validation_fraction, "validation_fraction", 0, 0.9)
         checks.whole_number(self.random_state, "random_state", 0, 2**31 - 1)
+        for name in _OWN_SETTINGS & set(self.engine_options or {}):
+            raise ValueError(
+                f"engine_options must not set {name!r}: the ranker sets it; got "
+                f"{(self.engine_options or {})[name]!r}."
+            )
 
     def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
         features, y = inputs.read_training(self, X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,17 +46,16 @@ def train(
     binning: str,
 ) -> Training:
     """Return the booster grown on `rows`, each phase cut where the validation rows say."""
-    xgboost = import_xgboost()
-    matrix = xgboost.QuantileDMatrix(
+    matrix = import_xgboost().QuantileDMatrix(
         rows.features,
         weight=_bin_weight(rows, binning),
         feature_types=feature_types,
         enable_categorical=True,
         max_bin=max_bins,
     )
-    held_out = None
+    watched = None
     if validation is not None and plan.patience is not None:
-        held_out = _plain_matrix(validation.features, feature_types)
+        watched = _Watched(_plain_matrix(validation.features, feature_types), validation)
     settings = {
         "base_score": plan.start(rows),
         "max_bin": max_bins,
@@ -65,28 +64,49 @@ def train(
     }
     booster, history = None, []
     for phase in plan.phases():
-        vote = None
-        if validation is not None and plan.patience is not None:
-            vote = RoundVote(validation.is_positive, validation.weight, plan.patience, plan.seed)
-        n_before = 0 if booster is None else booster.num_boosted_rounds()
-        rounds = iter(range(phase.first, phase.first + phase.n_trees))
-        objective = plan.objective(phase, rows)
-        booster = xgboost.train(
-            settings,
-            matrix,
-            phase.n_trees,
-            evals=[] if held_out is None else [(held_out, "validation")],
-            obj=lambda raw, _, objective=objective, rounds=rounds: objective.gradient_curvature(
-                raw, next(rounds)
-            ),
-            xgb_model=booster,
-            callbacks=[_watcher(xgboost, plan, phase, held_out, vote)],
-        )
-        if vote is not None:
-            # the first phase keeps a tree at least: XGBoost has no booster without any
-            booster = booster[: max(n_before + vote.best, 1)]
-            history += vote.history[1:]
+        booster, seen = _grow(booster, matrix, settings, plan, phase, rows, watched)
+        history += seen
     return Training(booster, history)
+
+
+class _Watched(NamedTuple):
+    """The validation rows, as XGBoost takes them and as they came."""
+
+    matrix: Any
+    rows: Rows
+
+
+def _grow(
+    booster: Booster | None,
+    matrix: Any,
+    settings: dict[str, Any],
+    plan: Plan,
+    phase: Phase,
+    rows: Rows,
+    watched: _Watched | None,
+) -> tuple[Booster, list[float]]:
+    """Return the booster with the trees of one more phase, and the AP after each of them."""
+    xgboost = import_xgboost()
+    vote = None
+    if watched is not None and plan.patience is not None:
+        judged = watched.rows
+        vote = RoundVote(judged.is_positive, judged.weight, plan.patience, plan.seed)
+    n_before = 0 if booster is None else booster.num_boosted_rounds()
+    objective = plan.objective(phase, rows)
+    rounds = iter(range(phase.first, phase.first + phase.n_trees))
+    grown = xgboost.train(
+        settings,
+        matrix,
+        phase.n_trees,
+        evals=[] if watched is None else [(watched.matrix, "validation")],
+        obj=lambda raw, _: objective.gradient_curvature(raw, next(rounds)),
+        xgb_model=booster,
+        callbacks=[_watcher(plan, phase, watched, vote)],
+    )
+    if vote is None:
+        return grown, []
+    # the first phase keeps a tree at least: XGBoost has no booster without any
+    return grown[: max(n_before + vote.best, 1)], vote.history[1:]
 
 
 def predict_raw(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -142,12 +162,10 @@ def _bin_weight(rows: Rows, binning: str) -> NDArray[np.float64] | None:
     )
 
 
-def _watcher(
-    xgboost: ModuleType, plan: Plan, phase: Phase, held_out: Any, vote: RoundVote | None
-) -> Any:
+def _watcher(plan: Plan, phase: Phase, watched: _Watched | None, vote: RoundVote | None) -> Any:
     """Return the callback that reports each tree and ends the phase when the vote is over."""
 
-    class Watcher(xgboost.callback.TrainingCallback):  # type: ignore[name-defined]
+    class Watcher(import_xgboost().callback.TrainingCallback):  # type: ignore[misc]
         def __init__(self) -> None:
             self.n_grown = phase.first
 
@@ -161,9 +179,9 @@ def _watcher(
             return self._judge(model)
 
         def _judge(self, model: Any) -> bool:
-            if vote is None:
+            if vote is None or watched is None:
                 return False
-            vote.see(model.predict(held_out, output_margin=True))
+            vote.see(model.predict(watched.matrix, output_margin=True))
             return vote.is_over
 
     return Watcher()
