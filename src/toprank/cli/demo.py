@@ -9,7 +9,7 @@ EXAMPLES = """
 \b
 Examples:
   toprank demo
-  toprank demo --folder /tmp/try --seed 7
+  toprank demo --folder try --seed 7
 """
 
 
