@@ -121,12 +121,6 @@ def test_the_rarer_label_is_positive_and_of_equals_the_later(y, positive):
     assert labels.classes.tolist() == sorted(set(y))
 
 
-def test_rarer_means_rarer_by_weight():
-    y, weight = np.array([0, 1, 1]), np.array([5.0, 1.0, 1.0])
-    assert inputs.read_labels(y).positive == 0
-    assert inputs.read_labels(y, weight=weight).positive == 1
-
-
 @pytest.mark.parametrize(
     ("y", "named", "positive"),
     [([0, 0, 1], 0, 0), (["a", "a", "b"], "a", "a"), ([0, 1, 1], True, 1), ([0, 0, 1], 0.0, 0)],

@@ -226,3 +226,18 @@ def test_days_before_1970_count_the_same():
     time = np.array(["1969-12-30T01:00", "1970-01-01T00:00"], dtype="datetime64[us]")
 
     assert splits.days(time).tolist() == [0, 2]
+
+
+@given(st.integers(2, 6), st.integers(2, 40), st.floats(0.01, 0.9), st.integers(0, 5))
+def test_rows_held_out_leave_both_classes_on_both_sides(n_positive, n_negative, share, seed):
+    is_positive = np.arange(n_positive + n_negative) < n_positive
+    kept, apart = splits.held_out(is_positive, share, seed)
+    assert np.array_equal(np.sort(np.concatenate([kept, apart])), np.arange(is_positive.size))
+    for rows in (kept, apart):
+        assert is_positive[rows].any()
+        assert not is_positive[rows].all()
+
+
+def test_one_positive_cannot_be_on_both_sides():
+    with pytest.raises(ValueError, match="at least 2 positives, one for each side; got 1 of 9"):
+        splits.held_out(np.arange(9) == 0, 0.2)

@@ -68,12 +68,10 @@ def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
     return estimator.schema_.encode(X)
 
 
-def read_labels(
-    y: NDArray, positive_label: Any = None, weight: NDArray[np.float64] | None = None
-) -> Labels:
+def read_labels(y: NDArray, positive_label: Any = None) -> Labels:
     """Return the two classes and which rows are positive: the rarer class unless named.
 
-    Rarer by weight, where rows have weights.
+    Rows are counted, not weighed: weights that make up for rarity must not turn the list around.
     """
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y")
@@ -84,7 +82,7 @@ def read_labels(
     classes, members = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise ValueError(f"y must hold two classes; got one class, {classes[0]!r}, in every row.")
-    counts = np.bincount(members, weight, minlength=2)
+    counts = np.bincount(members, minlength=2)
     # a tie goes to the later label: 1, True, "yes"
     positive = classes[1] if counts[1] <= counts[0] else classes[0]
     if positive_label is not None:

@@ -104,6 +104,30 @@ def stratified(
     return Split(train_rows, validation_rows, test_rows, gap=np.empty(0, dtype=np.int64))
 
 
+def held_out(
+    is_positive: ArrayLike, share: float, random_state: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows to keep and the rows to hold out, at random, both classes on both sides.
+
+    >>> kept, apart = held_out(np.arange(100) < 2, share=0.15)
+    >>> kept.size, apart.size
+    (84, 16)
+    """
+    labels = checks.positives(is_positive, "is_positive")
+    generator = np.random.default_rng(random_state)
+    apart = []
+    for kind, members in (("positives", labels), ("negatives", ~labels)):
+        rows = generator.permutation(np.flatnonzero(members))
+        if rows.size < 2:
+            raise ValueError(
+                f"is_positive must hold at least 2 {kind}, one for each side; got {rows.size} of "
+                f"{labels.size}."
+            )
+        apart.append(rows[: min(max(round(share * rows.size), 1), rows.size - 1)])
+    chosen = np.isin(np.arange(labels.size), np.concatenate(apart))
+    return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+
+
 def check_positives(split: Split, is_positive: ArrayLike) -> None:
     """Raise a ValueError unless every part of `split` holds both classes.
 

@@ -242,3 +242,66 @@ def test_one_class_is_refused(payments):
     frame, _ = payments
     with pytest.raises(ValueError, match="got one class"):
         BoostedRanker(n_estimators=2).fit(frame, np.zeros(len(frame), dtype=bool))
+
+
+def test_weights_that_make_up_for_rarity_do_not_turn_the_list_around(payments):
+    frame, risk = payments
+    weight = np.where(risk, 500.0, 1.0)
+    ranker = BoostedRanker(n_estimators=20, n_jobs=1).fit(frame, risk, sample_weight=weight)
+    assert ranker.positive_label_
+    assert average_precision(risk, ranker.suspicion(frame)) > 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_early_stopping_works_with_two_positives(seed):
+    X = np.random.default_rng(seed).normal(size=(100, 2))
+    y = np.arange(100) < 2
+    ranker = BoostedRanker(n_estimators=20, early_stopping_rounds=5, random_state=seed, n_jobs=1)
+    assert np.isfinite(ranker.fit(X, y).suspicion(X)).all()
+    with pytest.raises(ValueError, match="early stopping must have a positive on either side"):
+        ranker.fit(X, np.arange(100) < 1)
+
+
+def test_two_positives_are_enough_for_ap_exp_to_cut():
+    X = np.linspace(0, 1, 100)[:, None]
+    y = np.arange(100) >= 98
+    ranker = BoostedRanker(n_estimators=50, warm_start_trees=0, n_jobs=1).fit(X, y)
+    assert average_precision(y, ranker.suspicion(X)) == 1
+
+
+def test_scikit_learns_other_seeds_are_taken(payments):
+    frame, risk = payments
+    drawn = BoostedRanker(n_estimators=3, subsample=0.5, random_state=None, n_jobs=1)
+    assert drawn.fit(frame, risk).n_trees_ == 3
+    one, same = (
+        BoostedRanker(
+            n_estimators=3, subsample=0.5, random_state=np.random.RandomState(4), n_jobs=1
+        ).fit(frame, risk)
+        for _ in range(2)
+    )
+    assert np.array_equal(one.suspicion(frame), same.suspicion(frame))
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "sentence"),
+    [
+        (slice(0, 400), slice(0, 300), "eval_set must have one label a row; got 400 rows and 300"),
+        (slice(0, 400), 7, r"labels of eval_set must be \[False, True\]; got 7 in 400 of 400"),
+        (slice(0, 400), False, "eval_set must hold both classes; got 0 rows of"),
+    ],
+)
+def test_validation_rows_that_do_not_fit_are_named(payments, rows, labels, sentence):
+    frame, risk = payments
+    y = risk[labels] if isinstance(labels, slice) else np.full(400, labels)
+    with pytest.raises(ValueError, match=sentence):
+        BoostedRanker(n_estimators=3).fit(frame, risk, eval_set=(frame[rows], y))
+
+
+@pytest.mark.parametrize(
+    "unused",
+    [{"subsample": 0.5}, {"binning": "balanced"}, {"engine_options": {"eta": 1}}],
+    ids=str,
+)
+def test_the_papers_engine_refuses_what_it_would_ignore(payments, unused):
+    with pytest.raises(ValueError, match=f"{next(iter(unused))} must be .* with engine='paper'"):
+        BoostedRanker(engine="paper", n_estimators=2, **unused).fit(*payments)

@@ -22,8 +22,13 @@ def test_a_row_gets_its_score_and_reasons(csv, fitted, suspicion):
     assert outcome.exit_code == 0
     assert outcome.stderr == ""
     assert head.startswith(f"row {row:,}: suspicion {suspicion.max():.2f}, probability ")
+    *reasons, others, start = reasons
     assert all(reason[2] in "+-" and "usual" in reason for reason in reasons)
     assert 1 <= len(reasons) <= 3
+    assert others.endswith("  all other columns")
+    assert start.endswith("  where every row starts")
+    parts = [float(line.split()[0]) for line in (*reasons, others, start)]
+    assert sum(parts) == approx(suspicion.max(), abs=0.03)
 
 
 def test_the_row_is_that_of_the_file_in_every_form(payments, fitted, suspicion):

@@ -1,5 +1,6 @@
 """`toprank rank`: the list, its forms, and files larger than memory."""
 
+import csv as csv_module
 import io
 import json
 import math
@@ -245,3 +246,15 @@ def test_memory_stays_far_below_the_size_of_the_table(payments, fitted):
     growth = peak_bytes(fitted.model, "large.csv") - peak_bytes(fitted.model, "small.csv")
 
     assert growth < rows.nbytes / 2
+
+
+def test_ids_are_listed_digit_by_digit(payments):
+    cards = 9_007_199_254_740_993 + np.arange(len(payments))
+    data = written(payments.assign(card=cards), "cards.csv")
+    fitted = run_main("fit", data, "--label", "is_fraud", "--time", "paid_at", "--trees", 5)
+    assert "column 'card' holds whole numbers up to 9.01e+15" in fitted.stderr
+
+    outcome = run_main("rank", "cards.toprank", data, "-k", 5)
+    alerts = list(csv_module.DictReader(outcome.stdout.splitlines()))
+    assert len(alerts) == 5
+    assert all(int(row["card"]) == cards[int(row["row"]) - 1] for row in alerts)

@@ -19,6 +19,7 @@ from toprank.tables import (
     delimited,
     read_batches,
     read_table,
+    rows_as_written,
 )
 
 SCHEMA = Schema(
@@ -309,3 +310,17 @@ def test_an_abandoned_reading_leaves_the_file_free(file):
 def test_rows_per_batch_must_be_positive(file):
     with pytest.raises(ValueError, match="rows must be at least 1; got 0"):
         read_batches(file("a\n1\n"), rows=0)
+
+
+def test_rows_are_given_as_they_were_written(file, tmp_path):
+    path = file("id;amount\n007;1,50\n9007199254740993;NA\n3;\n")
+    rows = rows_as_written(path, [2, 1, 2]).to_pylist()
+    assert rows == [
+        {"id": "9007199254740993", "amount": "NA"},
+        {"id": "007", "amount": "1,50"},
+        {"id": "9007199254740993", "amount": "NA"},
+    ]
+    pq.write_table(pa.table({"id": [7, 8, 9]}), tmp_path / "table.parquet")
+    assert rows_as_written(tmp_path / "table.parquet", [3]).to_pylist() == [{"id": 9}]
+    with pytest.raises(TableError, match=r"row 4 is not in .*: it has 3 rows"):
+        rows_as_written(path, [4])

@@ -7,14 +7,16 @@ from numpy.typing import NDArray
 
 from toprank.losses import Gather, Loss
 
+_LEAST_CURVATURE = 10.0
+
 
 @dataclass
 class Objective:
     """Gradient and curvature of a loss on each round's batch.
 
     Every round draws its own batch, and rows outside it are outside the list: they do not
-    enter the loss's totals and their gradient is zero. A batch with one class only teaches
-    nothing, so its gradient is zero everywhere.
+    enter the loss's totals and their gradient is zero. A batch with one class only teaches a
+    listwise loss nothing: its gradient is zero everywhere.
     """
 
     loss: Loss
@@ -41,8 +43,6 @@ class Objective:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return what the round's tree is fitted to, in float32; the next round overwrites it."""
         weight = self.batch_weight(round_)
-        if weight is not None and not weight.any():
-            return np.zeros(raw.size, np.float32), np.zeros(raw.size, np.float32)
         self.loss.gradient_curvature(self.is_positive, raw, weight, self.gather, out=self._out)
         if self.loss.is_listwise:
             factor = self._row_scale(self._out[1], weight)
@@ -67,4 +67,7 @@ class Objective:
         else:
             own = float(weight[self.is_positive].sum())
         total, positives = self.gather.sums([(sum(parts), own)], 2)
-        return float(positives / total) if total > 0 else 1.0
+        if total <= 0 or positives <= 0:
+            return 1.0
+        # a handful of positives must still be able to part: children weigh at least 1
+        return float(max(positives, _LEAST_CURVATURE) / total)

@@ -30,6 +30,7 @@ def train(
     rows: Rows, plan: Plan, validation: Rows | None, *, max_depth: int, learning_rate: float
 ) -> Training:
     """Return the booster of Algorithm 1; a `learning_rate` of 1 is the paper's."""
+    import_xgboost()  # the trees are handed over to it at the end: better to know now
     start = plan.start(rows)
     steps: list[Step] = []
     history: list[float] = []

@@ -2,15 +2,16 @@
 
 import os
 import reprlib
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from toprank import checks, inputs, reasons
+from toprank import checks, inputs, reasons, splits
 from toprank.boosting import paper_engine, xgboost_engine
 from toprank.boosting.plan import Plan, Progress, Rows, Training
 from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
@@ -18,7 +19,10 @@ from toprank.losses import Gather, make_loss
 from toprank.model_file import Saved
 from toprank.tables import Schema
 
-_OWN_SETTINGS = {"objective", "base_score", "booster", "num_class", "max_bin", "tree_method"}
+_OWN_SETTINGS = {
+    "objective", "base_score", "booster", "num_class", "max_bin", "tree_method",
+    "scale_pos_weight",
+}  # fmt: skip
 _LARGEST_CALIBRATION = 1e100
 
 
@@ -56,8 +60,8 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         Rows set aside for early stopping when `fit` gets no `eval_set`.
     positive_label : label or None
         The class to rank first; None is the rarer one.
-    random_state : int
-        Seed of everything drawn.
+    random_state : int, RandomState or None
+        Seed of everything drawn; None draws another each time.
     n_jobs : int or None
         Threads; None is all cores.
 
@@ -99,7 +103,7 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         early_stopping_rounds: int | None = None,
         validation_fraction: float = 0.15,
         positive_label: Any = None,
-        random_state: int = 0,
+        random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
@@ -185,8 +189,9 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
     def calibrate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the probabilities anew on rows the trees have not seen; ranks stay as they are."""
         check_is_fitted(self)
-        is_positive = column_or_1d(y) == self.positive_label_
-        self.calibration_ = fit_sigmoid(is_positive, self.suspicion(X), sample_weight)
+        rows = self._labelled_rows(X, y, sample_weight)
+        raw = xgboost_engine.predict_raw(self.booster_, rows.features)
+        self.calibration_ = fit_sigmoid(rows.is_positive, raw, rows.weight)
         return self
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
@@ -227,12 +232,24 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         if self.early_stopping_rounds is not None:
             checks.whole_number(self.early_stopping_rounds, "early_stopping_rounds", 1)
         checks.number_above(self.validation_fraction, "validation_fraction", 0, 0.9)
-        checks.whole_number(self.random_state, "random_state", 0, 2**31 - 1)
+        if isinstance(self.random_state, Integral):
+            checks.whole_number(self.random_state, "random_state", 0, 2**31 - 1)
+        if self.engine == "paper":
+            self._check_unused({"subsample": 1.0, "binning": "quantile", "engine_options": None})
         for name in _OWN_SETTINGS & set(self.engine_options or {}):
             raise ValueError(
                 f"engine_options must not set {name!r}: the ranker sets it; got "
                 f"{(self.engine_options or {})[name]!r}."
             )
+
+    def _check_unused(self, defaults: dict[str, Any]) -> None:
+        """Raise for a setting that the paper's engine would silently ignore."""
+        for name, default in defaults.items():
+            if getattr(self, name) != default:
+                raise ValueError(
+                    f"{name} must be {default!r} with engine='paper', which has no use for it; "
+                    f"got {getattr(self, name)!r}."
+                )
 
     def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
         features, y = inputs.read_training(self, X, y)
@@ -240,7 +257,7 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         if weight is not None and not weight.all():
             # a row of no weight is no row: it must not move the bins either
             features, y, weight = features[weight > 0], y[weight > 0], weight[weight > 0]
-        labels = inputs.read_labels(y, self.positive_label, weight)
+        labels = inputs.read_labels(y, self.positive_label)
         self.classes_, self.positive_label_ = labels.classes, labels.positive
         return Rows(features, labels.is_positive, weight)
 
@@ -249,38 +266,54 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
     ) -> tuple[Rows, Rows | None]:
         """Return the rows to learn from and those that early stopping judges by."""
         if eval_set is not None:
-            features = inputs.read_features(self, eval_set[0])
-            is_positive = column_or_1d(eval_set[1]) == self.positive_label_
-            if is_positive.all() or not is_positive.any():
-                raise ValueError(
-                    f"eval_set must hold both classes; got {is_positive.sum()} rows of "
-                    f"{self.positive_label_!r} in {is_positive.size}."
-                )
-            return rows, Rows(features, is_positive, None)
+            return rows, self._labelled_rows(*eval_set, name="eval_set")
         if self.early_stopping_rounds is None:
             return rows, None
-        if (n_positive := rows.is_positive.sum()) < 2:
+        n_positive = np.count_nonzero(rows.is_positive)
+        if n_positive < 2:
             raise ValueError(
                 f"early stopping must have a positive on either side; got {n_positive} in all. "
                 "Pass an eval_set or early_stopping_rounds=None."
             )
-        kept, held_out = train_test_split(
-            np.arange(rows.is_positive.size),
-            test_size=self.validation_fraction,
-            stratify=rows.is_positive,
-            random_state=self.random_state,
+        kept, apart = splits.held_out(
+            rows.is_positive, self.validation_fraction, self._seed(self.random_state)
         )
-        return _take(rows, kept), _take(rows, held_out)
+        return _take(rows, kept), _take(rows, apart)
+
+    def _labelled_rows(
+        self, X: Any, y: ArrayLike, weight: ArrayLike | None = None, name: str = "X, y"
+    ) -> Rows:
+        """Return rows the trees have not seen, with labels as in training."""
+        features, labels = inputs.read_features(self, X), column_or_1d(y)
+        if len(features) != labels.size:
+            raise ValueError(
+                f"{name} must have one label a row; got {len(features)} rows and {labels.size} "
+                "labels."
+            )
+        unknown = ~np.isin(labels, self.classes_)
+        if unknown.any():
+            raise ValueError(
+                f"labels of {name} must be {self.classes_.tolist()}; got "
+                f"{labels[unknown].tolist()[0]!r} in {np.count_nonzero(unknown)} of "
+                f"{labels.size} rows."
+            )
+        is_positive = labels == self.positive_label_
+        if is_positive.all() or not is_positive.any():
+            raise ValueError(
+                f"{name} must hold both classes; got {np.count_nonzero(is_positive)} rows of "
+                f"{self.positive_label_!r} in {is_positive.size}."
+            )
+        return Rows(features, is_positive, checks.sample_weight(weight, labels.size))
 
     def _train(self, rows: Rows, validation: Rows | None, progress: Progress | None) -> Training:
         n_threads = self.n_jobs if self.n_jobs and self.n_jobs > 0 else os.cpu_count() or 1
-        warm = self.warm_start_trees
+        warm, seed = self.warm_start_trees, self._seed(self.random_state)
         plan = Plan(
             make_loss(self.loss, self.loss_options),
             n_estimators=self.n_estimators,
             warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
             batch_fraction=self.batch_fraction,
-            seed=self.random_state,
+            seed=seed,
             gather=Gather(xgboost_engine.across_machines),
             patience=self.early_stopping_rounds,
             progress=progress,
@@ -298,7 +331,7 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
             "max_depth": self.max_depth,
             "learning_rate": self.learning_rate,
             "subsample": self.subsample,
-            "seed": self.random_state,
+            "seed": seed,
             "nthread": n_threads,
             **(self.engine_options or {}),
         }
@@ -311,6 +344,13 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
             max_bins=self.max_bins,
             binning=self.binning,
         )
+
+    @staticmethod
+    def _seed(random_state: Any) -> int:
+        """Return a whole number: itself, or one drawn from what scikit-learn takes instead."""
+        if isinstance(random_state, Integral):
+            return int(random_state)
+        return int(check_random_state(random_state).randint(2**31 - 1))
 
     def _positive_is_last(self) -> bool:
         return bool(self.classes_[1] == self.positive_label_)

@@ -55,6 +55,7 @@ def train(
     )
     watched = None
     if validation is not None and plan.patience is not None:
+        _check_one_machine()
         watched = _Watched(_plain_matrix(validation.features, feature_types), validation)
     settings = {
         "base_score": plan.start(rows),
@@ -140,6 +141,15 @@ def load_booster(raw: bytes) -> Booster:
     booster = import_xgboost().Booster()
     booster.load_model(bytearray(raw))
     return booster
+
+
+def _check_one_machine() -> None:
+    """Raise on a cluster: each machine would count its own votes and stop at its own round."""
+    n_machines = import_xgboost().collective.get_world_size()
+    if n_machines > 1:
+        raise ValueError(
+            f"early_stopping_rounds must be None when several machines train; got {n_machines}."
+        )
 
 
 def _plain_matrix(features: NDArray[np.float32], feature_types: list[str]) -> Any:

@@ -54,10 +54,16 @@ def explain(
         click.echo(f"row {number:,}: suspicion {score:.2f}, probability {summary.percent(chance)}")
     if above is not None and suspicion[0] < suspicion[1]:
         screen.remark(f"note: row {row} is below row {above}; the reasons say how they differ.")
+    start = float(ranker.contributions(rows)[0, -1])
+    whole = suspicion[0] - (start if above is None else suspicion[1])
     for each in given:
         click.echo(f"  {each.contribution:+.2f}  {each}")
     if not given:
         click.echo("  no column moved it" if above is None else "  no column parts them")
+        return
+    click.echo(f"  {whole - sum(each.contribution for each in given):+.2f}  all other columns")
+    if above is None:
+        click.echo(f"  {start:+.2f}  where every row starts")
 
 
 def _rows_of(data: Path, numbers: list[int], schema: Any) -> Any:

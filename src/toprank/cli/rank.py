@@ -45,14 +45,26 @@ def rank(
         f"{summary.counted(alerts.expected)} {summary.noun_of(facts.label or '')} among them."
     )
     if output is not None:
-        tables.write_rows(alerts.to_table(), output)
+        tables.write_rows(_listed(alerts, data, output), output)
         screen.remark(f"Wrote {output}")
     if as_json:
         screen.print_json(_document(alerts))
     elif output is None and screen.is_terminal():
         click.echo(screen.alert_lines(alerts))
     elif output is None:
-        screen.print_csv(alerts.to_table())
+        screen.print_csv(_listed(alerts, data))
+
+
+def _listed(alerts: Any, data: Path, output: Path | None = None) -> Any:
+    """Return the list as a table; text that came from a CSV goes into text as it was."""
+    from dataclasses import replace
+
+    from toprank import tables
+
+    is_text = output is None or output.suffix.lower() not in (".parquet", ".pq")
+    if is_text and tables.count_rows(data) is None:
+        alerts = replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers))
+    return alerts.to_table()
 
 
 def _document(alerts: Any) -> dict[str, Any]:

@@ -104,7 +104,8 @@ def fit_sigmoid(
     """Return the sigmoid with the least log-loss, towards softened labels.
 
     Labels are softened as Platt did, (P + 1) / (P + 2) and 1 / (N + 2), so that few positives,
-    perfectly separated, do not claim certainty.
+    perfectly separated, do not claim certainty. With weights, probabilities are shares of the
+    weight, not of the rows.
 
     >>> fit_sigmoid([False, False, True, True], [-2.0, 1.0, -1.0, 2.0]).slope > 0
     True
@@ -112,7 +113,11 @@ def fit_sigmoid(
     raw = checks.finite_vector(raw, "raw")
     labels = checks.positives(is_positive, "is_positive", like=raw)
     weights = checks.sample_weight(weight, raw.size)
-    weights = np.ones(raw.size) if weights is None else weights
+    if weights is None:
+        weights = np.ones(raw.size)
+    else:
+        # how sure one can be is a matter of rows, whatever unit the weights are in
+        weights = weights * (np.count_nonzero(weights) / weights.sum())
     positive, total = float(weights[labels].sum()), float(weights.sum())
     target = np.where(labels, (positive + 1) / (positive + 2), 1 / (total - positive + 2))
     # scores of any scale: fit on standardised ones, then fold the scaling into the answer

@@ -5,7 +5,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
 from toprank.losses.gather import HERE, Gather
 
 Vector = NDArray[np.float64]
@@ -16,8 +15,8 @@ class Loss(Protocol):
     """A frozen, stateless measure of how badly raw scores rank the positives.
 
     All three take one label, one raw score and at most one weight per row, in float64 and for
-    scores of any scale. A weight of 0 takes its row out of the list. Lists in which one class
-    has no weight cannot be ranked better or worse: their value and gradient are 0.
+    scores of any scale. A weight of 0 takes its row out of the list. A list in which one class has
+    no weight cannot be ranked better or worse: to a listwise loss its value and gradient are 0.
     """
 
     @property
@@ -71,7 +70,12 @@ def rows(
             "is_positive and raw must be vectors of one length; "
             f"got shapes {labels.shape} and {scores.shape}."
         )
-    return labels, scores, checks.sample_weight(weight, labels.size)
+    if weight is None:
+        return labels, scores, None
+    weights = np.asarray(weight, dtype=np.float64)
+    if weights.shape != labels.shape:
+        raise ValueError(f"weight must have {labels.size} values; got shape {weights.shape}.")
+    return labels, scores, weights
 
 
 def two_vectors(size: int, out: tuple[Floats, Floats] | None) -> tuple[Floats, Floats]:

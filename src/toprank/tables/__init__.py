@@ -2,7 +2,13 @@
 
 from toprank.tables.columns import TableError, TableWarning, check_columns
 from toprank.tables.labels import Labels, split_label
-from toprank.tables.read import column_names, count_rows, read_batches, read_table
+from toprank.tables.read import (
+    column_names,
+    count_rows,
+    read_batches,
+    read_table,
+    rows_as_written,
+)
 from toprank.tables.schema import MAX_CATEGORIES, Column, Schema
 from toprank.tables.times import time_column
 from toprank.tables.values import check_finite_columns
@@ -22,6 +28,7 @@ __all__ = [
     "count_rows",
     "read_batches",
     "read_table",
+    "rows_as_written",
     "split_label",
     "time_column",
     "write_rows",

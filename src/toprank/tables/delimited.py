@@ -79,7 +79,16 @@ def batches(
     """Return the rows block by block; see `read_batches` for what `schema` fixes."""
     layout = layout_of(path)
     check_columns(schema.names if schema else [], layout.names, path.name)
-    return _parsed_blocks(path, layout, schema, on_bytes)
+    types = _fixed_types(layout, schema) if schema else _inferred_types(layout)
+    return _parsed_blocks(path, layout, types, on_bytes)
+
+
+def text_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """Return the rows block by block with every field as the text it is in the file."""
+    layout = layout_of(path)
+    types = dict.fromkeys(layout.names, pa.string())
+    as_text = pacsv.ConvertOptions(strings_can_be_null=False, column_types=types)
+    return _parsed_blocks(path, layout, as_text, None)
 
 
 def layout_of(path: Path) -> Layout:
@@ -150,7 +159,7 @@ def _parse_options(layout: Layout) -> pacsv.ParseOptions:
 def _parsed_blocks(
     path: Path,
     layout: Layout,
-    schema: Schema | None,
+    types: pacsv.ConvertOptions,
     on_bytes: Callable[[int], None] | None,
 ) -> Iterator[pa.RecordBatch]:
     n_rows = 0
@@ -161,7 +170,7 @@ def _parsed_blocks(
             _unpacked(file, path),
             read_options=pacsv.ReadOptions(block_size=_BLOCK),
             parse_options=_parse_options(layout),
-            convert_options=_fixed_types(layout, schema) if schema else _inferred_types(layout),
+            convert_options=types,
         ) as reader,
     ):
         _check_text(reader.schema, path)

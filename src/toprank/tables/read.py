@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -58,6 +59,29 @@ def read_batches(
     if _is_parquet(path):
         return _regrouped(_parquet_batches(path, schema), rows)
     return _regrouped(delimited.batches(path, schema, on_bytes), rows)
+
+
+def rows_as_written(path: str | Path, row_numbers: Sequence[int]) -> pa.Table:
+    """Return the rows of these numbers, counted from 1, in the order given.
+
+    Of a CSV, every field is the text it is in the file: no digit of an id is lost.
+    """
+    path = _existing(path)
+    wanted = np.asarray(row_numbers, dtype=np.int64)
+    batches = _parquet_batches(path, None) if _is_parquet(path) else delimited.text_batches(path)
+    parts, found, n_seen = [], [np.empty(0, dtype=np.int64)], 0
+    for batch in batches:
+        here = np.unique(wanted[(wanted > n_seen) & (wanted <= n_seen + batch.num_rows)])
+        if here.size:
+            parts.append(pa.Table.from_batches([batch]).take(here - n_seen - 1))
+            found.append(here)
+        n_seen += batch.num_rows
+    numbers = np.concatenate(found)
+    missing = np.setdiff1d(wanted, numbers)
+    if missing.size:
+        raise TableError(f"row {missing[0]} is not in {path.name}: it has {n_seen:,} rows.")
+    # numbers ascend: each wanted row is found where its number is
+    return pa.concat_tables(parts).take(np.searchsorted(numbers, wanted))
 
 
 def column_names(path: str | Path) -> list[str]:

@@ -31,6 +31,7 @@ MAX_CATEGORIES = 1000
 _KINDS = ("number", "boolean", "category")
 _ID_ROWS = 1000  # with fewer rows, honest columns are often distinct too
 _ID_SHARE = 0.95
+_EXACT_INTEGERS = 2**24  # beyond, float32 skips whole numbers
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,10 @@ def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
         _check_present(0, name, len(values))
     numbers = column_values.finite_numbers(values, name)
     _check_present(int(np.count_nonzero(~np.isnan(numbers))), name, len(values))
-    if pt.is_integer(values.type) and len(values) >= _ID_ROWS:
-        _warn_of_id(name, column_values.n_distinct(values), len(values))
+    if pt.is_integer(values.type):
+        _warn_of_lost_digits(name, float(np.nanmax(np.abs(numbers))))
+        if len(values) >= _ID_ROWS:
+            _warn_of_id(name, column_values.n_distinct(values), len(values))
     return Column(name, kind)
 
 
@@ -199,6 +202,17 @@ def _warn_of_id(name: str, n_distinct: int, n_rows: int) -> None:
         warnings.warn(
             f"column {name!r} looks like an id: {n_distinct:,} different values in {n_rows:,} "
             "rows; drop it unless its size means something.",
+            TableWarning,
+            stacklevel=5,
+        )
+
+
+def _warn_of_lost_digits(name: str, largest: float) -> None:
+    if largest > _EXACT_INTEGERS:
+        warnings.warn(
+            f"column {name!r} holds whole numbers up to {largest:.3g}; above {_EXACT_INTEGERS:,} "
+            "they lose their last digits. An id says nothing as a number: drop it, or make it "
+            "text.",
             TableWarning,
             stacklevel=5,
         )
