@@ -273,6 +273,7 @@ def test_the_whole_account_has_its_five_parts_in_order(trained):
     assert lines[5:] == [
         *summary.choice_line(trained).splitlines(),
         summary.headline(trained.chosen.test, "frauds"),
+        *summary.cautions(trained.chosen.test, "frauds"),
     ]
 
 
@@ -287,3 +288,19 @@ def test_the_facts_are_plain_json_and_say_the_same(trained):
     assert test["per_day"] is True
     begin, end = facts["periods"]["test"]
     assert [np.datetime64(begin), np.datetime64(end)] == list(trained.task.split.periods["test"])
+
+
+def test_few_positives_and_few_days_are_cautioned_against():
+    is_positive = np.arange(200) < 3
+    suspicion, probability = np.arange(200.0), np.full(200, 0.01)
+    rough = evaluate(is_positive, suspicion, probability, 5, day=np.arange(200) // 100)
+    said = summary.cautions(rough, "frauds")
+    assert said[0].startswith(
+        "Rough figures: the test holds only 3 frauds, and with fewer than 10"
+    )
+    assert said[1].startswith("Rough range: the test covers 2 days, and")
+    assert summary.cautions(evaluate(np.arange(200) < 1, suspicion, probability, 5), "frauds")[
+        0
+    ].startswith("Rough figures: the test holds only 1 fraud,")
+    solid = evaluate(np.arange(200) < 30, suspicion, probability, 5, day=np.arange(200) // 20)
+    assert summary.cautions(solid, "frauds") == []

@@ -10,6 +10,9 @@ from toprank.evaluation import Evaluation
 from toprank.metrics import Interval
 from toprank.training import SHARE_TO_PREFER, Task, Trained
 
+FEW_POSITIVES = 10
+FEW_DAYS = 5
+
 
 def noun_of(label: str) -> str:
     """Return what the positives of a label column are called.
@@ -29,6 +32,7 @@ def text_of(trained: Trained, noun: str) -> str:
             aligned(figures_rows([(each.name, each.test) for each in trained.candidates], noun)),
             choice_line(trained),
             headline(trained.chosen.test, noun),
+            *cautions(trained.chosen.test, noun),
         )
     )
 
@@ -146,9 +150,30 @@ def headline(test: Evaluation, noun: str) -> str:
     return f"{sentence}."
 
 
+def cautions(test: Evaluation, noun: str) -> list[str]:
+    """Return what makes the figures rougher than their intervals say."""
+    n_positive = int(test.is_positive.sum())
+    said = []
+    if n_positive < FEW_POSITIVES:
+        counted_noun = noun.removesuffix("s") if n_positive == 1 else noun
+        said.append(
+            f"Rough figures: the test holds only {n_positive:,} {counted_noun}, and with fewer "
+            f"than {FEW_POSITIVES} the intervals are too narrow."
+        )
+    n_days = 0 if test.day is None else int(np.unique(test.day).size)
+    if 0 < n_days < FEW_DAYS:
+        said.append(
+            f"Rough range: the test covers {n_days} {_plural('day', n_days)}, and how much days "
+            "differ cannot be told from so few."
+        )
+    return said
+
+
 def choice_line(trained: Trained) -> str:
     """Return which candidate was kept and why."""
     difference, low, high, share = trained.comparison
+    if difference == low == high == 0:
+        return f"Kept {trained.chosen.name}: no ap-exp tree raised validation AP."
     # rounded down: 89.9 % must not read as the 90 % that were asked for
     ahead = percent(math.floor(100 * share) / 100)
     return (

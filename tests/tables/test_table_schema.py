@@ -372,3 +372,19 @@ def test_whole_numbers_too_large_for_the_matrix_are_warned_of():
     cards = 4_000_123_412_340_000 + np.arange(600) % 40
     with pytest.warns(TableWarning, match="column 'card' holds whole numbers up to 4e.15; above"):
         Schema.of(pa.table({"card": cards, "amount": np.arange(600) % 9}))
+
+
+@pytest.mark.parametrize("dates", [["31/12/2024", "01/01/25"], ["1.2.2025 10:30", "2025.2.3"]])
+def test_dates_as_text_are_refused_like_dates(dates):
+    with pytest.raises(TableError, match="column 'paid' holds dates as text, such as"):
+        Schema.of(pa.table({"paid": dates * 3, "amount": range(6)}))
+
+
+def test_texts_with_slashes_and_points_are_no_dates():
+    table = pa.table({"version": ["1.2.30", "10.0.12", "3.1.24"], "amount": [1.0, 2.0, 3.0]})
+    assert [column.kind for column in Schema.of(table).columns] == ["category", "number"]
+
+
+def test_ids_too_long_for_integers_are_warned_of_too():
+    with pytest.warns(TableWarning, match="column 'id' holds whole numbers up to"):
+        Schema.of(pa.table({"id": np.arange(1, 9) * 1e25, "amount": np.arange(8.0)}))

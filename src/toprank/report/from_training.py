@@ -31,7 +31,11 @@ def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Re
         importance=_importance(chosen),
         columns=_columns(trained),
         parameters={name: str(value) for name, value in chosen.ranker.get_params().items()},
-        remarks=[summary.choice_line(trained).replace("\n", " "), *remarks],
+        remarks=[
+            *summary.cautions(chosen.test, noun),
+            summary.choice_line(trained).replace("\n", " "),
+            *remarks,
+        ],
         made_with=f"toprank {__version__}, Python {platform.python_version()}",
     )
 

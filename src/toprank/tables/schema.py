@@ -4,9 +4,11 @@ It is learned once from the rows a model is fitted on and then turns any table w
 columns into the float32 matrix that learners take.
 """
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +33,11 @@ MAX_CATEGORIES = 1000
 _KINDS = ("number", "boolean", "category")
 _ID_ROWS = 1000  # with fewer rows, honest columns are often distinct too
 _ID_SHARE = 0.95
+_DATE_TEXT = re.compile(
+    r"(\d{1,2}([/.-])\d{1,2}\2(19|20)\d\d"  # 31.12.2024
+    r"|(19|20)\d\d([/.-])\d{1,2}\5\d{1,2}"  # 2024/12/31
+    r"|\d{1,2}/\d{1,2}/\d\d)(\D|$)"  # 12/31/24
+)
 _EXACT_INTEGERS = 2**24  # beyond, float32 skips whole numbers
 
 
@@ -160,16 +167,17 @@ def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
     if kind == "category":
         counts = column_values.category_counts(values)
         _check_present(len(counts), name, len(values))
+        _check_no_dates(counts, name)
         _warn_of_id(name, len(counts), len(values))
         return Column(name, kind, _most_frequent(name, counts))
     if kind == "missing":
         _check_present(0, name, len(values))
     numbers = column_values.finite_numbers(values, name)
     _check_present(int(np.count_nonzero(~np.isnan(numbers))), name, len(values))
-    if pt.is_integer(values.type):
+    if _is_whole(values.type, numbers):
         _warn_of_lost_digits(name, float(np.nanmax(np.abs(numbers))))
-        if len(values) >= _ID_ROWS:
-            _warn_of_id(name, column_values.n_distinct(values), len(values))
+    if pt.is_integer(values.type) and len(values) >= _ID_ROWS:
+        _warn_of_id(name, column_values.n_distinct(values), len(values))
     return Column(name, kind)
 
 
@@ -205,6 +213,24 @@ def _warn_of_id(name: str, n_distinct: int, n_rows: int) -> None:
             TableWarning,
             stacklevel=5,
         )
+
+
+def _check_no_dates(texts: Iterable[str], name: str) -> None:
+    """Raise when texts are dates that are not in ISO form, which the readers would have seen."""
+    looked_at = list(islice(texts, 50))
+    if all(_DATE_TEXT.match(text) for text in looked_at):
+        raise TableError(
+            f"column {name!r} holds dates as text, such as {shortened(looked_at[0])}; write them "
+            "as 2025-01-31 and pass it as the time column, drop it, or turn it into numbers."
+        )
+
+
+def _is_whole(arrow_type: pa.DataType, numbers: NDArray[np.float32]) -> bool:
+    """Whether a column holds whole numbers: those too long for integers are read as floats."""
+    if pt.is_integer(arrow_type):
+        return True
+    present = numbers[~np.isnan(numbers)]
+    return bool((np.abs(present) > 2**53).all())
 
 
 def _warn_of_lost_digits(name: str, largest: float) -> None:
