@@ -1,5 +1,7 @@
 """Alert lists: batches give what sorting the whole table gives."""
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +11,7 @@ from pytest import approx
 
 from toprank import BoostedRanker, reasons
 from toprank.alert_list import top_alerts
-from toprank.tables import TableError
+from toprank.tables import TableError, TableWarning
 
 N_ROWS = 300
 
@@ -165,3 +167,15 @@ def test_a_budget_of_nothing_is_refused_before_any_batch_is_read(ranker):
         top_alerts(ranker, never(), 0)
     with pytest.raises(ValueError, match="n_reasons must be at least 0; got -1"):
         top_alerts(ranker, never(), 5, n_reasons=-1)
+
+
+def test_a_column_that_is_gone_is_warned_of():
+    generator = np.random.default_rng(0)
+    table = pa.table({"amount": generator.normal(size=300), "hour": generator.normal(size=300)})
+    ranker = BoostedRanker(n_estimators=5, n_jobs=1).fit(table, generator.random(300) < 0.1)
+    gone = table.set_column(0, "amount", pa.nulls(300, pa.float64()))
+    with pytest.warns(TableWarning, match="column 'amount' is missing or new in every listed row"):
+        top_alerts(ranker, [gone], 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        top_alerts(ranker, [table], 10)

@@ -1,5 +1,6 @@
 """The rows to check: the most suspicious of a table too large to hold, with their reasons."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import checks, reasons
+from toprank import checks, inputs, reasons
 from toprank.metrics import Interval
-from toprank.tables import TableError
+from toprank.tables import TableError, TableWarning
+
+_ROWS_TO_TELL = 5
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ def top_alerts(
         best, scores, numbers = best.take(order), scores[order], numbers[order]
     if best is None:
         raise ValueError("there are no rows to rank.")
+    _warn_of_gone_columns(ranker, best)
     return AlertList(
         best,
         numbers,
@@ -89,6 +93,25 @@ def top_alerts(
         ranker.calibration_.expected_positives(scores),
         n_seen,
     )
+
+
+def _warn_of_gone_columns(ranker: Any, best: pa.Table) -> None:
+    """Warn of columns without a value in any listed row that had values in training.
+
+    What was never missing in training tells the trees nothing when it is: such rows may be at the
+    top for that alone.
+    """
+    if best.num_rows < _ROWS_TO_TELL:
+        return
+    is_gone = np.isnan(inputs.read_features(ranker, best)).all(axis=0)
+    for name, usual, gone in zip(ranker.schema_.names, ranker.usual_, is_gone, strict=True):
+        if gone and usual != reasons.Usual():
+            warnings.warn(
+                f"column {name!r} is missing or new in every listed row; in training it was "
+                f"usually {usual}. Check the data: the list may rest on the gap.",
+                TableWarning,
+                stacklevel=3,
+            )
 
 
 def _first(scores: NDArray[np.float64], budget: int) -> NDArray[np.intp]:
