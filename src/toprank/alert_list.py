@@ -103,9 +103,10 @@ def _warn_of_gone_columns(ranker: Any, best: pa.Table) -> None:
     """
     if best.num_rows < _ROWS_TO_TELL:
         return
-    is_gone = np.isnan(inputs.read_features(ranker, best)).all(axis=0)
-    for name, usual, gone in zip(ranker.schema_.names, ranker.usual_, is_gone, strict=True):
-        if gone and usual != reasons.Usual():
+    has_value = ~np.isnan(inputs.read_features(ranker, best))
+    n_values = np.count_nonzero(has_value, axis=0).tolist()
+    for name, usual, present in zip(ranker.schema_.names, ranker.usual_, n_values, strict=True):
+        if not present and usual != reasons.Usual():
             warnings.warn(
                 f"column {name!r} is missing or new in every listed row; in training it was "
                 f"usually {usual}. Check the data: the list may rest on the gap.",
