@@ -88,16 +88,8 @@ def stratified(
     """
     _check_shares(validation, test)
     labels = checks.positives(is_positive, "is_positive")
-    generator = np.random.default_rng(random_state)
-    classes = []
-    for kind, members in (("positives", labels), ("negatives", ~labels)):
-        rows = generator.permutation(np.flatnonzero(members))
-        if rows.size < 3:
-            raise ValueError(
-                f"is_positive must hold at least 3 {kind}, one for each part; got {rows.size} "
-                f"of {labels.size}."
-            )
-        classes.append(_parted(rows, validation, test))
+    shuffled = _shuffled_classes(labels, 3, "part", random_state)
+    classes = [_parted(rows, validation, test) for rows in shuffled]
     # classes = [positives, negatives], each a triple of train, validation, test
     joined = (np.sort(np.concatenate(rows)) for rows in zip(*classes, strict=True))
     train_rows, validation_rows, test_rows = joined
@@ -114,16 +106,10 @@ def held_out(
     (84, 16)
     """
     labels = checks.positives(is_positive, "is_positive")
-    generator = np.random.default_rng(random_state)
-    apart = []
-    for kind, members in (("positives", labels), ("negatives", ~labels)):
-        rows = generator.permutation(np.flatnonzero(members))
-        if rows.size < 2:
-            raise ValueError(
-                f"is_positive must hold at least 2 {kind}, one for each side; got {rows.size} of "
-                f"{labels.size}."
-            )
-        apart.append(rows[: min(max(round(share * rows.size), 1), rows.size - 1)])
+    apart = [
+        rows[: min(max(round(share * rows.size), 1), rows.size - 1)]
+        for rows in _shuffled_classes(labels, 2, "side", random_state)
+    ]
     chosen = np.isin(np.arange(labels.size), np.concatenate(apart))
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
@@ -219,6 +205,23 @@ def _nearest_cut(
         )
     distance = np.where(usable, np.abs(rows_before - n_before), np.inf)
     return cuts[distance.argmin()]
+
+
+def _shuffled_classes(
+    labels: NDArray[np.bool_], least: int, place: str, random_state: int
+) -> list[NDArray[np.int64]]:
+    """Return the rows of the positives and of the negatives, shuffled; `least` of each."""
+    generator = np.random.default_rng(random_state)
+    classes = []
+    for kind, members in (("positives", labels), ("negatives", ~labels)):
+        rows = generator.permutation(np.flatnonzero(members))
+        if rows.size < least:
+            raise ValueError(
+                f"is_positive must hold at least {least} {kind}, one for each {place}; got "
+                f"{rows.size} of {labels.size}."
+            )
+        classes.append(rows)
+    return classes
 
 
 def _parted(

@@ -1,9 +1,9 @@
 """How a loss adds up over rows: block by block, over machines.
 
 A ranking loss needs totals over the whole list. It works on blocks of rows small enough for the
-processor's cache (three times faster than whole arrays of two million rows; threads on top gained
-nothing). On a cluster each machine holds some of the rows, and `Gather` also combines the
-machines' totals; the losses themselves do not know.
+processor's cache; threads on top of the blocks gained nothing. On a cluster each machine holds
+some of the rows, and `Gather` also combines the machines' totals; the losses themselves do not
+know.
 """
 
 from collections.abc import Callable
