@@ -28,6 +28,19 @@ class Labels(NamedTuple):
     positive: Any
 
 
+class Rows(NamedTuple):
+    """Encoded features and their labels, ready to learn from."""
+
+    features: NDArray[np.float32]
+    is_positive: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+
+    def take(self, chosen: NDArray) -> "Rows":
+        """Return some of the rows, by number or by a mask."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return Rows(self.features[chosen], self.is_positive[chosen], weight)
+
+
 def read_training(
     estimator: Any, X: Any, y: ArrayLike | None
 ) -> tuple[NDArray[np.float32], NDArray]:

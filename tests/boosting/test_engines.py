@@ -9,7 +9,8 @@ from pytest import approx
 
 from toprank.boosting import paper_engine, xgboost_engine
 from toprank.boosting.objective import Objective
-from toprank.boosting.plan import Plan, Rows
+from toprank.boosting.plan import Plan
+from toprank.inputs import Rows
 from toprank.losses import ApExp, Gather, Log
 from toprank.metrics import average_precision
 

@@ -6,7 +6,6 @@ compared with: exact cuts, no penalty, and slow. The finished trees are handed o
 XGBoost booster, so that both engines score, explain and save in the same way.
 """
 
-import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,10 +14,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.tree import DecisionTreeRegressor
 
+from toprank.boosting import booster_trees
 from toprank.boosting.early_stopping import RoundVote
 from toprank.boosting.objective import Objective
-from toprank.boosting.plan import Phase, Plan, Rows, Training
+from toprank.boosting.plan import Phase, Plan, Training
 from toprank.boosting.xgboost_engine import import_xgboost
+from toprank.inputs import Rows
 
 _LARGEST_STEP = 10.0
 """No score moves further than this in one round: a pure leaf's best step is infinite."""
@@ -130,74 +131,8 @@ def best_step(loss_after: Callable[[float], float], largest: float) -> float:
 
 def _as_booster(steps: list[Step], start: float, n_features: int):
     """Return an XGBoost booster of these trees, each scaled by its step."""
-    xgboost = import_xgboost()
-    empty = xgboost.DMatrix(np.zeros((1, n_features), dtype=np.float32))
-    model = json.loads(xgboost.Booster({"base_score": start}, [empty]).save_raw("json"))
-    trees = [_as_xgboost_tree(tree, step, i, n_features) for i, (tree, step) in enumerate(steps)]
-    forest = model["learner"]["gradient_booster"]["model"]
-    forest["gbtree_model_param"]["num_trees"] = str(len(trees))
-    forest["tree_info"] = [0] * len(trees)
-    forest["iteration_indptr"] = list(range(len(trees) + 1))
-    forest["trees"] = trees
-    booster = xgboost.Booster()
-    booster.load_model(bytearray(json.dumps(model).encode()))
-    return booster
-
-
-def _as_xgboost_tree(tree: DecisionTreeRegressor, step: float, number: int, n_features: int):
-    nodes = tree.tree_
-    order, parents = _level_order(nodes.children_left, nodes.children_right)
-    place = np.argsort(order)
-    left, right = nodes.children_left[order], nodes.children_right[order]
-    is_leaf = left < 0
-    value = step * nodes.value[order, 0, 0]
-    return {
-        "base_weights": value.tolist(),
-        "categories": [],
-        "categories_nodes": [],
-        "categories_segments": [],
-        "categories_sizes": [],
-        "default_left": nodes.missing_go_to_left[order].astype(int).tolist(),
-        "id": number,
-        "left_children": np.where(is_leaf, -1, place[left]).tolist(),
-        "right_children": np.where(is_leaf, -1, place[right]).tolist(),
-        "loss_changes": _gains(nodes)[order].tolist(),
-        "parents": parents,
-        "split_conditions": np.where(is_leaf, value, _strict(nodes.threshold[order])).tolist(),
-        "split_indices": np.where(is_leaf, 0, nodes.feature[order]).tolist(),
-        "split_type": [0] * order.size,
-        "sum_hessian": nodes.weighted_n_node_samples[order].tolist(),
-        "tree_param": {
-            "num_deleted": "0",
-            "num_feature": str(n_features),
-            "num_nodes": str(order.size),
-            "size_leaf_vector": "1",
-        },
-    }
-
-
-def _level_order(left: NDArray, right: NDArray) -> tuple[NDArray[np.intp], list[int]]:
-    """Return the nodes level by level, siblings side by side, and each one's parent's place.
-
-    XGBoost's contributions take a right child to stand just behind the left one.
-    """
-    order, parents = [0], [2**31 - 1]
-    for place, node in enumerate(order):  # grows while it is walked
-        if left[node] >= 0:
-            order += [left[node], right[node]]
-            parents += [place, place]
-    return np.array(order), parents
-
-
-def _gains(nodes) -> NDArray[np.float64]:
-    """Return the fall in squared error that each cut brought."""
-    error = nodes.impurity * nodes.weighted_n_node_samples
-    children = error[nodes.children_left] + error[nodes.children_right]
-    return np.where(nodes.children_left < 0, 0.0, error - children)
-
-
-def _strict(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return cuts c such that `x < c` for XGBoost is `x <= threshold` for scikit-learn."""
-    rounded = threshold.astype(np.float32)
-    below = np.where(rounded > threshold, np.nextafter(rounded, np.float32(-np.inf)), rounded)
-    return np.nextafter(below, np.float32(np.inf))
+    trees = [
+        booster_trees.xgboost_tree(tree.tree_, step * tree.tree_.value[:, 0, 0], n_features)
+        for tree, step in steps
+    ]
+    return booster_trees.booster_of(trees, start, n_features)

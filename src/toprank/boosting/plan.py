@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from toprank.boosting.objective import Objective
+from toprank.inputs import Rows
 from toprank.losses import Gather, Log, Loss
 
 if TYPE_CHECKING:
@@ -17,14 +15,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Told how many trees are grown, of how many."""
-
-
-class Rows(NamedTuple):
-    """Encoded features and their labels, ready for an engine."""
-
-    features: NDArray[np.float32]
-    is_positive: NDArray[np.bool_]
-    weight: NDArray[np.float64] | None
 
 
 class Phase(NamedTuple):

@@ -1,32 +1,28 @@
 """Boosted trees that learn a ranking loss."""
 
-import os
-import reprlib
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons, splits
+from toprank.base import Ranker, seed_of
 from toprank.boosting import paper_engine, xgboost_engine
-from toprank.boosting.plan import Plan, Progress, Rows, Training
-from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
+from toprank.boosting.plan import Plan, Progress, Training
+from toprank.imbalance.calibration import fit_sigmoid
+from toprank.inputs import Rows
 from toprank.losses import Gather, make_loss
 from toprank.model_file import Saved
-from toprank.tables import Schema
 
 _OWN_SETTINGS = {
     "objective", "base_score", "booster", "num_class", "max_bin", "tree_method",
     "scale_pos_weight",
 }  # fmt: skip
-_LARGEST_CALIBRATION = 1e100
 
 
-class BoostedRanker(ClassifierMixin, BaseEstimator):
+class BoostedRanker(Ranker):
     """Boosted trees on a ranking loss, for positives that are rare.
 
     Parameters
@@ -147,51 +143,9 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         self.history_ = training.history
         self.n_trees_ = training.booster.num_boosted_rounds()
         judged = rows if validation is None else validation
-        raw = xgboost_engine.predict_raw(self.booster_, judged.features)
-        self.calibration_ = fit_sigmoid(judged.is_positive, raw, judged.weight)
-        return self
-
-    def suspicion(self, X: Any) -> NDArray[np.float64]:
-        """Return one raw score a row; higher is more suspicious."""
-        check_is_fitted(self)
-        return xgboost_engine.predict_raw(self.booster_, inputs.read_features(self, X))
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the log-odds of `classes_[1]`, as scikit-learn has it.
-
-        Where the positive label comes first in sorted order ("fraud" before "genuine"), this is
-        high for ordinary rows; `suspicion` never is.
-        """
-        suspicion = self.suspicion(X)
-        log_odds = self.calibration_.log_odds(suspicion)
-        return log_odds if self._positive_is_last() else -log_odds
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, in the order of `classes_`."""
-        positive = self.probability(X)
-        pair = [1 - positive, positive] if self._positive_is_last() else [positive, 1 - positive]
-        return np.column_stack(pair)
-
-    def probability(self, X: Any) -> NDArray[np.float64]:
-        """Return each row's probability of being positive.
-
-        Honest after `calibrate`, or when `fit` had validation rows; otherwise it is fitted to the
-        training rows and too sure of itself.
-        """
-        suspicion = self.suspicion(X)
-        return self.calibration_.probability(suspicion)
-
-    def predict(self, X: Any) -> NDArray:
-        """Return the more probable class; with rare positives, mostly the other one."""
-        log_odds = self.decision_function(X)
-        return self.classes_[(log_odds > 0).astype(int)]
-
-    def calibrate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the probabilities anew on rows the trees have not seen; ranks stay as they are."""
-        check_is_fitted(self)
-        rows = self._labelled_rows(X, y, sample_weight)
-        raw = xgboost_engine.predict_raw(self.booster_, rows.features)
-        self.calibration_ = fit_sigmoid(rows.is_positive, raw, rows.weight)
+        self.calibration_ = fit_sigmoid(
+            judged.is_positive, self._raw(judged.features), judged.weight
+        )
         return self
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
@@ -209,14 +163,6 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         gain = xgboost_engine.total_gain(self.booster_, self.n_features_in_)
         return gain / (gain.sum() or 1.0)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
     def _check_parameters(self) -> None:
         checks.one_of(self.engine, "engine", ("xgboost", "paper"))
@@ -251,16 +197,6 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
                     f"got {getattr(self, name)!r}."
                 )
 
-    def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
-        features, y = inputs.read_training(self, X, y)
-        weight = checks.sample_weight(sample_weight, len(features))
-        if weight is not None and not weight.all():
-            # a row of no weight is no row: it must not move the bins either
-            features, y, weight = features[weight > 0], y[weight > 0], weight[weight > 0]
-        labels = inputs.read_labels(y, self.positive_label)
-        self.classes_, self.positive_label_ = labels.classes, labels.positive
-        return Rows(features, labels.is_positive, weight)
-
     def _validation_rows(
         self, rows: Rows, eval_set: tuple[Any, ArrayLike] | None
     ) -> tuple[Rows, Rows | None]:
@@ -276,38 +212,12 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
                 "Pass an eval_set or early_stopping_rounds=None."
             )
         kept, apart = splits.held_out(
-            rows.is_positive, self.validation_fraction, self._seed(self.random_state)
+            rows.is_positive, self.validation_fraction, seed_of(self.random_state)
         )
-        return _take(rows, kept), _take(rows, apart)
-
-    def _labelled_rows(
-        self, X: Any, y: ArrayLike, weight: ArrayLike | None = None, name: str = "X, y"
-    ) -> Rows:
-        """Return rows the trees have not seen, with labels as in training."""
-        features, labels = inputs.read_features(self, X), column_or_1d(y)
-        if len(features) != labels.size:
-            raise ValueError(
-                f"{name} must have one label a row; got {len(features)} rows and {labels.size} "
-                "labels."
-            )
-        unknown = ~np.isin(labels, self.classes_)
-        if unknown.any():
-            raise ValueError(
-                f"labels of {name} must be {self.classes_.tolist()}; got "
-                f"{labels[unknown].tolist()[0]!r} in {np.count_nonzero(unknown)} of "
-                f"{labels.size} rows."
-            )
-        is_positive = labels == self.positive_label_
-        if is_positive.all() or not is_positive.any():
-            raise ValueError(
-                f"{name} must hold both classes; got {np.count_nonzero(is_positive)} rows of "
-                f"{self.positive_label_!r} in {is_positive.size}."
-            )
-        return Rows(features, is_positive, checks.sample_weight(weight, labels.size))
+        return rows.take(kept), rows.take(apart)
 
     def _train(self, rows: Rows, validation: Rows | None, progress: Progress | None) -> Training:
-        n_threads = self.n_jobs if self.n_jobs and self.n_jobs > 0 else os.cpu_count() or 1
-        warm, seed = self.warm_start_trees, self._seed(self.random_state)
+        warm, seed = self.warm_start_trees, seed_of(self.random_state)
         plan = Plan(
             make_loss(self.loss, self.loss_options),
             n_estimators=self.n_estimators,
@@ -332,7 +242,7 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
             "learning_rate": self.learning_rate,
             "subsample": self.subsample,
             "seed": seed,
-            "nthread": n_threads,
+            "nthread": xgboost_engine.n_threads(self.n_jobs),
             **(self.engine_options or {}),
         }
         return xgboost_engine.train(
@@ -345,79 +255,23 @@ class BoostedRanker(ClassifierMixin, BaseEstimator):
             binning=self.binning,
         )
 
-    @staticmethod
-    def _seed(random_state: Any) -> int:
-        """Return a whole number: itself, or one drawn from what scikit-learn takes instead."""
-        if isinstance(random_state, Integral):
-            return int(random_state)
-        return int(check_random_state(random_state).randint(2**31 - 1))
-
-    def _positive_is_last(self) -> bool:
-        return bool(self.classes_[1] == self.positive_label_)
+    def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return xgboost_engine.predict_raw(self.booster_, features)
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted ranker."""
-        check_is_fitted(self)
-        state = {
-            "schema": self.schema_.to_json(),
-            "named_columns": hasattr(self, "feature_names_in_"),
-            "classes": self.classes_.tolist(),
-            "positive": self.classes_.tolist().index(self.positive_label_),
-            "calibration": list(self.calibration_),
-            "usual": [usual.to_json() for usual in self.usual_],
-            "history": self.history_,
-        }
+        state = {**self._common_state(), "history": self.history_}
         return Saved(state, {}, {"trees": bytes(self.booster_.save_raw("ubj"))})
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
         """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
         ranker = cls(**parameters)
-        state = saved.state
-        ranker.schema_ = Schema.from_json(state["schema"])
-        ranker.n_features_in_ = len(ranker.schema_.names)
-        if not isinstance(state["named_columns"], bool):
-            raise ValueError("named_columns must be true or false.")
-        if state["named_columns"]:
-            ranker.feature_names_in_ = np.array(ranker.schema_.names, dtype=object)
-        ranker.classes_ = _two_classes(state["classes"])
-        place = checks.whole_number(state["positive"], "positive", 0, 1)
-        ranker.positive_label_ = ranker.classes_[place]
-        ranker.calibration_ = SigmoidCalibration(*map(float, state["calibration"]))
-        ranker.usual_ = [reasons.Usual.from_json(usual) for usual in state["usual"]]
-        ranker.history_ = [float(value) for value in state["history"]]
+        ranker._restore_common(saved.state)
+        ranker.history_ = [float(value) for value in saved.state["history"]]
         ranker.booster_ = xgboost_engine.load_booster(saved.boosters["trees"])
         ranker.n_trees_ = ranker.booster_.num_boosted_rounds()
-        ranker._check_restored()
+        ranker._check_parameters()
+        make_loss(ranker.loss, ranker.loss_options)
+        ranker._check_columns(ranker.booster_.num_features(), "trees")
         return ranker
-
-    def _check_restored(self) -> None:
-        """Raise a ValueError where the parts of a loaded ranker do not fit each other."""
-        self._check_parameters()
-        n_columns = len(self.schema_.names)
-        if self.booster_.num_features() != n_columns or len(self.usual_) != n_columns:
-            raise ValueError(
-                f"trees, usual values and columns must agree; got {self.booster_.num_features()}, "
-                f"{len(self.usual_)} and {n_columns}."
-            )
-        make_loss(self.loss, self.loss_options)
-        # so large that no sum of leaves times the slope can overflow
-        sizes = np.abs(self.calibration_)
-        if not ((sizes < _LARGEST_CALIBRATION).all() and self.calibration_.slope > 0):
-            raise ValueError(f"calibration must be finite and rising; got {self.calibration_}.")
-
-
-def _two_classes(labels: Any) -> NDArray:
-    """Return two saved labels as `fit` learned them: of one kind, in sorted order."""
-    kinds = [type(label) for label in labels] if isinstance(labels, list) else []
-    if kinds not in ([kind] * 2 for kind in (bool, int, float, str)):
-        raise ValueError(f"classes must be two labels of one kind; got {reprlib.repr(labels)}.")
-    classes = np.array(labels)
-    if classes.dtype.kind == "O" or not classes[0] < classes[1]:
-        raise ValueError(f"classes must be in sorted order; got {reprlib.repr(labels)}.")
-    return classes
-
-
-def _take(rows: Rows, chosen: NDArray[np.intp]) -> Rows:
-    weight = None if rows.weight is None else rows.weight[chosen]
-    return Rows(rows.features[chosen], rows.is_positive[chosen], weight)

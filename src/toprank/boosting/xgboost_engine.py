@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.boosting.early_stopping import RoundVote
-from toprank.boosting.plan import Phase, Plan, Rows, Training
+from toprank.boosting.plan import Phase, Plan, Training
+from toprank.inputs import Rows
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -25,6 +27,11 @@ def import_xgboost() -> ModuleType:
             'install it with: pip install "toprank[cpu]" (or "toprank[gpu]" for CUDA).'
         ) from None
     return xgboost
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the threads to use: those asked for, or all cores."""
+    return n_jobs if n_jobs and n_jobs > 0 else os.cpu_count() or 1
 
 
 def across_machines(vector: NDArray[np.float64], how: str) -> NDArray[np.float64]:
