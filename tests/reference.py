@@ -3,6 +3,7 @@
 from itertools import permutations
 
 import numpy as np
+from scipy.special import expit, logsumexp
 
 # Metrics: labels are a bool vector, a higher suspicion is more suspicious.
 
@@ -127,3 +128,149 @@ def ap_exp_paper(is_positive, raw, weight=None):
     return np.exp(
         np.logaddexp.reduce(terms[~np.asarray(is_positive)]) - np.logaddexp.reduce(terms)
     )
+
+
+def ap_sigmoid(is_positive, raw, weight=None, alpha=1.0):
+    """The positives' mean of N / (R + N), by weight."""
+    weight = np.ones(len(raw)) if weight is None else weight
+    above, beside = _above_and_beside(is_positive, raw, weight, alpha)
+    return np.average(above / (beside + above), weights=weight[is_positive])
+
+
+def ap_sigmoid_gradient(is_positive, raw, weight=None, alpha=1.0):
+    """The gradient, and for each row the sum of its absolute terms."""
+    weight = np.ones(len(raw)) if weight is None else weight
+    above, beside = _above_and_beside(is_positive, raw, weight, alpha)
+    share = weight[is_positive] / weight[is_positive].sum()
+    u, v = (share * part / (beside + above) ** 2 for part in (beside, above))
+    x = alpha * (raw[is_positive][:, None] - raw)
+    d = alpha * expit(x) * expit(-x) * weight  # a row per positive, a column per row
+    d[np.arange(above.size), np.flatnonzero(is_positive)] = 0.0
+    push, pull = d[:, ~is_positive], d[:, is_positive]
+    gradient, absolute = np.empty(len(raw)), np.empty(len(raw))
+    gradient[~is_positive] = absolute[~is_positive] = u @ push
+    lifted, carried, held = u * push.sum(1), v * pull.sum(1), v @ pull
+    gradient[is_positive] = carried - lifted - held
+    absolute[is_positive] = carried + lifted + held
+    return gradient, absolute
+
+
+def ap_lambda_weights(is_positive, raw, weight=None, alpha=1.0):
+    """What each positive's pairs count: w u."""
+    weight = np.ones(len(raw)) if weight is None else weight
+    above, beside = _above_and_beside(is_positive, raw, weight, alpha)
+    share = weight[is_positive] / weight[is_positive].sum()
+    return share * beside / (beside + above) ** 2
+
+
+def ap_lambda(is_positive, raw, weight=None, alpha=1.0, pair_weights=None):
+    """The softplus of all pairs, weighed at the scores given unless `pair_weights` are."""
+    if pair_weights is None:
+        pair_weights = ap_lambda_weights(is_positive, raw, weight, alpha)
+    weight = np.ones(len(raw)) if weight is None else weight
+    ahead = raw[~is_positive] - raw[is_positive][:, None]
+    return pair_weights @ np.logaddexp(0.0, alpha * ahead) @ weight[~is_positive] / alpha
+
+
+def ap_lambda_gradient(is_positive, raw, weight=None, alpha=1.0):
+    """The gradient and the curvature of `ap_lambda` with its pairs' weights held."""
+    pair_weights = ap_lambda_weights(is_positive, raw, weight, alpha)
+    weight = np.ones(len(raw)) if weight is None else weight
+    ahead = alpha * (raw[~is_positive] - raw[is_positive][:, None])
+    pairs = pair_weights[:, None] * weight[~is_positive]
+    slope, bend = pairs * expit(ahead), alpha * pairs * expit(ahead) * expit(-ahead)
+    gradient, curvature = np.empty(len(raw)), np.empty(len(raw))
+    gradient[is_positive], gradient[~is_positive] = -slope.sum(1), slope.sum(0)
+    curvature[is_positive], curvature[~is_positive] = bend.sum(1), bend.sum(0)
+    return gradient, curvature
+
+
+def _above_and_beside(is_positive, raw, weight, alpha):
+    """N and R of each positive."""
+    over = expit(alpha * (raw - raw[is_positive][:, None])) * weight
+    return over[:, ~is_positive].sum(1), over[:, is_positive].sum(1)
+
+
+def auc_exp(is_positive, raw, weight=None):
+    """log of the sum over pairs of w_i w_j exp(f_j - f_i)."""
+    weight = np.ones(len(raw)) if weight is None else weight
+    pairs = [
+        np.log(weight[i]) + logsumexp(raw[~is_positive] - raw[i], b=weight[~is_positive])
+        for i in np.flatnonzero(is_positive)
+    ]
+    return logsumexp(pairs)
+
+
+def auc_hinge(is_positive, raw, weight=None, tau=0.7, p=2.0):
+    """The pairs' mean of max(0, tau - f_i + f_j)^p, by weight."""
+    weight = np.ones(len(raw)) if weight is None else weight
+    total = 0.0
+    for i in np.flatnonzero(is_positive):
+        hinge = np.maximum(0.0, tau - raw[i] + raw[~is_positive])
+        total += weight[i] * np.average(hinge**p, weights=weight[~is_positive])
+    return total / weight[is_positive].sum()
+
+
+def auc_hinge_gradient(is_positive, raw, weight=None, tau=0.7, p=2.0):
+    """The gradient of `auc_hinge` and the diagonal of its Hessian."""
+    weight = np.ones(len(raw)) if weight is None else weight
+    margin = tau - raw[is_positive][:, None] + raw[~is_positive]
+    pairs = np.outer(weight[is_positive], weight[~is_positive])
+    pairs = pairs / pairs.sum() * (margin > 0)
+    margin = np.where(margin > 0, margin, 1.0)
+    slope, bend = pairs * p * margin ** (p - 1), pairs * p * (p - 1) * margin ** (p - 2)
+    gradient, curvature = np.empty(len(raw)), np.empty(len(raw))
+    gradient[is_positive], gradient[~is_positive] = -slope.sum(1), slope.sum(0)
+    curvature[is_positive], curvature[~is_positive] = bend.sum(1), bend.sum(0)
+    return gradient, curvature
+
+
+# Weak rankers: every pair written out, every cut tried.
+
+
+def pairs_exp(is_positive, raw, weight):
+    """w_i w_j exp(f_j - f_i) of every positive i (a row) and negative j (a column)."""
+    ahead = raw[~is_positive] - raw[is_positive][:, None]
+    return np.outer(weight[is_positive], weight[~is_positive]) * np.exp(ahead)
+
+
+def rank_boost(features, is_positive, weight, n_rounds, depth):
+    """The scores of RankBoost after so many rounds; ahead are rows of h = 1."""
+    raw = np.zeros(is_positive.size)
+    for _ in range(n_rounds):
+        is_ahead = best_weak_ranker(features, is_positive, raw, weight, depth)
+        r = weak_ranker_earns(is_ahead, is_positive, raw, weight)
+        raw += np.log((1 + r) / (1 - r)) / 2 * is_ahead
+    return raw
+
+
+def weak_ranker_earns(is_ahead, is_positive, raw, weight):
+    """r: the mean over pairs, by their distribution, of h_i - h_j."""
+    pairs = pairs_exp(is_positive, raw, weight)
+    gained = is_ahead[is_positive][:, None].astype(float) - is_ahead[~is_positive]
+    return np.sum(pairs * gained) / pairs.sum()
+
+
+def best_weak_ranker(features, is_positive, raw, weight, depth):
+    """Which rows a greedily grown tree puts ahead, each cut the one that adds most to r."""
+
+    def earns(part):
+        return max(weak_ranker_earns(part, is_positive, raw, weight), 0.0)
+
+    def grown(part, levels):
+        cuts = [below for column in features.T for below in _every_cut(column)] if levels else []
+        halves = [(part & below, part & ~below) for below in cuts]
+        worth = [earns(left) + earns(right) for left, right in halves]
+        if max(worth, default=0.0) <= earns(part) + 1e-9:
+            return part & (earns(part) > 0)
+        left, right = halves[int(np.argmax(worth))]
+        return grown(left, levels - 1) | grown(right, levels - 1)
+
+    return grown(np.ones(is_positive.size, dtype=bool), depth)
+
+
+def _every_cut(column):
+    """Which values lie below each threshold, with the missing ones on either side."""
+    for threshold in [*np.unique(column[~np.isnan(column)]), np.inf]:
+        yield column < threshold
+        yield (column < threshold) | np.isnan(column)

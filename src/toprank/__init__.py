@@ -8,19 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toprank import losses, metrics, plots, splits
+    from toprank.auto.ranker import AutoRanker
+    from toprank.boosting.non_linear import NonLinearBoost
+    from toprank.boosting.rank_boost import RankBoost
     from toprank.boosting.ranker import BoostedRanker
     from toprank.model_file import load, save
 
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AutoRanker": "toprank.auto.ranker",
     "BoostedRanker": "toprank.boosting.ranker",
+    "NonLinearBoost": "toprank.boosting.non_linear",
+    "RankBoost": "toprank.boosting.rank_boost",
     "load": "toprank.model_file",
     "save": "toprank.model_file",
 }
 _MODULES = ("losses", "metrics", "plots", "splits")
 
-__all__ = ["BoostedRanker", "load", "losses", "metrics", "plots", "save", "splits"]
+__all__ = [
+    "AutoRanker",
+    "BoostedRanker",
+    "NonLinearBoost",
+    "RankBoost",
+    "load",
+    "losses",
+    "metrics",
+    "plots",
+    "save",
+    "splits",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -114,6 +114,60 @@ def held_out(
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
 
+def folds(
+    is_positive: ArrayLike, n_folds: int, random_state: int = 0
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the rows to learn from and the rows apart for each fold, classes spread evenly.
+
+    One fold holds a fifth of the rows apart; with more, every row is apart once.
+
+    >>> [apart.size for _, apart in folds(np.arange(100) < 10, n_folds=5)]
+    [20, 20, 20, 20, 20]
+    """
+    if n_folds == 1:
+        return [held_out(is_positive, 0.2, random_state)]
+    labels = checks.positives(is_positive, "is_positive")
+    parts = [
+        np.array_split(rows, n_folds)
+        for rows in _shuffled_classes(labels, n_folds, "fold", random_state)
+    ]
+    # the larger parts of one class meet the smaller ones of the other
+    aparts = [
+        np.sort(np.concatenate([a, b])) for a, b in zip(parts[0], parts[1][::-1], strict=True)
+    ]
+    everything = np.arange(labels.size)
+    return [(np.setdiff1d(everything, apart), apart) for apart in aparts]
+
+
+def latest(
+    time: ArrayLike, is_positive: ArrayLike, share: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the earlier rows and the latest ones, parted at the moment nearest to `share`.
+
+    Rows of equal time stay together.
+
+    >>> time = np.datetime64("2025-01-01", "D") + np.arange(10)
+    >>> latest(time, [0, 1] * 5, 0.2)[1]
+    array([8, 9])
+    """
+    moments = _moments(time)
+    labels = checks.positives(is_positive, "is_positive")
+    if moments.size != labels.size:
+        raise ValueError(f"time must have one moment a row; got {moments.size} for {labels.size}.")
+    ordered = np.sort(moments)
+    none = np.timedelta64(0, "us")
+    begin = _nearest_cut(ordered, np.unique(ordered), (1 - share) * ordered.size, "latest", none)
+    parts = np.flatnonzero(moments < begin), np.flatnonzero(moments >= begin)
+    for name, rows in zip(("earlier", "latest"), parts, strict=True):
+        n_positive = np.count_nonzero(labels[rows])
+        if n_positive in (0, rows.size):
+            raise ValueError(
+                f"the {name} rows must hold both classes; got {n_positive} positives in "
+                f"{rows.size} rows. Bring data of a longer period, or leave out time."
+            )
+    return parts
+
+
 def check_positives(split: Split, is_positive: ArrayLike) -> None:
     """Raise a ValueError unless every part of `split` holds both classes.
 

@@ -26,6 +26,13 @@ def trees_of(booster: Booster) -> list[Tree]:
     return model["learner"]["gradient_booster"]["model"]["trees"]
 
 
+def start_of(booster: Booster) -> float:
+    """Return the raw score of a booster before its first tree."""
+    model = json.loads(booster[:1].save_raw("json"))
+    written = json.loads(model["learner"]["learner_model_param"]["base_score"])
+    return float(written[0] if isinstance(written, list) else written)
+
+
 def booster_of(trees: list[Tree], start: float, n_features: int) -> Booster:
     """Return the booster whose raw score is `start` and the sum of these trees."""
     xgboost = import_xgboost()

@@ -4,14 +4,13 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike
 
-from toprank import checks, inputs, reasons, splits
-from toprank.base import Ranker, seed_of
+from toprank import checks, reasons, splits
+from toprank.base import seed_of
 from toprank.boosting import paper_engine, xgboost_engine
+from toprank.boosting.one_booster import OneBooster
 from toprank.boosting.plan import Plan, Progress, Training
-from toprank.imbalance.calibration import fit_sigmoid
 from toprank.inputs import Rows
 from toprank.losses import Gather, make_loss
 from toprank.model_file import Saved
@@ -22,7 +21,7 @@ _OWN_SETTINGS = {
 }  # fmt: skip
 
 
-class BoostedRanker(Ranker):
+class BoostedRanker(OneBooster):
     """Boosted trees on a ranking loss, for positives that are rare.
 
     Parameters
@@ -139,30 +138,9 @@ class BoostedRanker(Ranker):
         rows, validation = self._validation_rows(rows, eval_set)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         training = self._train(rows, validation, progress)
-        self.booster_ = training.booster
         self.history_ = training.history
-        self.n_trees_ = training.booster.num_boosted_rounds()
-        judged = rows if validation is None else validation
-        self.calibration_ = fit_sigmoid(
-            judged.is_positive, self._raw(judged.features), judged.weight
-        )
+        self._keep(training.booster, judged=rows if validation is None else validation)
         return self
-
-    def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
-
-        The shares of a row add up to its suspicion.
-        """
-        check_is_fitted(self)
-        features = inputs.read_features(self, X)
-        return xgboost_engine.contributions(self.booster_, features, self.schema_.feature_types)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Return each feature's share of the trees' total gain."""
-        check_is_fitted(self)
-        gain = xgboost_engine.total_gain(self.booster_, self.n_features_in_)
-        return gain / (gain.sum() or 1.0)
 
     def _check_parameters(self) -> None:
         checks.one_of(self.engine, "engine", ("xgboost", "paper"))
@@ -255,23 +233,14 @@ class BoostedRanker(Ranker):
             binning=self.binning,
         )
 
-    def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        return xgboost_engine.predict_raw(self.booster_, features)
-
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted ranker."""
-        state = {**self._common_state(), "history": self.history_}
-        return Saved(state, {}, {"trees": bytes(self.booster_.save_raw("ubj"))})
+        return self._saved({"history": self.history_})
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
         """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
-        ranker = cls(**parameters)
-        ranker._restore_common(saved.state)
+        ranker = cls._restored(parameters, saved)
         ranker.history_ = [float(value) for value in saved.state["history"]]
-        ranker.booster_ = xgboost_engine.load_booster(saved.boosters["trees"])
-        ranker.n_trees_ = ranker.booster_.num_boosted_rounds()
-        ranker._check_parameters()
         make_loss(ranker.loss, ranker.loss_options)
-        ranker._check_columns(ranker.booster_.num_features(), "trees")
         return ranker

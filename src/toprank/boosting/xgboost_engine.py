@@ -53,13 +53,7 @@ def train(
     binning: str,
 ) -> Training:
     """Return the booster grown on `rows`, each phase cut where the validation rows say."""
-    matrix = import_xgboost().QuantileDMatrix(
-        rows.features,
-        weight=_bin_weight(rows, binning),
-        feature_types=feature_types,
-        enable_categorical=True,
-        max_bin=max_bins,
-    )
+    matrix = binned_matrix(rows, feature_types, max_bins, binning)
     watched = None
     if validation is not None and plan.patience is not None:
         _check_one_machine()
@@ -75,6 +69,17 @@ def train(
         booster, seen = _grow(booster, matrix, settings, plan, phase, rows, watched)
         history += seen
     return Training(booster, history)
+
+
+def binned_matrix(rows: Rows, feature_types: list[str], max_bins: int, binning: str) -> Any:
+    """Return the rows as XGBoost's histograms take them: every value as the number of its bin."""
+    return import_xgboost().QuantileDMatrix(
+        rows.features,
+        weight=_bin_weight(rows, binning),
+        feature_types=feature_types,
+        enable_categorical=True,
+        max_bin=max_bins,
+    )
 
 
 class _Watched(NamedTuple):
@@ -132,6 +137,19 @@ def contributions(
     """
     matrix = _plain_matrix(features, feature_types)
     shares = booster.predict(matrix, pred_contribs=True, validate_features=False)
+    return shares.astype(np.float64)
+
+
+def path_contributions(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return each feature's share of each raw score along the trees' paths, the start last.
+
+    A cut's feature gets the change in mean from the node to its child: quick in deep trees,
+    where exact shares are not.
+    """
+    matrix = import_xgboost().DMatrix(features)
+    shares = booster.predict(
+        matrix, pred_contribs=True, approx_contribs=True, validate_features=False
+    )
     return shares.astype(np.float64)
 
 

@@ -4,13 +4,35 @@ from typing import Any
 
 from toprank import checks
 from toprank.losses.ap_exp import ApExp
+from toprank.losses.ap_lambda import ApLambda
+from toprank.losses.ap_sigmoid import ApSigmoid
+from toprank.losses.auc_exp import AucExp
+from toprank.losses.auc_hinge import AucHinge
 from toprank.losses.contract import Loss
 from toprank.losses.gather import Gather
 from toprank.losses.log import Log
 
-LOSSES: dict[str, type[Log] | type[ApExp]] = {"log": Log, "ap-exp": ApExp}
+LOSSES: dict[str, type[Any]] = {
+    "log": Log,
+    "ap-exp": ApExp,
+    "ap-sigmoid": ApSigmoid,
+    "ap-lambda": ApLambda,
+    "auc-exp": AucExp,
+    "auc-hinge": AucHinge,
+}
 
-__all__ = ["LOSSES", "ApExp", "Gather", "Log", "Loss", "make_loss"]
+__all__ = [
+    "LOSSES",
+    "ApExp",
+    "ApLambda",
+    "ApSigmoid",
+    "AucExp",
+    "AucHinge",
+    "Gather",
+    "Log",
+    "Loss",
+    "make_loss",
+]
 
 
 def make_loss(name: str, options: dict[str, Any] | None = None) -> Loss:
@@ -20,10 +42,11 @@ def make_loss(name: str, options: dict[str, Any] | None = None) -> Loss:
     ApExp(form='paper')
     """
     kind = LOSSES[checks.one_of(name, "loss", tuple(LOSSES))]
-    try:
-        return kind(**(options or {}))
-    except TypeError:
-        known = ", ".join(kind.__dataclass_fields__) or "none"
+    known = kind.__dataclass_fields__
+    given = options or {}
+    if not set(given) <= set(known):
         raise ValueError(
-            f"loss_options of {name!r} may be: {known}; got {', '.join(map(str, options or {}))}."
-        ) from None
+            f"loss_options of {name!r} may be: {', '.join(known) or 'none'}; "
+            f"got {', '.join(map(str, given))}."
+        )
+    return kind(**given)

@@ -8,7 +8,12 @@ import numpy as np
 from toprank.model_file.faults import shown
 
 # Where each is found; imported when needed, since a learner itself imports Saved from here.
-_LEARNERS = {"BoostedRanker": "toprank.boosting.ranker"}
+_LEARNERS = {
+    "AutoRanker": "toprank.auto.ranker",
+    "BoostedRanker": "toprank.boosting.ranker",
+    "NonLinearBoost": "toprank.boosting.non_linear",
+    "RankBoost": "toprank.boosting.rank_boost",
+}
 
 
 class Saved(NamedTuple):
@@ -25,7 +30,7 @@ def learner_names() -> list[str]:
     """Return the names of all learners that can be saved.
 
     >>> learner_names()
-    ['BoostedRanker']
+    ['AutoRanker', 'BoostedRanker', 'NonLinearBoost', 'RankBoost']
     """
     return sorted(_LEARNERS)
 

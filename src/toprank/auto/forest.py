@@ -1,0 +1,168 @@
+"""An extremely randomised forest as a member: many deep trees with cuts drawn at random.
+
+Its score is the log-odds of the trees' mean share of positives. The trees are scikit-learn's,
+handed over to XGBoost, so that they are scored, explained and saved as boosted trees are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.ensemble import ExtraTreesClassifier
+
+from toprank.auto.boosted import check_features
+from toprank.auto.members import Columns, Parts, sampled
+from toprank.boosting import booster_trees, xgboost_engine
+from toprank.inputs import Rows
+
+if TYPE_CHECKING:
+    from xgboost import Booster
+
+_MOST_ROWS = 100_000
+_MOST_LEAVES = 2_048
+_PRIOR_ROWS = 2.0
+"""A category's share of positives is that of its rows and of so many rows of the whole."""
+
+
+@dataclass(frozen=True)
+class RandomisedForest:
+    """A forest that learns from at most 100,000 rows."""
+
+    n_trees: int = 300
+    rows_a_leaf: int = 1
+    share_of_columns: float | str = "sqrt"
+
+    @property
+    def words(self) -> str:
+        return f"randomised forest of {self.n_trees} trees"
+
+    def fit(self, rows: Rows, columns: Columns, *, seed: int, n_threads: int) -> ForestMember:
+        forest, orders = self._grown(rows, columns, seed, n_threads)
+        trees = [
+            booster_trees.xgboost_tree(
+                tree.tree_, tree.tree_.value[:, 0, 1] / self.n_trees, len(columns)
+            )
+            for tree in forest.estimators_
+        ]
+        return ForestMember(booster_trees.booster_of(trees, 0.0, len(columns)), orders)
+
+    def tried(
+        self,
+        rows: Rows,
+        columns: Columns,
+        features: NDArray[np.float32],
+        *,
+        seed: int,
+        n_threads: int,
+    ) -> NDArray[np.float64]:
+        """Return the scores by scikit-learn's trees: handing them over takes longer than these."""
+        forest, orders = self._grown(rows, columns, seed, n_threads)
+        return _log_odds(forest.predict_proba(_ordered(features, orders))[:, 1], self.n_trees)
+
+    def _grown(
+        self, rows: Rows, columns: Columns, seed: int, n_threads: int
+    ) -> tuple[ExtraTreesClassifier, dict[int, NDArray[np.float32]]]:
+        rows = sampled(rows, _MOST_ROWS, seed)
+        orders = _category_orders(rows, columns)
+        forest = ExtraTreesClassifier(
+            self.n_trees,
+            min_samples_leaf=self.rows_a_leaf,
+            max_features=self.share_of_columns,
+            max_leaf_nodes=_MOST_LEAVES if rows.is_positive.size > 2 * _MOST_LEAVES else None,
+            random_state=seed,
+            n_jobs=n_threads,
+        )
+        forest.fit(_ordered(rows.features, orders), rows.is_positive, rows.weight)
+        return forest, orders
+
+
+@dataclass(frozen=True)
+class ForestMember:
+    """The forest as a booster that adds up to the mean share of positives.
+
+    `orders` holds, for each category column, the number that stands for each category.
+    """
+
+    booster: Booster
+    orders: dict[int, NDArray[np.float32]]
+
+    def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return _log_odds(self._share(features), self.booster.num_boosted_rounds())
+
+    def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the features' parts: along each tree's path, scaled from shares to log-odds."""
+        ordered = _ordered(features, self.orders)
+        shares = xgboost_engine.path_contributions(self.booster, ordered)
+        start = shares[:, -1]
+        rise = shares[:, :-1].sum(axis=1)
+        raw, raw_start = self.raw(features), _log_odds(start, self.booster.num_boosted_rounds())
+        scale = np.divide(raw - raw_start, rise, out=np.zeros_like(rise), where=rise != 0)
+        return np.column_stack([shares[:, :-1] * scale[:, None], raw - rise * scale])
+
+    def importances(self) -> NDArray[np.float64]:
+        gain = xgboost_engine.total_gain(self.booster, self.booster.num_features())
+        return gain / (gain.sum() or 1.0)
+
+    def parts(self) -> Parts:
+        arrays = {f"order-{column}": order for column, order in self.orders.items()}
+        return Parts({}, arrays, {"trees": bytes(self.booster.save_raw("ubj"))})
+
+    @classmethod
+    def from_parts(cls, parts: Parts, columns: Columns) -> Self:
+        booster = xgboost_engine.load_booster(parts.boosters["trees"])
+        check_features(booster, columns)
+        orders = {}
+        for number, column in enumerate(columns):
+            if column.kind == "category":
+                order = parts.arrays[f"order-{number}"]
+                if order.shape != (len(column.categories),) or order.dtype != np.float32:
+                    raise ValueError(
+                        f"the order of column {column.name!r} must have one float32 a category; "
+                        f"got {order.dtype} of shape {order.shape}."
+                    )
+                orders[number] = order
+        return cls(booster, orders)
+
+    def _share(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return xgboost_engine.predict_raw(self.booster, _ordered(features, self.orders))
+
+
+def _log_odds(share: NDArray[np.float64], n_trees: int) -> NDArray[np.float64]:
+    # a forest in which half of one tree disagrees: nothing is surer
+    least = 0.5 / n_trees
+    return logit(np.clip(share, least, 1 - least))
+
+
+def _category_orders(rows: Rows, columns: Columns) -> dict[int, NDArray[np.float32]]:
+    """Return, for each category column, every category's share of positives."""
+    weight = np.ones(rows.is_positive.size) if rows.weight is None else rows.weight
+    prior = float(np.average(rows.is_positive, weights=weight))
+    orders = {}
+    for number, column in enumerate(columns):
+        if column.kind == "category":
+            code = rows.features[:, number]
+            known = ~np.isnan(code)
+            codes = code[known].astype(np.intp)
+            n_codes = len(column.categories)
+            total = np.bincount(codes, weight[known], n_codes)
+            positive = np.bincount(codes, (weight * rows.is_positive)[known], n_codes)
+            share = (positive + _PRIOR_ROWS * prior) / (total + _PRIOR_ROWS)
+            orders[number] = share.astype(np.float32)
+    return orders
+
+
+def _ordered(
+    features: NDArray[np.float32], orders: dict[int, NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Return the features with each category's code replaced by its number in the order."""
+    if not orders:
+        return features
+    ordered = features.copy()
+    for number, order in orders.items():
+        known = ~np.isnan(features[:, number])
+        ordered[known, number] = order[features[known, number].astype(np.intp)]
+    return ordered

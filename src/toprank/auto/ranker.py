@@ -1,0 +1,310 @@
+"""The ranker that chooses well: tries recipes on rows kept apart, blends, bags, calibrates."""
+
+import time as clock
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from toprank import checks, inputs, reasons, splits
+from toprank.auto.account import Account, account_of
+from toprank.auto.boosted import BoostedMember, BoostedTrees
+from toprank.auto.forest import ForestMember
+from toprank.auto.judge import Fold, Judge
+from toprank.auto.members import Member, Parts, Recipe
+from toprank.auto.search import Outcome, Progress, centre_spread, search
+from toprank.auto.smooth import SmoothMember
+from toprank.base import Ranker, seed_of
+from toprank.boosting import xgboost_engine
+from toprank.imbalance.calibration import fit_sigmoid
+from toprank.inputs import Rows
+from toprank.metrics import Interval
+from toprank.model_file import Saved
+
+_KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
+    "boosted": BoostedMember,
+    "forest": ForestMember,
+    "smooth": SmoothMember,
+}
+_MANY_ROWS = 50_000
+_MANY_POSITIVES = 1_000
+_WINDOW = 0.2
+
+
+class AutoRanker(Ranker):
+    """Chooses among boosted trees, a randomised forest, a smooth model and their blends.
+
+    Plain log-loss trees are the mark: anything else must lead them by average precision on rows
+    it has not seen, in seven of ten resamples, or they are kept. `account_` tells what was tried.
+
+    Parameters
+    ----------
+    budget : int or None
+        How many rows of a list will be checked: what `expected_positives` counts by default.
+    time_limit : float or None
+        Seconds after which no new recipe is begun. Plain log-loss and the final fit always run.
+    n_bags : int
+        Seeds over which boosted trees that draw rows and columns are averaged.
+    positive_label : label or None
+        The class to rank first; None is the rarer one.
+    random_state : int, RandomState or None
+        Seed of everything drawn; None draws another each time.
+    n_jobs : int or None
+        Threads; None is all cores.
+
+    Attributes
+    ----------
+    account_ : what was tried, how it stood, why the winner won; print it
+    members_ : the fitted members of the blend
+    calibration_ : the sigmoid from suspicion to probability, fitted to rows no member had seen
+    schema_, classes_, positive_label_, usual_ : as for `BoostedRanker`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank import AutoRanker
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = X[:, 0] + X[:, 1] > 2
+    >>> ranker = AutoRanker(time_limit=5).fit(X, y)
+    >>> y[np.argsort(-ranker.suspicion(X))[:3]].tolist()
+    [True, True, True]
+    """
+
+    def __init__(
+        self,
+        budget: int | None = None,
+        *,
+        time_limit: float | None = None,
+        n_bags: int = 5,
+        positive_label: Any = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.budget = budget
+        self.time_limit = time_limit
+        self.n_bags = n_bags
+        self.positive_label = positive_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        time: ArrayLike | None = None,
+        eval_set: tuple[Any, ...] | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn to rank the positives of `y` first.
+
+        Recipes are judged on `eval_set` (X, y and, if there are any, weights), or on the latest
+        fifth of the rows when `time` gives each row's moment, or out of fold. The winner is then
+        fitted to all of these rows. `sample_weight` is a row's value at risk: it weighs in every
+        loss and in the judgement. `progress(what, done, total)` is told of every step.
+        """
+        self._check_parameters()
+        deadline = None if self.time_limit is None else clock.monotonic() + self.time_limit
+        seed, n_threads = seed_of(self.random_state), xgboost_engine.n_threads(self.n_jobs)
+        rows = self._training_rows(X, y, sample_weight)
+        rows, folds, judged_on = self._parted(rows, time, eval_set, seed, sample_weight)
+        judge = Judge(rows, self.schema_.columns, folds, seed, n_threads)
+        outcome = search(judge, deadline, progress)
+        self.account_ = account_of(outcome, judged_on)
+        self._fit_winner(outcome, rows, seed, n_threads, progress)
+        scores = outcome.winner.blended
+        self.calibration_ = fit_sigmoid(judge.is_positive, scores, judge.weight)
+        self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
+        return self
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each row's suspicion, and last the common start.
+
+        The shares of a row add up to its suspicion. They are exact for boosted trees and smooth
+        models; a forest's follow the path of the row through its trees.
+        """
+        check_is_fitted(self)
+        features = inputs.read_features(self, X)
+        total = np.zeros((len(features), features.shape[1] + 1))
+        for member, centre, spread in zip(
+            self.members_, self.centres_, self.spreads_, strict=True
+        ):
+            shares = member.contributions(features)
+            shares[:, -1] -= centre
+            total += shares / spread / len(self.members_)
+        return total
+
+    def expected_positives(self, X: Any, budget: int | None = None) -> Interval:
+        """Return how many positives the `budget` most suspicious rows of `X` hold, with the
+        range of nine cases in ten.
+        """
+        budget = self.budget if budget is None else budget
+        suspicion = np.sort(self.suspicion(X))[::-1]
+        if budget is not None:
+            suspicion = suspicion[: checks.whole_number(budget, "budget", 1)]
+        return self.calibration_.expected_positives(suspicion)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return each feature's importance, the mean over the members."""
+        check_is_fitted(self)
+        return np.mean([member.importances() for member in self.members_], axis=0)
+
+    def _check_parameters(self) -> None:
+        if self.budget is not None:
+            checks.whole_number(self.budget, "budget", 1)
+        if self.time_limit is not None:
+            checks.number_above(self.time_limit, "time_limit", 0)
+        checks.whole_number(self.n_bags, "n_bags", 1, 100)
+
+    def _parted(
+        self,
+        rows: Rows,
+        time: ArrayLike | None,
+        eval_set: tuple[Any, ...] | None,
+        seed: int,
+        sample_weight: ArrayLike | None,
+    ) -> tuple[Rows, list[Fold], str]:
+        """Return all rows, the folds they are judged in, and what to call those."""
+        n_rows = rows.is_positive.size
+        if eval_set is not None:
+            features, labels, weight = (*eval_set, None)[:3]
+            judged = self._labelled_rows(features, labels, weight, name="eval_set")
+            folds = [Fold(np.arange(n_rows), n_rows + np.arange(judged.is_positive.size))]
+            return _joined(rows, judged), folds, "the eval_set"
+        if time is not None:
+            moments = np.asarray(time)
+            if sample_weight is not None:
+                moments = moments[np.asarray(sample_weight) > 0]
+            earlier, latest = splits.latest(moments, rows.is_positive, _WINDOW)
+            return rows, [Fold(earlier, latest)], "the latest fifth of the rows"
+        n_folds = _n_folds(rows)
+        if n_folds == 0:
+            # one positive cannot be learned from and judged on
+            return rows, [Fold(np.arange(n_rows), np.arange(n_rows))], "the training rows"
+        parts = splits.folds(rows.is_positive, n_folds, seed)
+        if len(parts) == 1:
+            return rows, [Fold(*parts[0])], "a fifth of the rows, drawn at random"
+        return rows, [Fold(*part) for part in parts], f"{len(parts)} folds"
+
+    def _fit_winner(
+        self,
+        outcome: Outcome,
+        rows: Rows,
+        seed: int,
+        n_threads: int,
+        progress: Progress | None,
+    ) -> None:
+        self.members_: list[Member] = []
+        n_recipes = len(outcome.winner.recipes)
+        for number, recipe in enumerate(outcome.winner.recipes):
+            if progress is not None:
+                progress("fitting the winner", number, n_recipes)
+            self.members_.append(
+                self._bagged(recipe).fit(
+                    rows, self.schema_.columns, seed=seed, n_threads=n_threads
+                )
+            )
+        if progress is not None:
+            progress("fitting the winner", n_recipes, n_recipes)
+        # one member keeps its own scale, which is that of log-odds
+        scales = [(0.0, 1.0)] if n_recipes == 1 else map(centre_spread, outcome.winner.scores)
+        self.centres_, self.spreads_ = zip(*scales, strict=True)
+
+    def _bagged(self, recipe: Recipe) -> Recipe:
+        if isinstance(recipe, BoostedTrees) and recipe.random_share < 1:
+            return replace(recipe, n_bags=self.n_bags)
+        return recipe
+
+    def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        scaled = [
+            (member.raw(features) - centre) / spread
+            for member, centre, spread in zip(
+                self.members_, self.centres_, self.spreads_, strict=True
+            )
+        ]
+        return np.mean(scaled, axis=0)
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a fitted ranker."""
+        arrays: dict[str, NDArray] = {}
+        boosters: dict[str, bytes] = {}
+        members = []
+        for number, member in enumerate(self.members_):
+            kind = next(name for name, each in _KINDS.items() if isinstance(member, each))
+            parts = member.parts()
+            arrays |= {f"{number}-{name}": array for name, array in parts.arrays.items()}
+            boosters |= {f"{number}-{name}": raw for name, raw in parts.boosters.items()}
+            members.append({"kind": kind, "state": parts.state})
+        state = {
+            **self._common_state(),
+            "account": self.account_.to_json(),
+            "members": members,
+            "centres": list(self.centres_),
+            "spreads": list(self.spreads_),
+        }
+        return Saved(state, arrays, boosters)
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        ranker = cls(**parameters)
+        ranker._check_parameters()
+        ranker._restore_common(saved.state)
+        ranker.account_ = Account.from_json(saved.state["account"])
+        ranker.members_ = [
+            ranker._restored(number, facts, saved)
+            for number, facts in enumerate(saved.state["members"])
+        ]
+        ranker.centres_ = tuple(map(float, saved.state["centres"]))
+        ranker.spreads_ = tuple(map(float, saved.state["spreads"]))
+        scales = np.array([ranker.centres_, ranker.spreads_])
+        if scales.shape != (2, len(ranker.members_)) or not ranker.members_:
+            raise ValueError("a blend must have a centre and a spread for each of its members.")
+        if not (np.isfinite(scales).all() and (scales[1] > 0).all()):
+            raise ValueError("centres must be finite and spreads above 0.")
+        return ranker
+
+    def _restored(self, number: int, facts: dict[str, Any], saved: Saved) -> Member:
+        kind = _KINDS[checks.one_of(facts["kind"], "kind of a member", tuple(_KINDS))]
+        parts = Parts(
+            facts["state"], _of_member(number, saved.arrays), _of_member(number, saved.boosters)
+        )
+        return kind.from_parts(parts, self.schema_.columns)
+
+
+def _of_member(number: int, saved: dict[str, Any]) -> dict[str, Any]:
+    """Return what was saved of one member, under the member's own names."""
+    prefix = f"{number}-"
+    return {
+        name.removeprefix(prefix): each for name, each in saved.items() if name.startswith(prefix)
+    }
+
+
+def _joined(rows: Rows, more: Rows) -> Rows:
+    weight = None
+    if rows.weight is not None or more.weight is not None:
+        weights = (
+            np.ones(each.is_positive.size) if each.weight is None else each.weight
+            for each in (rows, more)
+        )
+        weight = np.concatenate(list(weights))
+    return Rows(
+        np.concatenate([rows.features, more.features]),
+        np.concatenate([rows.is_positive, more.is_positive]),
+        weight,
+    )
+
+
+def _n_folds(rows: Rows) -> int:
+    """Return how many folds to judge on: with many rows and positives, one part is enough."""
+    n_positive = int(np.count_nonzero(rows.is_positive))
+    rarer = min(n_positive, rows.is_positive.size - n_positive)
+    if rarer < 2:
+        return 0
+    if rows.is_positive.size <= _MANY_ROWS:
+        return min(5, rarer)
+    return 3 if rarer < _MANY_POSITIVES else 1

@@ -1,0 +1,225 @@
+"""What is tried, in which order, and what wins.
+
+Plain log-loss trees come first and are the mark to beat. Then other depths of trees, losses and
+bins; a randomised forest; a smooth model; and blends of one of each kind. Judged by few
+positives, the best of many is mostly the luckiest. So what varies least has the first say: the
+blend of all kinds, unless something simpler is ahead of it beyond doubt; and within a kind the
+plain recipe, unless another is. The outcome must lead plain log-loss, or log-loss it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toprank.auto.boosted import BoostedTrees
+from toprank.auto.forest import RandomisedForest
+from toprank.auto.judge import Judge, Scores, Standing
+from toprank.auto.members import Recipe
+from toprank.auto.smooth import SmoothModel
+
+BEYOND_DOUBT = 0.9
+"""The share of resamples in which the less usual must be ahead of the more usual."""
+
+AHEAD = 0.7
+"""The share of resamples in which the outcome must be ahead of plain log-loss."""
+
+PLAIN = BoostedTrees()
+_STAGES = (50, 100, 200, 300)
+_LATER_STAGES = (100, 200, 300, 600)
+_POSITIVES_FOR_DEPTH = 200
+_ROWS_FOR_BINS = 10_000  # with fewer, 256 quantiles cut finely enough wherever positives lie
+_POSITIVES_FOR_LOSSES = 50  # with fewer, the top of the list cannot be told from luck
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, and how much of it is done of how much."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Recipes that were judged, alone or blended, and how they stood."""
+
+    recipes: tuple[Recipe, ...]
+    scores: tuple[Scores, ...]
+    standing: Standing
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        return " + ".join(recipe.words for recipe in self.recipes)
+
+    @property
+    def blended(self) -> Scores:
+        """The mean of the standardised scores; one recipe's own scores stay as they are."""
+        return blend(self.scores, self.scores)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything that was tried, the plain log-loss trees first, and the winner."""
+
+    trials: list[Trial]
+    winner: Trial
+    reason: str
+    left_out: list[str]
+
+    @property
+    def plain(self) -> Trial:
+        return self.trials[0]
+
+
+def search(
+    judge: Judge, deadline: float | None = None, progress: Progress | None = None
+) -> Outcome:
+    """Return what was tried on the judge's rows, and what won.
+
+    Past the `deadline` (of `time.monotonic`) nothing new is begun; plain log-loss always is.
+    """
+    return _Search(judge, deadline, progress).run()
+
+
+def blend(scores: tuple[Scores, ...], judged: tuple[Scores, ...]) -> Scores:
+    """Return the mean of `scores`, each standardised as its judged rows were."""
+    if len(scores) == 1:
+        return scores[0]
+    parts = [
+        (each - centre) / spread
+        for each, (centre, spread) in zip(scores, map(centre_spread, judged), strict=True)
+    ]
+    return np.mean(parts, axis=0)
+
+
+def centre_spread(scores: Scores) -> tuple[float, float]:
+    """Return mean and standard deviation; 1 for the second when all scores are the same."""
+    spread = float(scores.std())
+    return float(scores.mean()), spread if spread > 0 else 1.0
+
+
+class _Search:
+    def __init__(self, judge: Judge, deadline: float | None, progress: Progress | None) -> None:
+        self._judge, self._deadline, self._progress = judge, deadline, progress
+        self._trials: list[Trial] = []
+        self._left_out: list[str] = []
+        self._n_steps = 10
+
+    def run(self) -> Outcome:
+        plain = self._try(PLAIN)
+        boosted = self._boosted(plain)
+        forest = self._try_in_time(RandomisedForest())
+        smooth = self._smooth()
+        kinds = [trial for trial in (boosted, forest, smooth) if trial is not None]
+        winner, reason = self._winner(plain, kinds)
+        return Outcome(self._trials, winner, reason, self._left_out)
+
+    def _boosted(self, plain: Trial) -> Trial:
+        """Return the boosted trees to blend: plain ones unless others lead beyond doubt."""
+        best = plain
+        for max_depth in self._depths():
+            shape = replace(PLAIN, max_depth=max_depth, random_share=0.7)
+            best = self._better(best, plain, self._try_stages(shape))
+        recipe = best.recipes[0]
+        assert isinstance(recipe, BoostedTrees)
+        for variant in self._variants(recipe):
+            best = self._better(best, best, self._try_in_time(variant))
+        return best
+
+    def _depths(self) -> tuple[int, ...]:
+        """Return the depths to try: many positives can carry deeper trees."""
+        return (4, 6, 8) if self._has_many_positives() else (4, 2, 6)
+
+    def _has_many_positives(self) -> bool:
+        return int(self._judge.is_positive.sum()) >= _POSITIVES_FOR_DEPTH
+
+    def _variants(self, recipe: BoostedTrees) -> list[BoostedTrees]:
+        """Return other bins and losses, where there are rows enough for them to matter."""
+        variants = []
+        if self._judge.rows.is_positive.size >= _ROWS_FOR_BINS:
+            variants.append(replace(recipe, binning="balanced"))
+        if self._judge.is_positive.sum() >= _POSITIVES_FOR_LOSSES:
+            variants += [replace(recipe, loss=loss) for loss in ("ap-exp", "ap-lambda")]
+        return variants
+
+    def _smooth(self) -> Trial | None:
+        linear = self._try_in_time(SmoothModel(1))
+        if linear is None or not SmoothModel(2).can_fit(self._judge.columns):
+            return linear
+        quadratic = self._try_in_time(SmoothModel(2))
+        if quadratic is None:
+            return linear
+        return max(linear, quadratic, key=lambda trial: trial.standing.average_precision)
+
+    def _winner(self, plain: Trial, kinds: list[Trial]) -> tuple[Trial, str]:
+        widest, *others = self._blends(kinds)
+        winner, reason = widest, "the blend of every kind varies least"
+        leading = [
+            trial for trial in others if trial.standing.ahead_of(widest.standing) >= BEYOND_DOUBT
+        ]
+        if leading:
+            winner = max(leading, key=lambda trial: trial.standing.average_precision)
+            reason = "it leads the blend of every kind beyond doubt"
+        if winner is not plain and winner.standing.ahead_of(plain.standing) < AHEAD:
+            return plain, "nothing leads it clearly"
+        return winner, reason
+
+    def _blends(self, kinds: list[Trial]) -> list[Trial]:
+        """Return all kinds together, then pairs of them, then each alone."""
+        sizes = range(len(kinds), 0, -1)
+        chosen = itertools.chain(*(itertools.combinations(kinds, size) for size in sizes))
+        return [trials[0] if len(trials) == 1 else self._blend(trials) for trials in chosen]
+
+    def _blend(self, trials: tuple[Trial, ...]) -> Trial:
+        recipes = tuple(trial.recipes[0] for trial in trials)
+        scores = tuple(trial.scores[0] for trial in trials)
+        standing = self._judge.standing(blend(scores, scores))
+        trial = Trial(recipes, scores, standing, sum(trial.seconds for trial in trials))
+        self._trials.append(trial)
+        return trial
+
+    def _better(self, best: Trial, mark: Trial, trial: Trial | None) -> Trial:
+        """Return the trial if it leads the mark beyond doubt and the best so far at all."""
+        if trial is None or trial.standing.ahead_of(mark.standing) < BEYOND_DOUBT:
+            return best
+        if trial.standing.average_precision <= best.standing.average_precision:
+            return best
+        return trial
+
+    def _try(self, recipe: Recipe) -> Trial:
+        self._tell(recipe)
+        scores, seconds = self._judge.scores(recipe)
+        return self._add(recipe, scores, seconds)
+
+    def _try_in_time(self, recipe: Recipe) -> Trial | None:
+        return self._try(recipe) if self._has_time(recipe) else None
+
+    def _try_stages(self, recipe: BoostedTrees) -> Trial | None:
+        """Return the recipe with the number of trees that stands best, all grown once."""
+        if not self._has_time(recipe):
+            return None
+        self._tell(recipe)
+        stages = _LATER_STAGES if self._has_many_positives() else _STAGES
+        staged, seconds = self._judge.scores_in_stages(recipe, stages)
+        standings = {n_trees: self._judge.standing(each) for n_trees, each in staged.items()}
+        best = max(standings, key=lambda n_trees: standings[n_trees].average_precision)
+        return self._add(recipe.with_trees(best), staged[best], seconds)
+
+    def _add(self, recipe: Recipe, scores: Scores, seconds: float) -> Trial:
+        trial = Trial((recipe,), (scores,), self._judge.standing(scores), seconds)
+        self._trials.append(trial)
+        return trial
+
+    def _has_time(self, recipe: Recipe) -> bool:
+        """Return whether to begin; what the plain trees took is the guess for anything else."""
+        guess = self._trials[0].seconds
+        if self._deadline is None or time.monotonic() + guess < self._deadline:
+            return True
+        self._left_out.append(recipe.words)
+        return False
+
+    def _tell(self, recipe: Recipe) -> None:
+        if self._progress is not None:
+            done = sum(len(trial.recipes) == 1 for trial in self._trials)
+            self._progress("trying recipes", min(done, self._n_steps), self._n_steps)

@@ -1,0 +1,196 @@
+"""A linear or quadratic logistic model as a member: smooth where trees are steps.
+
+With a handful of positives a tree has little to cut by, and a line through all columns often
+ranks better; beside trees, it breaks their ties.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from toprank.auto.members import Columns, Parts, sampled
+from toprank.inputs import Rows
+
+_MOST_ROWS = 200_000
+_MOST_COLUMNS_SQUARED = 40
+_MOST_CATEGORIES = 50
+_FURTHEST = 5.0
+"""Standard deviations beyond which a value counts no more: one outlier must not rule a line."""
+
+
+@dataclass(frozen=True)
+class SmoothModel:
+    """Logistic regression on standardised columns, or on them and their products."""
+
+    degree: int = 1
+
+    @property
+    def words(self) -> str:
+        return "linear model" if self.degree == 1 else "quadratic model"
+
+    def can_fit(self, columns: Columns) -> bool:
+        """Return whether there are few enough columns to multiply."""
+        n_numeric = sum(column.kind != "category" for column in columns)
+        return self.degree == 1 or 1 <= n_numeric <= _MOST_COLUMNS_SQUARED
+
+    def fit(self, rows: Rows, columns: Columns, *, seed: int, n_threads: int) -> SmoothMember:
+        rows = sampled(rows, _MOST_ROWS, seed)
+        design = Design.of(rows, columns, self.degree)
+        # the more terms, the tighter they are held
+        model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=300)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # near enough to rank by
+            model.fit(design.terms(rows.features), rows.is_positive, rows.weight)
+        return SmoothMember(design, model.coef_[0].astype(np.float64), float(model.intercept_[0]))
+
+    def tried(
+        self,
+        rows: Rows,
+        columns: Columns,
+        features: NDArray[np.float32],
+        *,
+        seed: int,
+        n_threads: int,
+    ) -> NDArray[np.float64]:
+        return self.fit(rows, columns, seed=seed, n_threads=n_threads).raw(features)
+
+
+class Design(NamedTuple):
+    """How columns become terms.
+
+    Terms in order: each numeric column standardised, whether it is missing (where some were),
+    each frequent category of each category column, then, for degree 2, all products of two
+    standardised columns.
+    """
+
+    numeric: NDArray[np.int64]
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    has_missing: NDArray[np.bool_]
+    category_column: NDArray[np.int64]
+    category_code: NDArray[np.int64]
+    degree: int
+
+    @classmethod
+    def of(cls, rows: Rows, columns: Columns, degree: int) -> Self:
+        is_category = np.array([column.kind == "category" for column in columns], dtype=bool)
+        numeric = np.flatnonzero(~is_category)
+        values = rows.features[:, numeric].astype(np.float64)
+        missing = np.isnan(values)
+        n_known = (~missing).sum(axis=0)
+        centre = np.where(missing, 0.0, values).sum(axis=0) / np.maximum(n_known, 1)
+        offset = np.where(missing, 0.0, values - centre)
+        spread = np.sqrt((offset**2).sum(axis=0) / np.maximum(n_known, 1))
+        spread[~(spread > 0)] = 1.0
+        frequent = [
+            (column, code)
+            for column in np.flatnonzero(is_category)
+            for code in _frequent(rows.features[:, column])
+        ]
+        pairs = np.array(frequent, dtype=np.int64).reshape(-1, 2)
+        has_missing = np.array(n_known < len(values), dtype=bool)
+        return cls(numeric, centre, spread, has_missing, pairs[:, 0], pairs[:, 1], degree)
+
+    def terms(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the terms of every row."""
+        values = features[:, self.numeric].astype(np.float64)
+        missing = np.isnan(values)
+        standard = np.clip((values - self.centre) / self.spread, -_FURTHEST, _FURTHEST)
+        standard[missing] = 0.0
+        is_code = features[:, self.category_column] == self.category_code
+        blocks = [standard, missing[:, self.has_missing], is_code]
+        if self.degree == 2:
+            left, right = np.triu_indices(self.numeric.size)
+            blocks.append(standard[:, left] * standard[:, right])
+        return np.hstack(blocks, dtype=np.float64)
+
+    def owners(self) -> NDArray[np.int64]:
+        """Return the two columns that share each term; the same one twice when it has one."""
+        alone = np.concatenate(
+            [self.numeric, self.numeric[self.has_missing], self.category_column]
+        )
+        owners = np.column_stack([alone, alone])
+        if self.degree == 2:
+            products = self.numeric[np.column_stack(np.triu_indices(self.numeric.size))]
+            owners = np.vstack([owners, products])
+        return owners
+
+
+@dataclass(frozen=True)
+class SmoothMember:
+    """A weighted sum of terms."""
+
+    design: Design
+    weights: NDArray[np.float64]
+    intercept: float
+
+    def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        # row by row in one order of sums: a row's score must not depend on the rows beside it
+        return np.einsum("ij,j->i", self.design.terms(features), self.weights) + self.intercept
+
+    def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return each feature's terms added up; a product is shared equally by its two."""
+        shares = np.zeros((len(features), features.shape[1] + 1))
+        halves = self.design.terms(features) * self.weights / 2
+        for side in self.design.owners().T:
+            np.add.at(shares.T, side, halves.T)
+        shares[:, -1] = self.intercept
+        return shares
+
+    def importances(self) -> NDArray[np.float64]:
+        n_columns = self.design.numeric.size + np.unique(self.design.category_column).size
+        sizes = np.zeros(n_columns)
+        for side in self.design.owners().T:
+            np.add.at(sizes, side, np.abs(self.weights) / 2)
+        return sizes / (sizes.sum() or 1.0)
+
+    def parts(self) -> Parts:
+        arrays = {name: np.asarray(values) for name, values in self.design._asdict().items()}
+        arrays["weights"] = self.weights
+        degree = int(arrays.pop("degree"))
+        return Parts({"degree": degree, "intercept": self.intercept}, arrays, {})
+
+    @classmethod
+    def from_parts(cls, parts: Parts, columns: Columns) -> Self:
+        arrays = {name: parts.arrays[name] for name in Design._fields if name != "degree"}
+        design = Design(**arrays, degree=parts.state["degree"])
+        member = cls(design, parts.arrays["weights"], float(parts.state["intercept"]))
+        _check(member, columns)
+        return member
+
+
+def _frequent(codes: NDArray[np.float32]) -> list[int]:
+    """Return the categories with the most rows, at most 50."""
+    known, counts = np.unique(codes[~np.isnan(codes)].astype(np.int64), return_counts=True)
+    return sorted(known[np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]].tolist())
+
+
+def _check(member: SmoothMember, columns: Columns) -> None:
+    """Raise a ValueError where the arrays of a loaded model do not fit each other."""
+    design = member.design
+    is_category = np.array([column.kind == "category" for column in columns], dtype=bool)
+    same = {
+        "numeric": np.array_equal(design.numeric, np.flatnonzero(~is_category)),
+        "centre": design.centre.shape == design.numeric.shape,
+        "spread": design.spread.shape == design.numeric.shape and (design.spread > 0).all(),
+        "has_missing": design.has_missing.shape == design.numeric.shape
+        and design.has_missing.dtype == bool,
+        "category_column": np.isin(design.category_column, np.flatnonzero(is_category)).all(),
+        "category_code": design.category_code.shape == design.category_column.shape,
+        "degree": design.degree in (1, 2),
+    }
+    for name, fits in same.items():
+        if not fits:
+            raise ValueError(f"{name} of the smooth model does not fit its columns.")
+    numbers = (design.centre, design.spread, member.weights, np.array([member.intercept]))
+    if member.weights.shape != (len(design.owners()),) or not all(
+        np.isfinite(each).all() for each in numbers
+    ):
+        raise ValueError("the smooth model must have one finite weight a term.")

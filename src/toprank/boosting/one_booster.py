@@ -1,0 +1,73 @@
+"""What rankers share whose suspicion is the sum of the trees in one booster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from toprank import inputs
+from toprank.base import Ranker
+from toprank.boosting import xgboost_engine
+from toprank.imbalance.calibration import fit_sigmoid
+from toprank.inputs import Rows
+from toprank.model_file import Saved
+
+if TYPE_CHECKING:
+    from xgboost import Booster
+
+
+class OneBooster(Ranker):
+    """A ranker that scores, explains itself and is saved by one booster.
+
+    A learner writes `fit`, which hands the booster to `_keep`; `_check_parameters`; and
+    `_to_saved` and `_from_saved`, which add what is its own to `_saved` and `_restored`.
+    """
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each row's suspicion, and last the common start.
+
+        The shares of a row add up to its suspicion.
+        """
+        check_is_fitted(self)
+        features = inputs.read_features(self, X)
+        return xgboost_engine.contributions(self.booster_, features, self.schema_.feature_types)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return each feature's share of the trees' total gain."""
+        check_is_fitted(self)
+        gain = xgboost_engine.total_gain(self.booster_, self.n_features_in_)
+        return gain / (gain.sum() or 1.0)
+
+    def _check_parameters(self) -> None:
+        """Raise for the first parameter that is not what it should be."""
+        raise NotImplementedError
+
+    def _keep(self, booster: Booster, judged: Rows) -> None:
+        """Learn the trees, and the probabilities from the rows they are judged by."""
+        self.booster_ = booster
+        self.n_trees_ = booster.num_boosted_rounds()
+        raw = self._raw(judged.features)
+        self.calibration_ = fit_sigmoid(judged.is_positive, raw, judged.weight)
+
+    def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return xgboost_engine.predict_raw(self.booster_, features)
+
+    def _saved(self, own: dict[str, Any]) -> Saved:
+        """Return what a model file keeps; `own` is what this kind of ranker has besides."""
+        state = {**self._common_state(), **own}
+        return Saved(state, {}, {"trees": bytes(self.booster_.save_raw("ubj"))})
+
+    @classmethod
+    def _restored(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the ranker `_saved` described, but for its own state; ValueError if unfit."""
+        ranker = cls(**parameters)
+        ranker._check_parameters()
+        ranker._restore_common(saved.state)
+        ranker.booster_ = xgboost_engine.load_booster(saved.boosters["trees"])
+        ranker.n_trees_ = ranker.booster_.num_boosted_rounds()
+        ranker._check_columns(ranker.booster_.num_features(), "trees")
+        return ranker

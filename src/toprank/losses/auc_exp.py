@@ -1,0 +1,160 @@
+"""The area under the ROC curve with the exponential in place of "is ranked above" (RankBoost).
+
+The sum over pairs of exp(f_j - f_i), i positive and j negative, is a product of two sums:
+
+    log sum_neg w exp(f) + log sum_pos w exp(-f)
+
+A negative's gradient is p, its share of the first sum; a positive's is -q, q its share of the
+second. The loss is convex. Its Hessian is diag(p) - p p' over the negatives, the same in q over
+the positives, and nothing between the classes, so diag(p, q) lies above it: that is the
+curvature here. A Newton leaf sum(q - p) / sum(p + q) then stays within [-1, 1], where the
+Hessian's own diagonal p (1 - p) would vanish for a row that outweighs all others.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
+from toprank.losses.gather import HERE, Gather
+
+
+@dataclass(frozen=True)
+class AucExp:
+    """The exponential surrogate of the area under the ROC curve, as its logarithm.
+
+    Rows of equal score share a gradient within their class. A list without positives or
+    without negatives has value 0 and gradient 0.
+
+    >>> from toprank.losses import AucExp
+    >>> round(AucExp().value([True, False, False], [0.0, 0.0, 0.0]), 4)
+    0.6931
+    """
+
+    is_listwise = True
+
+    def start(
+        self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
+    ) -> float:
+        """Return 0: a constant added to every score changes nothing."""
+        return 0.0
+
+    def value(
+        self,
+        is_positive: ArrayLike,
+        raw: ArrayLike,
+        weight: ArrayLike | None = None,
+        gather: Gather = HERE,
+    ) -> float:
+        labels, scores, weights = rows(is_positive, raw, weight)
+        peaks = _peaks(labels, scores, weights, gather)
+        if not np.isfinite(peaks).all():
+            return 0.0
+        masses = _masses(labels, scores, weights, peaks, np.empty(labels.size), gather)
+        # the peaks first: their sum is exact when they cancel
+        return float(peaks.sum() + np.log(masses).sum())
+
+    def gradient_curvature(
+        self,
+        is_positive: ArrayLike,
+        raw: ArrayLike,
+        weight: ArrayLike | None = None,
+        gather: Gather = HERE,
+        out: tuple[Floats, Floats] | None = None,
+    ) -> tuple[Floats, Floats]:
+        labels, scores, weights = rows(is_positive, raw, weight)
+        gradient, curvature = two_vectors(labels.size, out)
+        peaks = _peaks(labels, scores, weights, gather)
+        if not np.isfinite(peaks).all():
+            gradient.fill(0.0)
+            curvature.fill(floor_of(curvature))
+            return gradient, curvature
+        masses = _masses(labels, scores, weights, peaks, gradient, gather)
+        floor = float(floor_of(curvature))
+
+        def fill(block: slice) -> None:
+            _fill(labels[block], masses, floor, gradient[block], curvature[block])
+            if weights is not None:
+                curvature[block][weights[block] == 0] = 0.0
+
+        gather.run(fill, labels.size)
+        return gradient, curvature
+
+
+_EVERY_ROW_ONCE = np.empty(0)
+"""What kernels take for weights when there are none."""
+
+
+def _peaks(
+    labels: NDArray[np.bool_], scores: Floats, weights: Vector | None, gather: Gather
+) -> Vector:
+    """Return the highest f of the negatives and -f of the positives; -inf for a missing class."""
+    weights = _EVERY_ROW_ONCE if weights is None else weights
+    return gather.peaks([_highest(labels, scores, weights)], 2)
+
+
+def _masses(
+    labels: NDArray[np.bool_],
+    scores: Floats,
+    weights: Vector | None,
+    peaks: Vector,
+    exponentials: Floats,
+    gather: Gather,
+) -> Vector:
+    """Return the two sums, each relative to its peak; fills in each row's own part of its sum."""
+
+    def summed(block: slice) -> tuple[float, float]:
+        own = _EVERY_ROW_ONCE if weights is None else weights[block]
+        each = exponentials[block]
+        _exponents(labels[block], scores[block], own, peaks, each)
+        np.exp(each, out=each)  # several rows at once, which compiled loops do not
+        if weights is not None:
+            each *= own
+        return _sums(labels[block], each)
+
+    return gather.sums(gather.run(summed, labels.size), 2)
+
+
+@njit(cache=True)
+def _highest(labels, scores, weights):
+    negative, positive = -np.inf, -np.inf
+    for row in range(labels.size):
+        if weights.size and weights[row] == 0:
+            continue
+        score = np.float64(scores[row])
+        if labels[row]:
+            positive = max(positive, -score)
+        else:
+            negative = max(negative, score)
+    return negative, positive
+
+
+@njit(cache=True)
+def _exponents(labels, scores, weights, peaks, exponents):
+    for row in range(labels.size):
+        score = np.float64(scores[row])
+        exponents[row] = -score - peaks[1] if labels[row] else score - peaks[0]
+        if weights.size and weights[row] == 0:
+            exponents[row] = -np.inf  # may lie above the peak: it must not overflow
+
+
+@njit(cache=True)
+def _sums(labels, masses):
+    negative, positive = 0.0, 0.0
+    for row in range(labels.size):
+        if labels[row]:
+            positive += masses[row]
+        else:
+            negative += masses[row]
+    return negative, positive
+
+
+@njit(cache=True)
+def _fill(labels, masses, floor, gradient, curvature):
+    # gradient comes in holding w exp(f - peak), or w exp(-f - peak) for positives
+    for row in range(labels.size):
+        share = gradient[row] / masses[1 if labels[row] else 0]
+        gradient[row] = -share if labels[row] else share
+        curvature[row] = share + floor
