@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from toprank.auto.search import AHEAD
 from toprank.evaluation import Evaluation
 from toprank.metrics import Interval
-from toprank.training import SHARE_TO_PREFER, Task, Trained
+from toprank.training import Task, Trained
 
 FEW_POSITIVES = 10
 FEW_DAYS = 5
@@ -49,7 +50,7 @@ def facts_of(trained: Trained, label: str, time: str | None) -> dict[str, Any]:
         "positives": int(task.is_positive.sum()),
         "periods": {name: [str(begin), str(end)] for name, (begin, end) in periods.items()},
         "chosen": trained.chosen.name,
-        "validation_gain": trained.comparison._asdict(),
+        "account": trained.ranker.account_.to_json(),
         "test": {each.name: evaluation_facts(each.test) for each in trained.candidates},
     }
 
@@ -170,16 +171,18 @@ def cautions(test: Evaluation, noun: str) -> list[str]:
 
 
 def choice_line(trained: Trained) -> str:
-    """Return which candidate was kept and why."""
-    difference, low, high, share = trained.comparison
-    if difference == low == high == 0:
-        return f"Kept {trained.chosen.name}: no ap-exp tree raised validation AP."
-    # rounded down: 89.9 % must not read as the 90 % that were asked for
+    """Return what was kept and why."""
+    account = trained.ranker.account_
+    n_recipes = f"{len(account.tried)} {_plural('recipe', len(account.tried))} tried"
+    if account.is_plain:
+        return f"Kept {trained.chosen.name} ({n_recipes}): {account.reason}."
+    difference, low, high, share = account.chosen.lead
+    # rounded down: 69.9 % must not read as the 70 % that were asked for
     ahead = percent(math.floor(100 * share) / 100)
     return (
-        f"Kept {trained.chosen.name}: ap-exp moves validation AP by {difference:+.3f} "
-        f"({low:+.3f} to {high:+.3f}),\n"
-        f"ahead in {ahead} of resamples; it is kept from {percent(SHARE_TO_PREFER)} on."
+        f"Kept {trained.chosen.name} ({n_recipes}): validation AP {difference:+.3f} "
+        f"({low:+.3f} to {high:+.3f})\n"
+        f"against plain log-loss, ahead in {ahead} of resamples ({percent(AHEAD)} are asked for)."
     )
 
 

@@ -1,8 +1,8 @@
 """From a labelled table to a ranker with honest figures.
 
-The rows are parted into train, validation and test, by time where there is one. Each candidate
-learns on train and stops by validation; validation also chooses between them and calibrates;
-the test rows are used once, for the figures.
+The rows are parted into train, validation and test, by time where there is one. Recipes learn
+from train and are judged on validation, which also calibrates; the winner then learns from both.
+The test rows are used once, for the figures.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,18 +13,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import checks, metrics, splits, tables
+from toprank import checks, splits, tables
+from toprank.auto.ranker import AutoRanker
+from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
 from toprank.evaluation import Evaluation, evaluate
+from toprank.imbalance.calibration import fit_sigmoid
 from toprank.splits import Split
 
-LOG_ONLY = "log-loss only"
-CANDIDATES = {"log-loss + ap-exp": "ap-exp", LOG_ONLY: "log"}
-
-SHARE_TO_PREFER = 0.9
-"""A candidate replaces plain log-loss when it is ahead in so many resamples of validation."""
-
-_PATIENCE = 50
+PLAIN = "plain log-loss trees"
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, and how much of it is done of how much."""
@@ -46,9 +43,9 @@ class Task:
     row_numbers: NDArray[np.int64]
     n_unlabelled: int
 
-    def rows(self, part: str) -> tuple[pa.Table, NDArray]:
-        """Return the features and the original labels of one part."""
-        chosen = self.split.parts()[part]
+    def rows(self, *parts: str) -> tuple[pa.Table, NDArray]:
+        """Return the features and the original labels of one part, or of several in order."""
+        chosen = np.concatenate([self.split.parts()[part] for part in parts])
         names = np.array([self.negative, self.positive])
         return self.features.take(chosen), names[self.is_positive[chosen].astype(int)]
 
@@ -62,17 +59,17 @@ class Candidate:
     """One trained ranker with its figures on the test rows."""
 
     name: str
-    ranker: BoostedRanker
+    ranker: Ranker
     test: Evaluation
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The outcome of training; the first candidate is the chosen one."""
+    """The outcome of training: the chosen ranker and, unless it is that one, plain log-loss."""
 
     task: Task
+    ranker: AutoRanker
     candidates: list[Candidate]
-    comparison: metrics.Comparison
 
     @property
     def chosen(self) -> Candidate:
@@ -126,42 +123,49 @@ def train(
     budget: int,
     *,
     n_estimators: int = 300,
+    time_limit: float | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Return the candidates trained on the task, the better one first.
-
-    Plain log-loss stays unless the other is ahead on validation AP beyond doubt.
-    """
+    """Return the ranker that AutoRanker chose on the validation rows, beside plain log-loss."""
     checks.whole_number(budget, "budget", 1)
-    train_rows, validation_rows = task.rows("train"), task.rows("validation")
-    rankers = {}
-    for name, loss in CANDIDATES.items():
-        ranker = BoostedRanker(
-            loss,
+    auto = AutoRanker(
+        budget,
+        time_limit=time_limit,
+        n_estimators=n_estimators,
+        positive_label=task.positive,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    auto.fit(*task.rows("train"), eval_set=task.rows("validation"), progress=progress)
+    rankers: dict[str, Ranker] = {PLAIN: auto}
+    if not auto.account_.is_plain:
+        plain = BoostedRanker(
+            "log",
             n_estimators=n_estimators,
-            early_stopping_rounds=_PATIENCE,
             positive_label=task.positive,
             random_state=random_state,
             n_jobs=n_jobs,
         )
-        report = None if progress is None else _named(progress, name)
-        rankers[name] = ranker.fit(*train_rows, eval_set=validation_rows, progress=report)
-    scores = {name: ranker.suspicion(validation_rows[0]) for name, ranker in rankers.items()}
-    challenger = next(name for name in rankers if name != LOG_ONLY)
-    comparison = metrics.compare(
-        "average_precision",
-        validation_rows[1] == task.positive,
-        scores[challenger],
-        scores[LOG_ONLY],
-    )
-    preferred = challenger if comparison.share_above >= SHARE_TO_PREFER else LOG_ONLY
-    names = sorted(rankers, key=lambda name: name != preferred)
+        rankers = {
+            auto.account_.chosen.name: auto,
+            PLAIN: _fitted_as_the_winner(plain, task, progress),
+        }
     candidates = [
-        Candidate(name, rankers[name], _judged(rankers[name], task, budget)) for name in names
+        Candidate(name, ranker, _judged(ranker, task, budget)) for name, ranker in rankers.items()
     ]
-    return Trained(task, candidates, comparison)
+    return Trained(task, auto, candidates)
+
+
+def _fitted_as_the_winner(ranker: BoostedRanker, task: Task, progress: Progress | None) -> Ranker:
+    """Return the ranker learned from train and validation, its probabilities from train alone."""
+    features, labels = task.rows("validation")
+    apart = ranker.fit(*task.rows("train")).suspicion(features)
+    report = None if progress is None else _named(progress, "plain log-loss, to compare with")
+    ranker.fit(*task.rows("train", "validation"), progress=report)
+    ranker.calibration_ = fit_sigmoid(labels == task.positive, apart)
+    return ranker
 
 
 def _features(table: pa.Table, label: str, time: str | None, drop: list[str]) -> pa.Table:
@@ -188,7 +192,7 @@ def _class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
     return as_class(positive), as_class(negative)
 
 
-def _judged(ranker: BoostedRanker, task: Task, budget: int) -> Evaluation:
+def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:
     features, labels = task.rows("test")
     suspicion = ranker.suspicion(features)
     probability = ranker.calibration_.probability(suspicion)

@@ -11,8 +11,12 @@ from toprank.metrics import Comparison
 
 @dataclass(frozen=True)
 class Tried:
-    """One line of the account; `lead` is over plain log-loss on the judged rows."""
+    """One line of the account; `lead` is over plain log-loss on the judged rows.
 
+    `name` says what kind it is, `words` what tells it from others of its kind.
+    """
+
+    name: str
     words: str
     average_precision: float
     lead: Comparison
@@ -33,13 +37,18 @@ class Account:
     left_out: tuple[str, ...] = ()
 
     @property
+    def is_plain(self) -> bool:
+        """Whether plain log-loss was kept."""
+        return self.winner == self.tried[0].words
+
+    @property
     def chosen(self) -> Tried:
         """The winner's line."""
         return next(each for each in self.tried if each.words == self.winner)
 
     def __str__(self) -> str:
         width = max(len(each.words) for each in self.tried)
-        lines = [f"{'':{width}}    AP  against plain log-loss  seconds"]
+        lines = [f"{'':{width}}   {'AP':>5}  against plain log-loss  seconds"]
         for each in self.tried:
             mark = "*" if each.words == self.winner else " "
             lead = "" if each is self.tried[0] else _signed(each.lead)
@@ -60,6 +69,7 @@ class Account:
     def from_json(cls, facts: dict[str, Any]) -> Self:
         tried = tuple(
             Tried(
+                str(each["name"]),
                 str(each["words"]),
                 float(each["average_precision"]),
                 Comparison(**{name: float(value) for name, value in each["lead"].items()}),
@@ -84,6 +94,7 @@ def account_of(outcome: Outcome, judged_on: str) -> Account:
     plain = outcome.plain.standing
     tried = tuple(
         Tried(
+            trial.name,
             trial.words,
             trial.standing.average_precision,
             Comparison(*trial.standing.lead(plain), trial.standing.ahead_of(plain)),

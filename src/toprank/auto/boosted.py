@@ -33,6 +33,10 @@ class BoostedTrees:
     n_bags: int = 1
 
     @property
+    def name(self) -> str:
+        return _LOSS_WORDS.get(self.loss, f"log-loss + {self.loss}") + " trees"
+
+    @property
     def words(self) -> str:
         loss = _LOSS_WORDS.get(self.loss, f"log-loss, then {self.loss}")
         drawn = ", rows and columns drawn" if self.random_share < 1 else ""

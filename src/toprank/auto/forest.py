@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 100_000
 _MOST_LEAVES = 2_048
+_LEAST_RISE = 1e-6
 _PRIOR_ROWS = 2.0
 """A category's share of positives is that of its rows and of so many rows of the whole."""
 
@@ -35,6 +36,10 @@ class RandomisedForest:
     n_trees: int = 300
     rows_a_leaf: int = 1
     share_of_columns: float | str = "sqrt"
+
+    @property
+    def name(self) -> str:
+        return "forest"
 
     @property
     def words(self) -> str:
@@ -61,6 +66,7 @@ class RandomisedForest:
     ) -> NDArray[np.float64]:
         """Return the scores by scikit-learn's trees: handing them over takes longer than these."""
         forest, orders = self._grown(rows, columns, seed, n_threads)
+        forest.n_jobs = 1  # several threads would add the trees up in any order
         return _log_odds(forest.predict_proba(_ordered(features, orders))[:, 1], self.n_trees)
 
     def _grown(
@@ -97,35 +103,25 @@ class ForestMember:
         """Return the features' parts: along each tree's path, scaled from shares to log-odds."""
         ordered = _ordered(features, self.orders)
         shares = xgboost_engine.path_contributions(self.booster, ordered)
-        start = shares[:, -1]
-        rise = shares[:, :-1].sum(axis=1)
-        raw, raw_start = self.raw(features), _log_odds(start, self.booster.num_boosted_rounds())
-        scale = np.divide(raw - raw_start, rise, out=np.zeros_like(rise), where=rise != 0)
-        return np.column_stack([shares[:, :-1] * scale[:, None], raw - rise * scale])
+        rises, start = shares[:, :-1], shares[:, -1]
+        slope = _slope(start, rises.sum(axis=1), self.booster.num_boosted_rounds())
+        scaled = rises * slope[:, None]
+        return np.column_stack([scaled, self.raw(features) - scaled.sum(axis=1)])
 
     def importances(self) -> NDArray[np.float64]:
         gain = xgboost_engine.total_gain(self.booster, self.booster.num_features())
         return gain / (gain.sum() or 1.0)
 
     def parts(self) -> Parts:
-        arrays = {f"order-{column}": order for column, order in self.orders.items()}
-        return Parts({}, arrays, {"trees": bytes(self.booster.save_raw("ubj"))})
+        # one array for all: a file holds only so many
+        together = np.concatenate([np.empty(0, np.float32), *self.orders.values()])
+        return Parts({}, {"orders": together}, {"trees": bytes(self.booster.save_raw("ubj"))})
 
     @classmethod
     def from_parts(cls, parts: Parts, columns: Columns) -> Self:
         booster = xgboost_engine.load_booster(parts.boosters["trees"])
         check_features(booster, columns)
-        orders = {}
-        for number, column in enumerate(columns):
-            if column.kind == "category":
-                order = parts.arrays[f"order-{number}"]
-                if order.shape != (len(column.categories),) or order.dtype != np.float32:
-                    raise ValueError(
-                        f"the order of column {column.name!r} must have one float32 a category; "
-                        f"got {order.dtype} of shape {order.shape}."
-                    )
-                orders[number] = order
-        return cls(booster, orders)
+        return cls(booster, _parted_orders(parts.arrays["orders"], columns))
 
     def _share(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         return xgboost_engine.predict_raw(self.booster, _ordered(features, self.orders))
@@ -135,6 +131,15 @@ def _log_odds(share: NDArray[np.float64], n_trees: int) -> NDArray[np.float64]:
     # a forest in which half of one tree disagrees: nothing is surer
     least = 0.5 / n_trees
     return logit(np.clip(share, least, 1 - least))
+
+
+def _slope(
+    start: NDArray[np.float64], rise: NDArray[np.float64], n_trees: int
+) -> NDArray[np.float64]:
+    """Return how much the log-odds rise for each unit that the share rises from `start`."""
+    # a rise of next to nothing is a rounding error, and no measure of the slope
+    rise = np.where(np.abs(rise) > _LEAST_RISE, rise, _LEAST_RISE)
+    return (_log_odds(start + rise, n_trees) - _log_odds(start, n_trees)) / rise
 
 
 def _category_orders(rows: Rows, columns: Columns) -> dict[int, NDArray[np.float32]]:
@@ -153,6 +158,24 @@ def _category_orders(rows: Rows, columns: Columns) -> dict[int, NDArray[np.float
             share = (positive + _PRIOR_ROWS * prior) / (total + _PRIOR_ROWS)
             orders[number] = share.astype(np.float32)
     return orders
+
+
+def _parted_orders(together: NDArray, columns: Columns) -> dict[int, NDArray[np.float32]]:
+    """Return the numbers of all categories, as saved, column by column."""
+    sizes = {
+        number: len(column.categories)
+        for number, column in enumerate(columns)
+        if column.kind == "category"
+    }
+    if together.shape != (sum(sizes.values()),) or together.dtype != np.float32:
+        raise ValueError(
+            f"orders must be {sum(sizes.values())} float32 numbers, one a category; got "
+            f"{together.dtype} of shape {together.shape}."
+        )
+    if not np.isfinite(together).all():
+        raise ValueError("orders must be finite.")
+    parted = np.split(together, np.cumsum(list(sizes.values()))[:-1])
+    return dict(zip(sizes, parted, strict=False))
 
 
 def _ordered(

@@ -39,8 +39,12 @@ class Recipe(Protocol):
     """A frozen description of one model to fit."""
 
     @property
+    def name(self) -> str:
+        """What kind of model it is."""
+
+    @property
     def words(self) -> str:
-        """What it is, in a few words."""
+        """What it is, in a few words, and what tells it from others of its kind."""
 
     def fit(self, rows: Rows, columns: Columns, *, seed: int, n_threads: int) -> Member:
         """Return the model fitted to `rows`."""
@@ -58,7 +62,7 @@ class Recipe(Protocol):
 
 
 def sampled(rows: Rows, most: int, seed: int) -> Rows:
-    """Return at most about `most` of the rows, weighed so that they stand for all.
+    """Return at most `most` of the rows, weighed so that each class weighs what all of it does.
 
     Positives are taken first, up to half: they are what there is too little of.
     """
@@ -73,7 +77,8 @@ def sampled(rows: Rows, most: int, seed: int) -> Rows:
     for members in _rarer_first(rows.is_positive):
         n_taken = min(members.size, most // 2 if not chosen else n_left)
         chosen.append(generator.choice(members, n_taken, replace=False))
-        factors.append(np.full(n_taken, members.size / n_taken))
+        factor = weight[members].sum() / weight[chosen[-1]].sum()
+        factors.append(np.full(n_taken, factor))
         n_left -= n_taken
     order = np.argsort(np.concatenate(chosen))
     numbers = np.concatenate(chosen)[order]

@@ -31,6 +31,7 @@ _KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
 _MANY_ROWS = 50_000
 _MANY_POSITIVES = 1_000
 _WINDOW = 0.2
+_LARGEST_SCALE = 1e50
 
 
 class AutoRanker(Ranker):
@@ -45,6 +46,8 @@ class AutoRanker(Ranker):
         How many rows of a list will be checked: what `expected_positives` counts by default.
     time_limit : float or None
         Seconds after which no new recipe is begun. Plain log-loss and the final fit always run.
+    n_estimators : int
+        Trees of the plain recipe and of the forest; other recipes have up to twice as many.
     n_bags : int
         Seeds over which boosted trees that draw rows and columns are averaged.
     positive_label : label or None
@@ -77,6 +80,7 @@ class AutoRanker(Ranker):
         budget: int | None = None,
         *,
         time_limit: float | None = None,
+        n_estimators: int = 300,
         n_bags: int = 5,
         positive_label: Any = None,
         random_state: Any = 0,
@@ -84,6 +88,7 @@ class AutoRanker(Ranker):
     ) -> None:
         self.budget = budget
         self.time_limit = time_limit
+        self.n_estimators = n_estimators
         self.n_bags = n_bags
         self.positive_label = positive_label
         self.random_state = random_state
@@ -112,7 +117,7 @@ class AutoRanker(Ranker):
         rows = self._training_rows(X, y, sample_weight)
         rows, folds, judged_on = self._parted(rows, time, eval_set, seed, sample_weight)
         judge = Judge(rows, self.schema_.columns, folds, seed, n_threads)
-        outcome = search(judge, deadline, progress)
+        outcome = search(judge, self.n_estimators, deadline, progress)
         self.account_ = account_of(outcome, judged_on)
         self._fit_winner(outcome, rows, seed, n_threads, progress)
         scores = outcome.winner.blended
@@ -158,6 +163,7 @@ class AutoRanker(Ranker):
             checks.whole_number(self.budget, "budget", 1)
         if self.time_limit is not None:
             checks.number_above(self.time_limit, "time_limit", 0)
+        checks.whole_number(self.n_estimators, "n_estimators", 1)
         checks.whole_number(self.n_bags, "n_bags", 1, 100)
 
     def _parted(
@@ -171,14 +177,13 @@ class AutoRanker(Ranker):
         """Return all rows, the folds they are judged in, and what to call those."""
         n_rows = rows.is_positive.size
         if eval_set is not None:
-            features, labels, weight = (*eval_set, None)[:3]
-            judged = self._labelled_rows(features, labels, weight, name="eval_set")
+            if time is not None:
+                raise ValueError("time must be left out when there is an eval_set to judge on.")
+            judged = self._rows_to_judge_on(eval_set)
             folds = [Fold(np.arange(n_rows), n_rows + np.arange(judged.is_positive.size))]
             return _joined(rows, judged), folds, "the eval_set"
         if time is not None:
-            moments = np.asarray(time)
-            if sample_weight is not None:
-                moments = moments[np.asarray(sample_weight) > 0]
+            moments = _moments_of_rows(time, sample_weight)
             earlier, latest = splits.latest(moments, rows.is_positive, _WINDOW)
             return rows, [Fold(earlier, latest)], "the latest fifth of the rows"
         n_folds = _n_folds(rows)
@@ -189,6 +194,17 @@ class AutoRanker(Ranker):
         if len(parts) == 1:
             return rows, [Fold(*parts[0])], "a fifth of the rows, drawn at random"
         return rows, [Fold(*part) for part in parts], f"{len(parts)} folds"
+
+    def _rows_to_judge_on(self, eval_set: tuple[Any, ...]) -> Rows:
+        if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
+            raise ValueError("eval_set must be X, y or X, y, weights.")
+        features, labels, weight = (*eval_set, None)[:3]
+        judged = self._labelled_rows(features, labels, weight, name="eval_set")
+        if judged.weight is None or judged.weight.all():
+            return judged
+        judged = judged.take(judged.weight > 0)  # a row of no weight is no row
+        checks.positives(judged.is_positive, "eval_set, without rows of no weight,")
+        return judged
 
     def _fit_winner(
         self,
@@ -264,7 +280,8 @@ class AutoRanker(Ranker):
         scales = np.array([ranker.centres_, ranker.spreads_])
         if scales.shape != (2, len(ranker.members_)) or not ranker.members_:
             raise ValueError("a blend must have a centre and a spread for each of its members.")
-        if not (np.isfinite(scales).all() and (scales[1] > 0).all()):
+        sizes = np.abs(scales)
+        if not ((sizes < _LARGEST_SCALE).all() and (scales[1] > 1 / _LARGEST_SCALE).all()):
             raise ValueError("centres must be finite and spreads above 0.")
         return ranker
 
@@ -284,6 +301,18 @@ def _of_member(number: int, saved: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _moments_of_rows(time: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
+    """Return the moments of the rows that weigh anything: the others are no rows."""
+    moments, weight = np.asarray(time), np.asarray(sample_weight)
+    if sample_weight is None or weight.ndim == 0:
+        return moments
+    if moments.shape != weight.shape:
+        raise ValueError(
+            f"time must have one moment a row; got {moments.size} for {weight.size}."
+        )
+    return moments[weight > 0]
+
+
 def _joined(rows: Rows, more: Rows) -> Rows:
     weight = None
     if rows.weight is not None or more.weight is not None:
@@ -300,11 +329,11 @@ def _joined(rows: Rows, more: Rows) -> Rows:
 
 
 def _n_folds(rows: Rows) -> int:
-    """Return how many folds to judge on: with many rows and positives, one part is enough."""
+    """Return how many folds to judge on: with many positives, one part tells enough."""
     n_positive = int(np.count_nonzero(rows.is_positive))
     rarer = min(n_positive, rows.is_positive.size - n_positive)
     if rarer < 2:
         return 0
-    if rows.is_positive.size <= _MANY_ROWS:
-        return min(5, rarer)
-    return 3 if rarer < _MANY_POSITIVES else 1
+    if rarer >= _MANY_POSITIVES:
+        return 1
+    return min(5, rarer) if rows.is_positive.size <= _MANY_ROWS else min(3, rarer)

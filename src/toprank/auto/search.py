@@ -28,9 +28,9 @@ BEYOND_DOUBT = 0.9
 AHEAD = 0.7
 """The share of resamples in which the outcome must be ahead of plain log-loss."""
 
-PLAIN = BoostedTrees()
-_STAGES = (50, 100, 200, 300)
-_LATER_STAGES = (100, 200, 300, 600)
+# of the plain number of trees
+_STAGES = (1 / 6, 1 / 3, 2 / 3, 1)
+_LATER_STAGES = (1 / 3, 2 / 3, 1, 2)
 _POSITIVES_FOR_DEPTH = 200
 _ROWS_FOR_BINS = 10_000  # with fewer, 256 quantiles cut finely enough wherever positives lie
 _POSITIVES_FOR_LOSSES = 50  # with fewer, the top of the list cannot be told from luck
@@ -47,6 +47,10 @@ class Trial:
     scores: tuple[Scores, ...]
     standing: Standing
     seconds: float
+
+    @property
+    def name(self) -> str:
+        return " + ".join(recipe.name for recipe in self.recipes)
 
     @property
     def words(self) -> str:
@@ -73,13 +77,17 @@ class Outcome:
 
 
 def search(
-    judge: Judge, deadline: float | None = None, progress: Progress | None = None
+    judge: Judge,
+    n_trees: int,
+    deadline: float | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Return what was tried on the judge's rows, and what won.
 
-    Past the `deadline` (of `time.monotonic`) nothing new is begun; plain log-loss always is.
+    `n_trees` is the size of the plain recipe and of the forest. Past the `deadline` (of
+    `time.monotonic`) nothing new is begun; plain log-loss always is.
     """
-    return _Search(judge, deadline, progress).run()
+    return _Search(judge, n_trees, deadline, progress).run()
 
 
 def blend(scores: tuple[Scores, ...], judged: tuple[Scores, ...]) -> Scores:
@@ -95,21 +103,25 @@ def blend(scores: tuple[Scores, ...], judged: tuple[Scores, ...]) -> Scores:
 
 def centre_spread(scores: Scores) -> tuple[float, float]:
     """Return mean and standard deviation; 1 for the second when all scores are the same."""
-    spread = float(scores.std())
-    return float(scores.mean()), spread if spread > 0 else 1.0
+    centre, spread = float(scores.mean()), float(scores.std())
+    # equal scores may differ from their mean by a rounding error, which must not become a scale
+    return centre, spread if spread > 1e-13 * abs(centre) else 1.0
 
 
 class _Search:
-    def __init__(self, judge: Judge, deadline: float | None, progress: Progress | None) -> None:
-        self._judge, self._deadline, self._progress = judge, deadline, progress
+    def __init__(
+        self, judge: Judge, n_trees: int, deadline: float | None, progress: Progress | None
+    ) -> None:
+        self._judge, self._n_trees = judge, n_trees
+        self._deadline, self._progress = deadline, progress
         self._trials: list[Trial] = []
         self._left_out: list[str] = []
         self._n_steps = 10
 
     def run(self) -> Outcome:
-        plain = self._try(PLAIN)
+        plain = self._try(BoostedTrees(n_trees=self._n_trees))
         boosted = self._boosted(plain)
-        forest = self._try_in_time(RandomisedForest())
+        forest = self._try_in_time(RandomisedForest(self._n_trees))
         smooth = self._smooth()
         kinds = [trial for trial in (boosted, forest, smooth) if trial is not None]
         winner, reason = self._winner(plain, kinds)
@@ -119,7 +131,7 @@ class _Search:
         """Return the boosted trees to blend: plain ones unless others lead beyond doubt."""
         best = plain
         for max_depth in self._depths():
-            shape = replace(PLAIN, max_depth=max_depth, random_share=0.7)
+            shape = BoostedTrees(max_depth=max_depth, n_trees=self._n_trees, random_share=0.7)
             best = self._better(best, plain, self._try_stages(shape))
         recipe = best.recipes[0]
         assert isinstance(recipe, BoostedTrees)
@@ -129,7 +141,7 @@ class _Search:
 
     def _depths(self) -> tuple[int, ...]:
         """Return the depths to try: many positives can carry deeper trees."""
-        return (4, 6, 8) if self._has_many_positives() else (4, 2, 6)
+        return (4, 2, 6, 8) if self._has_many_positives() else (4, 2, 6)
 
     def _has_many_positives(self) -> bool:
         return int(self._judge.is_positive.sum()) >= _POSITIVES_FOR_DEPTH
@@ -155,6 +167,8 @@ class _Search:
     def _winner(self, plain: Trial, kinds: list[Trial]) -> tuple[Trial, str]:
         widest, *others = self._blends(kinds)
         winner, reason = widest, "the blend of every kind varies least"
+        if not others:
+            reason = "there was no time for other kinds"
         leading = [
             trial for trial in others if trial.standing.ahead_of(widest.standing) >= BEYOND_DOUBT
         ]
@@ -200,7 +214,8 @@ class _Search:
         if not self._has_time(recipe):
             return None
         self._tell(recipe)
-        stages = _LATER_STAGES if self._has_many_positives() else _STAGES
+        shares = _LATER_STAGES if self._has_many_positives() else _STAGES
+        stages = tuple(sorted({max(round(share * self._n_trees), 1) for share in shares}))
         staged, seconds = self._judge.scores_in_stages(recipe, stages)
         standings = {n_trees: self._judge.standing(each) for n_trees, each in staged.items()}
         best = max(standings, key=lambda n_trees: standings[n_trees].average_precision)

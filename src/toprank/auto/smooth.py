@@ -12,6 +12,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -21,6 +22,8 @@ from toprank.inputs import Rows
 _MOST_ROWS = 200_000
 _MOST_COLUMNS_SQUARED = 40
 _MOST_CATEGORIES = 50
+_ROWS_AT_ONCE = 10_000
+_LARGEST = 1e50  # float32 columns have no larger mean, and no sum of such weights overflows
 _FURTHEST = 5.0
 """Standard deviations beyond which a value counts no more: one outlier must not rule a line."""
 
@@ -30,6 +33,10 @@ class SmoothModel:
     """Logistic regression on standardised columns, or on them and their products."""
 
     degree: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.words
 
     @property
     def words(self) -> str:
@@ -45,10 +52,15 @@ class SmoothModel:
         design = Design.of(rows, columns, self.degree)
         # the more terms, the tighter they are held
         model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=300)
+        terms = design.terms(rows.features)
+        if not terms.size:  # categories only, and none is known
+            share = np.average(rows.is_positive, weights=rows.weight)
+            return SmoothMember(design, np.empty(0), float(logit(share)), len(columns))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # near enough to rank by
-            model.fit(design.terms(rows.features), rows.is_positive, rows.weight)
-        return SmoothMember(design, model.coef_[0].astype(np.float64), float(model.intercept_[0]))
+            model.fit(terms, rows.is_positive, rows.weight)
+        weights = model.coef_[0].astype(np.float64)
+        return SmoothMember(design, weights, float(model.intercept_[0]), len(columns))
 
     def tried(
         self,
@@ -109,7 +121,7 @@ class Design(NamedTuple):
         if self.degree == 2:
             left, right = np.triu_indices(self.numeric.size)
             blocks.append(standard[:, left] * standard[:, right])
-        return np.hstack(blocks, dtype=np.float64)
+        return np.ascontiguousarray(np.hstack(blocks, dtype=np.float64))
 
     def owners(self) -> NDArray[np.int64]:
         """Return the two columns that share each term; the same one twice when it has one."""
@@ -130,23 +142,27 @@ class SmoothMember:
     design: Design
     weights: NDArray[np.float64]
     intercept: float
+    n_columns: int
 
     def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        # row by row in one order of sums: a row's score must not depend on the rows beside it
-        return np.einsum("ij,j->i", self.design.terms(features), self.weights) + self.intercept
+        raw = np.full(len(features), self.intercept)
+        for block in _blocks(len(features)):
+            # row by row in one order of sums: a row's score must not depend on those beside it
+            raw[block] += np.einsum("ij,j->i", self.design.terms(features[block]), self.weights)
+        return raw
 
     def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return each feature's terms added up; a product is shared equally by its two."""
-        shares = np.zeros((len(features), features.shape[1] + 1))
-        halves = self.design.terms(features) * self.weights / 2
-        for side in self.design.owners().T:
-            np.add.at(shares.T, side, halves.T)
+        shares = np.zeros((len(features), self.n_columns + 1))
+        for block in _blocks(len(features)):
+            halves = self.design.terms(features[block]) * self.weights / 2
+            for side in self.design.owners().T:
+                np.add.at(shares[block].T, side, halves.T)
         shares[:, -1] = self.intercept
         return shares
 
     def importances(self) -> NDArray[np.float64]:
-        n_columns = self.design.numeric.size + np.unique(self.design.category_column).size
-        sizes = np.zeros(n_columns)
+        sizes = np.zeros(self.n_columns)
         for side in self.design.owners().T:
             np.add.at(sizes, side, np.abs(self.weights) / 2)
         return sizes / (sizes.sum() or 1.0)
@@ -161,9 +177,15 @@ class SmoothMember:
     def from_parts(cls, parts: Parts, columns: Columns) -> Self:
         arrays = {name: parts.arrays[name] for name in Design._fields if name != "degree"}
         design = Design(**arrays, degree=parts.state["degree"])
-        member = cls(design, parts.arrays["weights"], float(parts.state["intercept"]))
+        intercept = float(parts.state["intercept"])
+        member = cls(design, parts.arrays["weights"], intercept, len(columns))
         _check(member, columns)
         return member
+
+
+def _blocks(n_rows: int) -> list[slice]:
+    """Return the rows in parts whose terms fit into memory."""
+    return [slice(begin, begin + _ROWS_AT_ONCE) for begin in range(0, n_rows, _ROWS_AT_ONCE)]
 
 
 def _frequent(codes: NDArray[np.float32]) -> list[int]:
@@ -176,21 +198,29 @@ def _check(member: SmoothMember, columns: Columns) -> None:
     """Raise a ValueError where the arrays of a loaded model do not fit each other."""
     design = member.design
     is_category = np.array([column.kind == "category" for column in columns], dtype=bool)
+    n_numeric, n_codes = int((~is_category).sum()), design.category_code.size
     same = {
-        "numeric": np.array_equal(design.numeric, np.flatnonzero(~is_category)),
-        "centre": design.centre.shape == design.numeric.shape,
-        "spread": design.spread.shape == design.numeric.shape and (design.spread > 0).all(),
-        "has_missing": design.has_missing.shape == design.numeric.shape
-        and design.has_missing.dtype == bool,
-        "category_column": np.isin(design.category_column, np.flatnonzero(is_category)).all(),
-        "category_code": design.category_code.shape == design.category_column.shape,
+        "numeric": _holds(design.numeric, "i", n_numeric)
+        and np.array_equal(design.numeric, np.flatnonzero(~is_category)),
+        "centre": _holds(design.centre, "f", n_numeric),
+        "spread": _holds(design.spread, "f", n_numeric) and (design.spread > 0).all(),
+        "has_missing": _holds(design.has_missing, "b", n_numeric),
+        "category_column": _holds(design.category_column, "i", n_codes)
+        and np.isin(design.category_column, np.flatnonzero(is_category)).all(),
+        "category_code": _holds(design.category_code, "i", n_codes),
         "degree": design.degree in (1, 2),
     }
     for name, fits in same.items():
         if not fits:
             raise ValueError(f"{name} of the smooth model does not fit its columns.")
-    numbers = (design.centre, design.spread, member.weights, np.array([member.intercept]))
-    if member.weights.shape != (len(design.owners()),) or not all(
-        np.isfinite(each).all() for each in numbers
-    ):
-        raise ValueError("the smooth model must have one finite weight a term.")
+    if not _holds(member.weights, "f", len(design.owners())):
+        raise ValueError("the smooth model must have one weight a term.")
+    if not abs(member.intercept) < _LARGEST:
+        raise ValueError(f"the smooth model's intercept must be finite; got {member.intercept}.")
+
+
+def _holds(values: NDArray, kind: str, size: int) -> bool:
+    """Return whether a loaded vector has so many values of one kind, none beyond all measure."""
+    if values.shape != (size,) or values.dtype.kind != kind:
+        return False
+    return kind != "f" or bool((np.abs(values) < _LARGEST).all())

@@ -203,19 +203,19 @@ class _Search:
 
     def __init__(self, rows: Rows, matrix: Any, settings: dict[str, Any]) -> None:
         n_rows = rows.is_positive.size
-        penalty = _PENALTY_PER_CURVATURE * n_rows
+        self._penalty = _PENALTY_PER_CURVATURE * n_rows
+        self._scale = _GAIN_OF_A_CUT * math.sqrt(self._penalty / 2)
         self._rows = rows
         self._matrix = matrix
         self._settings = {
             "tree_method": "hist",
             "base_score": 0.0,
             "learning_rate": 1.0,
-            "reg_lambda": penalty,
+            "reg_lambda": self._penalty,
             "min_child_weight": 0.0,
             "disable_default_eval_metric": True,
             **settings,
         }
-        self._scale = _GAIN_OF_A_CUT * math.sqrt(penalty / 2)
         self._gradient, self._unused = np.empty((2, n_rows), np.float32)
         # far below the penalty, this only counts the rows of a leaf, which contributions ask for
         self._curvature = np.ones(n_rows, np.float32)
@@ -231,10 +231,14 @@ class _Search:
         gradient *= np.float32(self._scale)
         booster = xgboost_engine.import_xgboost().Booster(self._settings, [self._matrix])
         booster.update(self._matrix, 0, fobj=lambda *_: (gradient, self._curvature))
-        (tree,) = booster_trees.trees_of(booster)
         # at no cost: growing left every row's leaf value in the booster
         is_ahead = booster.predict(self._matrix, output_margin=True) > 0
-        if len(tree["left_children"]) == 1:
-            return _WeakRanker(tree, is_ahead, 0.0)
-        earned = -float(gradient[is_ahead].sum(dtype=np.float64))
-        return _WeakRanker(tree, is_ahead, earned / self._scale)
+        (tree,) = booster_trees.trees_of(booster)
+        return _WeakRanker(tree, is_ahead, self._earned(tree))
+
+    def _earned(self, tree: Tree) -> float:
+        """Return r: a leaf's value is the sum of its potentials, in units of scale / penalty."""
+        values = booster_trees.leaf_values(tree)
+        if values.size == 1:  # no cut: what it holds is rounding error
+            return 0.0
+        return float(values[values > 0].sum()) * self._penalty / self._scale

@@ -92,22 +92,25 @@ class ApSigmoid:
             gradient.fill(0.0)
             curvature.fill(floor_of(curvature))
             return gradient, curvature
-        u, v = positives.u, positives.v
         grid = positives.grid
-        pushed = grid.spread(positives.places, positives.mass * u)
+        pushed = grid.spread(positives.places, positives.mass * positives.u)
         table = self.alpha * sums(SLOPE, grid.gaps, pushed)
         grid.fill(weights, (table, self.alpha * table), gradient, curvature)
+        self._write_positives(positives, gradient, curvature)
+        return gradient, curvature
 
+    def _write_positives(
+        self, positives: "Positives", gradient: Floats, curvature: Floats
+    ) -> None:
+        u, v, node, weights = positives.u, positives.v, positives.node, positives.weights
         lifted = u * positives.read(SLOPE)
         carried = v * sums_of_others(SLOPE, positives.gaps, positives.mass)
         held = sums_of_others(SLOPE, positives.gaps, positives.mass * v)
-        own, node, weight_of = positives.rows, positives.node, positives.weights
-        gradient[own] = self.alpha * weight_of * (carried - lifted - held)[node]
-        # positives of one score pull at each other with forces that cancel
-        tied = 2 * v[node] * SLOPE.at_zero * (positives.mass[node] - weight_of)
+        # positives of one score pull at each other too, with forces that cancel
+        tied = 2 * v[node] * SLOPE.at_zero * (positives.mass[node] - weights)
         pulls = (lifted + carried + held)[node] + tied
-        curvature[own] = self.alpha**2 * weight_of * pulls + floor_of(curvature)
-        return gradient, curvature
+        gradient[positives.rows] = self.alpha * weights * (carried - lifted - held)[node]
+        curvature[positives.rows] = self.alpha**2 * weights * pulls + floor_of(curvature)
 
 
 class Positives(NamedTuple):

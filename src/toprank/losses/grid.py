@@ -1,17 +1,18 @@
 """Sums over all pairs of rows of a sigmoid of their score difference, in near-linear time.
 
 With t = exp(-|x|), the sigmoid of -|x|, its slope and the softplus of -|x| are t q(t), and a
-polynomial of 16 terms in t meets them within 1e-11 of their size, everywhere. A sum over pairs
+polynomial of 16 terms in t meets them within 3e-11 of their size, everywhere. A sum over pairs
 is then 16 sums of exponentials, and such a sum passes from one node of the score axis to the
-next by one multiplication. All terms keep their digits however far apart the scores lie, and
-gaps between the scores cost nothing: no matter what their spread is.
+next by one multiplication. Small sums keep their digits beside large ones, and gaps between the
+scores cost nothing, whatever their spread.
 
 The nodes are the distinct scores when rows are few or far apart. Else they are evenly spaced, a
 row's mass is parted between its two neighbours by linear weights, and sums are read back
 linearly. For every kernel k here |k''| <= alpha^2 k, so parting and reading err by at most
-(alpha step)^2 / 8 of the sum each, 2.5e-4 together at the widest step 1/(32 alpha). A product of
-three such sums (a gradient of average precision) errs by at most 1e-3 of its absolute terms; on
-lists whose scores spread over 32 / alpha the step is eight times finer, and the error 1e-5.
+(alpha step)^2 / 8 of the sum each, 2.5e-4 together at the widest step, 1/(32 alpha). A gradient
+of average precision is such a sum of weights u = R / (R + N)^2, which err by twice what N does:
+7.5e-4 of its absolute terms in all. On scores that spread over less than 32 / alpha the step is
+eight times finer, and the error 64 times smaller.
 """
 
 import math

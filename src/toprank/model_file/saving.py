@@ -28,7 +28,7 @@ def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None 
     >>> save("a model", "payments.toprank")
     Traceback (most recent call last):
         ...
-    TypeError: save takes a fitted AutoRanker or BoostedRanker or NonLinearBoost or RankBoost; got str.
+    TypeError: save takes a fitted AutoRanker, BoostedRanker, ...; got str.
     """
     name = _checked_learner(model)
     target = Path(path).resolve()  # a link stays, the file it names is replaced
@@ -93,7 +93,7 @@ def _checked_learner(model: Any) -> str:
 
     name, known = type(model).__name__, learner_names()
     if name not in known or type(model) is not learner_class(name):
-        raise TypeError(f"save takes a fitted {' or '.join(known)}; got {name}.")
+        raise TypeError(f"save takes a fitted {', '.join(known)}; got {name}.")
     try:
         check_is_fitted(model)
     except NotFittedError as error:
