@@ -274,3 +274,47 @@ def _every_cut(column):
     for threshold in [*np.unique(column[~np.isnan(column)]), np.inf]:
         yield column < threshold
         yield (column < threshold) | np.isnan(column)
+
+
+# Non-linear boosting: the latents of given trees, row by row.
+
+
+def non_linear_boost(heights, is_positive, weight, n_latents, learning_rate):
+    """F after each tree; `heights` has a row a tree, its value at every row of the data."""
+    total, positive = weight.sum(), weight[is_positive].sum()
+    log_odds = np.log((positive + 0.5) / (total - positive + 0.5))
+    n_pairs = (n_latents + 1) // 2
+    thresholds = np.linspace(-1, 3, n_latents // 2) if n_latents > 3 else np.ones(n_latents // 2)
+    thresholds = [*(log_odds + thresholds), *[log_odds - 10] * (n_latents % 2)]
+    sides = [(c, side) for c in thresholds for side in (1, -1)][:n_latents]
+    a = np.array([side / n_pairs for _, side in sides])
+    b = np.zeros((n_latents, 0))
+
+    def score(a, b):
+        """F of every row, and each latent's u."""
+        u = [
+            [side * (log_odds - c) + b_p @ h[: b_p.size] for h in heights.T]
+            for (c, side), b_p in zip(sides, b, strict=True)
+        ]
+        return np.mean(thresholds) + a @ np.maximum(u, 0), np.array(u)
+
+    def newton(raw, move):
+        """The Newton step on a weight whose change by 1 moves each row's score by `move`."""
+        probability = expit(raw)
+        slope = np.sum(weight * (probability - is_positive) * move)
+        bend = np.sum(weight * probability * (1 - probability) * move**2)
+        return -slope / bend if bend > 0 else 0.0
+
+    staged = []
+    for t, h in enumerate(heights, start=1):
+        b = np.column_stack([b, [side for _, side in sides]])
+        raw, u = score(a, b)
+        for p in range(n_latents):
+            b[p, -1] += np.clip(
+                learning_rate / n_pairs * newton(raw, a[p] * h * (u[p] > 0)), -1, 1
+            )
+        raw, u = score(a, b)
+        steps = [newton(raw, np.maximum(u_p, 0)) for u_p in u]
+        a = a + np.clip(learning_rate / n_pairs / t * np.array(steps), -1 / n_pairs, 1 / n_pairs)
+        staged.append(score(a, b)[0])
+    return np.array(staged)

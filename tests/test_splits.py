@@ -241,3 +241,89 @@ def test_rows_held_out_leave_both_classes_on_both_sides(n_positive, n_negative, 
 def test_one_positive_cannot_be_on_both_sides():
     with pytest.raises(ValueError, match="at least 2 positives, one for each side; got 1 of 9"):
         splits.held_out(np.arange(9) == 0, 0.2)
+
+
+@settings(deadline=None, max_examples=100)
+@given(labels(), st.integers(1, 5), st.integers(0, 5))
+def test_folds_spread_both_classes_evenly(is_positive, n_folds, seed):
+    n_folds = min(n_folds, is_positive.sum(), (~is_positive).sum())
+    parts = splits.folds(is_positive, int(n_folds), seed)
+
+    assert len(parts) == n_folds
+    for kept, apart in parts:
+        assert np.array_equal(np.sort(np.concatenate([kept, apart])), np.arange(is_positive.size))
+        assert np.all(np.diff(kept) > 0)
+        assert np.all(np.diff(apart) > 0)
+        for rows in (kept, apart):
+            assert is_positive[rows].any()
+            assert not is_positive[rows].all()
+        n_apart = max(n_folds, 5 if n_folds == 1 else 1)
+        for members in (is_positive, ~is_positive):
+            assert abs(members[apart].sum() - members.sum() / n_apart) <= 1
+
+
+@settings(deadline=None, max_examples=60)
+@given(labels(), st.integers(2, 3), st.integers(0, 5))
+def test_with_several_folds_every_row_is_apart_once(is_positive, n_folds, seed):
+    apart = [apart for _, apart in splits.folds(is_positive, n_folds, seed)]
+
+    assert np.array_equal(np.sort(np.concatenate(apart)), np.arange(is_positive.size))
+    sizes = [rows.size for rows in apart]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_folds_repeat_with_the_seed_and_vary_without_it():
+    is_positive = np.arange(300) % 10 == 0
+    first, again, other = (splits.folds(is_positive, 3, seed)[0][1] for seed in (1, 1, 2))
+
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("n_folds", "error", "message"),
+    [
+        (0, ValueError, "n_folds must be at least 1; got 0"),
+        (2.0, TypeError, "n_folds must be a whole number; got 2.0"),
+        (4, ValueError, "at least 4 positives, one for each fold; got 3 of 20"),
+    ],
+)
+def test_a_number_of_folds_that_cannot_be_is_refused(n_folds, error, message):
+    with pytest.raises(error, match=message):
+        splits.folds(np.arange(20) < 3, n_folds)
+
+
+@settings(deadline=None, max_examples=100)
+@given(times(), st.sampled_from([0.05, 0.2, 0.5, 0.9]))
+def test_the_latest_rows_come_after_all_earlier_ones_at_the_nearest_moment(time, share):
+    assume(np.unique(time).size > 1)
+    try:
+        earlier, later = splits.latest(time, np.arange(time.size) % 2 == 0, share)
+    except ValueError as error:
+        assume("must hold both classes" not in str(error))
+        raise
+
+    assert np.array_equal(np.sort(np.concatenate([earlier, later])), np.arange(time.size))
+    assert time[earlier].max() < time[later].min()
+    sizes = [np.count_nonzero(time >= moment) for moment in np.unique(time)[1:]]
+    assert abs(later.size - share * time.size) == pytest.approx(
+        min(abs(size - share * time.size) for size in sizes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("time", "share", "error", "message"),
+    [
+        (START + np.arange(9) * DAY, 0.2, ValueError, "one moment a row; got 9 for 10"),
+        (np.repeat(START, 10), 0.2, ValueError, "at least two moments.*all 10 rows are of 2025"),
+        (np.arange(10), 0.2, TypeError, "time must hold moments of type datetime64"),
+        (START + np.arange(10) * DAY, 0.0, ValueError, "share must be greater than 0"),
+        (START + np.arange(10) * DAY, 1.0, ValueError, "share must be .* at most 0.99; got 1.0"),
+        (START + np.arange(10) * DAY, 0.6, ValueError, "earlier rows must hold both classes"),
+        (START - np.arange(10) * DAY, 0.2, ValueError, "latest rows must hold both classes"),
+    ],
+)
+def test_latest_rows_that_cannot_be_are_refused(time, share, error, message):
+    is_positive = np.isin(np.arange(10), [5, 9])
+    with pytest.raises(error, match=message):
+        splits.latest(time, is_positive, share)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from toprank import summary, training
+from toprank.auto.account import Account, Tried
 from toprank.evaluation import Evaluation, evaluate
 from toprank.metrics import Comparison, Interval
 from toprank.splits import Split
@@ -253,12 +254,24 @@ def test_the_table_names_what_is_counted_and_how_well():
     assert summary.figures_rows([("a", one_list)], "frauds")[0][2] == "frauds in 20"
 
 
+def account(winner="forest"):
+    plain = Tried("log-loss trees", "300 trees", 0.5, Comparison(0.0, 0.0, 0.0, 0.5), 1.0)
+    forest = Tried("forest", "forest", 0.512, Comparison(0.0123, -0.02, 0.05, 0.799), 2.0)
+    return Account((plain, forest), winner, "nothing leads it clearly", "the eval_set")
+
+
+def choice_line(winner, name):
+    ranker = SimpleNamespace(account_=account(winner))
+    return summary.choice_line(SimpleNamespace(chosen=SimpleNamespace(name=name), ranker=ranker))
+
+
 def test_the_choice_is_given_with_its_reason():
-    chosen = SimpleNamespace(name="log-loss only")
-    trained = SimpleNamespace(chosen=chosen, comparison=Comparison(-0.0123, -0.05, 0.02, 0.305))
-    assert summary.choice_line(trained) == (
-        "Kept log-loss only: ap-exp moves validation AP by -0.012 (-0.050 to +0.020),\n"
-        "ahead in 30 % of resamples; it is kept from 90 % on."
+    assert choice_line("forest", "forest") == (
+        "Kept forest (2 recipes tried): validation AP +0.012 (-0.020 to +0.050)\n"
+        "against plain log-loss, ahead in 79 % of resamples (70 % are asked for)."
+    )
+    assert choice_line("300 trees", "plain log-loss trees") == (
+        "Kept plain log-loss trees (2 recipes tried): nothing leads it clearly."
     )
 
 
@@ -267,10 +280,11 @@ def test_the_whole_account_has_its_five_parts_in_order(trained):
     assert lines[0] == summary.size_line(trained, "frauds")
     assert lines[1] == summary.periods_line(trained.task)
     assert " ".join(lines[2].split()) == "AP frauds in 5 a day before the first false alarm"
-    assert [line.split("  ")[0] for line in lines[3:5]] == [
+    n_models = len(trained.candidates)
+    assert [line.split("  ")[0] for line in lines[3 : 3 + n_models]] == [
         each.name for each in trained.candidates
     ]
-    assert lines[5:] == [
+    assert lines[3 + n_models :] == [
         *summary.choice_line(trained).splitlines(),
         summary.headline(trained.chosen.test, "frauds"),
         *summary.cautions(trained.chosen.test, "frauds"),

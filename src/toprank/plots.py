@@ -173,6 +173,34 @@ def importance(names: Sequence[str], shares: ArrayLike, ax: Axes | None = None) 
     return ax
 
 
+def intervals(
+    names: Sequence[str], values: Sequence[tuple[float, float, float]], ax: Axes | None = None
+) -> Axes:
+    """Return axes with one dot and its interval per name, in the order given from the top.
+
+    A value is its number with the low and the high end, as `metrics.interval` gives it.
+
+    >>> ax = intervals(["ours", "theirs"], [(0.7, 0.6, 0.8), (0.5, 0.4, 0.6)])
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['ours', 'theirs']
+    """
+    if len(names) != len(values):
+        raise ValueError(f"values must be {len(names)}, one per name; got {len(values)}.")
+    if ax is None:
+        ax = _new_axes(height=0.7 + 0.28 * len(names))
+    ax = _calm(ax)
+    places = np.arange(len(names))
+    middle, low, high = np.reshape(values, (-1, 3)).T
+    ax.hlines(places, low, high, color=_ACCENT, alpha=0.45, linewidth=2, gid="intervals")
+    ax.plot(middle, places, "o", color=_ACCENT, markersize=5, gid="values")
+    ax.set_yticks(places, [_shortened(name) for name in names], parse_math=False)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(False, axis="y")
+    return ax
+
+
 def _calm(ax):
     """Return the axes, new when None, with no frame but the two lines that carry ticks."""
     if ax is None:

@@ -124,7 +124,7 @@ def folds(
     >>> [apart.size for _, apart in folds(np.arange(100) < 10, n_folds=5)]
     [20, 20, 20, 20, 20]
     """
-    if n_folds == 1:
+    if checks.whole_number(n_folds, "n_folds", 1) == 1:
         return [held_out(is_positive, 0.2, random_state)]
     labels = checks.positives(is_positive, "is_positive")
     parts = [
@@ -150,11 +150,17 @@ def latest(
     >>> latest(time, [0, 1] * 5, 0.2)[1]
     array([8, 9])
     """
+    checks.number_above(share, "share", 0, 0.99)
     moments = _moments(time)
     labels = checks.positives(is_positive, "is_positive")
     if moments.size != labels.size:
         raise ValueError(f"time must have one moment a row; got {moments.size} for {labels.size}.")
     ordered = np.sort(moments)
+    if ordered[0] == ordered[-1]:
+        raise ValueError(
+            f"time must hold at least two moments to tell earlier rows from the latest; all "
+            f"{ordered.size} rows are of {ordered[0]}."
+        )
     none = np.timedelta64(0, "us")
     begin = _nearest_cut(ordered, np.unique(ordered), (1 - share) * ordered.size, "latest", none)
     parts = np.flatnonzero(moments < begin), np.flatnonzero(moments >= begin)

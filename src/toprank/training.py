@@ -5,6 +5,7 @@ from train and are judged on validation, which also calibrates; the winner then 
 The test rows are used once, for the figures.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -161,9 +162,11 @@ def train(
 def _fitted_as_the_winner(ranker: BoostedRanker, task: Task, progress: Progress | None) -> Ranker:
     """Return the ranker learned from train and validation, its probabilities from train alone."""
     features, labels = task.rows("validation")
-    apart = ranker.fit(*task.rows("train")).suspicion(features)
     report = None if progress is None else _named(progress, "plain log-loss, to compare with")
-    ranker.fit(*task.rows("train", "validation"), progress=report)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is odd about the table was said before
+        apart = ranker.fit(*task.rows("train")).suspicion(features)
+        ranker.fit(*task.rows("train", "validation"), progress=report)
     ranker.calibration_ = fit_sigmoid(labels == task.positive, apart)
     return ranker
 

@@ -23,7 +23,7 @@ def test_it_prints_ap_the_budget_and_what_to_expect(fitted):
     assert re.fullmatch(r"train to .* \| validate to .* \| gap .* \| test .*", lines[1])
     assert lines[2].split("  ")[-1] == "before the first false alarm"
     assert "frauds in 5 a day" in lines[2]
-    assert re.match(r"log-loss \S+.*  \.\d+ \(\.\d+-\.\d+\)  [\d.]+ \([\d.]+-[\d.]+\)", lines[3])
+    assert re.match(r"\S+.*  \.\d+ \(\.\d+-\.\d+\)  [\d.]+ \([\d.]+-[\d.]+\)", lines[3])
     assert re.match(r"Expect about [\d.]+ frauds? in your 5 checks a day \(most days", lines[-1])
 
 

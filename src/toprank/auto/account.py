@@ -13,14 +13,15 @@ from toprank.metrics import Comparison
 class Tried:
     """One line of the account; `lead` is over plain log-loss on the judged rows.
 
-    `name` says what kind it is, `words` what tells it from others of its kind.
+    `name` says what kind it is, `words` what tells it from others of its kind. `seconds` are not
+    kept in a model file, so that the same seed writes the same file.
     """
 
     name: str
     words: str
     average_precision: float
     lead: Comparison
-    seconds: float
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,10 @@ class Account:
         lines = [f"{'':{width}}   {'AP':>5}  against plain log-loss  seconds"]
         for each in self.tried:
             mark = "*" if each.words == self.winner else " "
-            lead = "" if each is self.tried[0] else _signed(each.lead)
+            lead = "" if each is self.tried[0] else lead_text(each.lead)
+            seconds = "" if each.seconds is None else f"{each.seconds:7.1f}"
             lines.append(
-                f"{each.words:{width}} {mark} {each.average_precision:.3f}  {lead:22}  "
-                f"{each.seconds:7.1f}"
+                f"{each.words:{width}} {mark} {each.average_precision:.3f}  {lead:22}  {seconds}"
             )
         lines.append(f"Judged on {self.judged_on}. Kept {self.winner}: {self.reason}.")
         if self.left_out:
@@ -62,7 +63,15 @@ class Account:
         return "\n".join(line.rstrip() for line in lines)
 
     def to_json(self) -> dict[str, Any]:
-        tried = [{**asdict(each), "lead": each.lead._asdict()} for each in self.tried]
+        tried = [
+            {
+                "name": each.name,
+                "words": each.words,
+                "average_precision": each.average_precision,
+                "lead": each.lead._asdict(),
+            }
+            for each in self.tried
+        ]
         return {**asdict(self), "tried": tried, "left_out": list(self.left_out)}
 
     @classmethod
@@ -73,7 +82,7 @@ class Account:
                 str(each["words"]),
                 float(each["average_precision"]),
                 Comparison(**{name: float(value) for name, value in each["lead"].items()}),
-                float(each["seconds"]),
+                None,
             )
             for each in facts["tried"]
         )
@@ -105,7 +114,7 @@ def account_of(outcome: Outcome, judged_on: str) -> Account:
     return Account(tried, outcome.winner.words, outcome.reason, judged_on, tuple(outcome.left_out))
 
 
-def _signed(lead: Comparison) -> str:
+def lead_text(lead: Comparison) -> str:
     """Return such as "+.021 (-.003 to +.047)"."""
     value, low, high = (f"{each:+.3f}".replace("0.", ".", 1) for each in lead[:3])
     return f"{value} ({low} to {high})"

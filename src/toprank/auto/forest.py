@@ -22,7 +22,7 @@ from toprank.inputs import Rows
 if TYPE_CHECKING:
     from xgboost import Booster
 
-_MOST_ROWS = 100_000
+_MOST_ROWS = 50_000
 _MOST_LEAVES = 2_048
 _LEAST_RISE = 1e-6
 _PRIOR_ROWS = 2.0
@@ -31,7 +31,7 @@ _PRIOR_ROWS = 2.0
 
 @dataclass(frozen=True)
 class RandomisedForest:
-    """A forest that learns from at most 100,000 rows."""
+    """A forest that learns from at most 50,000 rows."""
 
     n_trees: int = 300
     rows_a_leaf: int = 1

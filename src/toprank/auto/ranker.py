@@ -307,9 +307,7 @@ def _moments_of_rows(time: ArrayLike, sample_weight: ArrayLike | None) -> NDArra
     if sample_weight is None or weight.ndim == 0:
         return moments
     if moments.shape != weight.shape:
-        raise ValueError(
-            f"time must have one moment a row; got {moments.size} for {weight.size}."
-        )
+        raise ValueError(f"time must have one moment a row; got {moments.size} for {weight.size}.")
     return moments[weight > 0]
 
 

@@ -1,7 +1,7 @@
 """What is tried, in which order, and what wins.
 
-Plain log-loss trees come first and are the mark to beat. Then other depths of trees, losses and
-bins; a randomised forest; a smooth model; and blends of one of each kind. Judged by few
+Plain log-loss trees come first and are the mark to beat. Then a smooth model; a randomised
+forest; other depths of trees, bins and losses; and blends of one of each kind. Judged by few
 positives, the best of many is mostly the luckiest. So what varies least has the first say: the
 blend of all kinds, unless something simpler is ahead of it beyond doubt; and within a kind the
 plain recipe, unless another is. The outcome must lead plain log-loss, or log-loss it is.
@@ -120,9 +120,10 @@ class _Search:
 
     def run(self) -> Outcome:
         plain = self._try(BoostedTrees(n_trees=self._n_trees))
-        boosted = self._boosted(plain)
-        forest = self._try_in_time(RandomisedForest(self._n_trees))
+        # the other kinds before other trees: when time is short, they bring most
         smooth = self._smooth()
+        forest = self._try_in_time(RandomisedForest(self._n_trees))
+        boosted = self._boosted(plain)
         kinds = [trial for trial in (boosted, forest, smooth) if trial is not None]
         winner, reason = self._winner(plain, kinds)
         return Outcome(self._trials, winner, reason, self._left_out)
@@ -227,8 +228,8 @@ class _Search:
         return trial
 
     def _has_time(self, recipe: Recipe) -> bool:
-        """Return whether to begin; what the plain trees took is the guess for anything else."""
-        guess = self._trials[0].seconds
+        """Return whether to begin; the longest trial so far is the guess for any other."""
+        guess = max(trial.seconds for trial in self._trials)
         if self._deadline is None or time.monotonic() + guess < self._deadline:
             return True
         self._left_out.append(recipe.words)

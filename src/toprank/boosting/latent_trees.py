@@ -115,7 +115,7 @@ class LatentTrees:
 
     @cached_property
     def _latent_boosters(self) -> list[Booster]:
-        """The booster of each u_p but for its bias; made when an explanation is first asked for."""
+        """The booster of each u_p but for its bias; made when a row is first explained."""
         return [self._mixed(mixing) for mixing in self._combination.mixing]
 
     def _mixed(self, mixing: Vector) -> Booster:
@@ -129,9 +129,7 @@ class LatentTrees:
     def _blocks_of_inputs(self, features: NDArray[np.float32]) -> Iterator[tuple[slice, Matrix]]:
         """Yield blocks of rows and their u_p, all trees added."""
         for block in self._blocks(len(features)):
-            inputs = np.empty(0)
-            for inputs in self._growing_inputs(features[block]):
-                pass
+            *_, inputs = self._growing_inputs(features[block])
             yield block, inputs
 
     def _growing_inputs(self, features: NDArray[np.float32]) -> Iterator[Matrix]:

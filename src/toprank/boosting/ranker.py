@@ -127,19 +127,59 @@ class BoostedRanker(OneBooster):
         *,
         eval_set: tuple[Any, ArrayLike] | None = None,
         progress: Progress | None = None,
+        client: Any = None,
     ) -> Self:
         """Learn to rank the positives of `y` first.
 
         `eval_set` holds the rows that early stopping judges by. `progress(done, total)` is told
-        of every tree.
+        of every tree. Given the `client` of a Dask cluster, X is a Dask data frame, y and weights
+        are Dask series, and the rows stay on the cluster.
         """
         self._check_parameters()
+        if client is not None:
+            return self._fit_on_cluster(client, X, y, sample_weight, eval_set, progress)
         rows = self._training_rows(X, y, sample_weight)
         rows, validation = self._validation_rows(rows, eval_set)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         training = self._train(rows, validation, progress)
         self.history_ = training.history
         self._keep(training.booster, judged=rows if validation is None else validation)
+        return self
+
+    def _fit_on_cluster(
+        self,
+        client: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        eval_set: tuple[Any, ArrayLike] | None,
+        progress: Progress | None,
+    ) -> Self:
+        from toprank.boosting import cluster  # Dask is an extra
+
+        for name, given in (("eval_set", eval_set), ("engine", self.engine)):
+            if given not in (None, "xgboost"):
+                raise ValueError(
+                    f"{name} must be left alone when a cluster trains; got {given!r}."
+                )
+        trained = cluster.train(
+            client,
+            X,
+            y,
+            sample_weight,
+            plan=self._plan(progress),
+            settings=self._settings(),
+            max_bins=self.max_bins,
+            binning=self.binning,
+            positive_label=self.positive_label,
+        )
+        self.schema_ = trained.schema
+        self.feature_names_in_ = np.array(trained.schema.names, dtype=object)
+        self.n_features_in_ = len(trained.schema.names)
+        self.classes_, self.positive_label_ = trained.classes, trained.positive
+        self.usual_, self.calibration_ = trained.usual, trained.calibration
+        self.booster_, self.history_ = trained.booster, []
+        self.n_trees_ = trained.booster.num_boosted_rounds()
         return self
 
     def _check_parameters(self) -> None:
@@ -195,43 +235,47 @@ class BoostedRanker(OneBooster):
         return rows.take(kept), rows.take(apart)
 
     def _train(self, rows: Rows, validation: Rows | None, progress: Progress | None) -> Training:
-        warm, seed = self.warm_start_trees, seed_of(self.random_state)
-        plan = Plan(
-            make_loss(self.loss, self.loss_options),
-            n_estimators=self.n_estimators,
-            warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
-            batch_fraction=self.batch_fraction,
-            seed=seed,
-            gather=Gather(xgboost_engine.across_machines),
-            patience=self.early_stopping_rounds,
-            progress=progress,
-        )
         if self.engine == "paper":
             return paper_engine.train(
                 rows,
-                plan,
+                self._plan(progress),
                 validation,
                 max_depth=self.max_depth,
                 learning_rate=self.learning_rate,
             )
-        settings = {
-            "tree_method": "hist",
-            "max_depth": self.max_depth,
-            "learning_rate": self.learning_rate,
-            "subsample": self.subsample,
-            "seed": seed,
-            "nthread": xgboost_engine.n_threads(self.n_jobs),
-            **(self.engine_options or {}),
-        }
         return xgboost_engine.train(
             rows,
-            plan,
+            self._plan(progress),
             validation,
-            settings=settings,
+            settings=self._settings(),
             feature_types=self.schema_.feature_types,
             max_bins=self.max_bins,
             binning=self.binning,
         )
+
+    def _plan(self, progress: Progress | None) -> Plan:
+        warm = self.warm_start_trees
+        return Plan(
+            make_loss(self.loss, self.loss_options),
+            n_estimators=self.n_estimators,
+            warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
+            batch_fraction=self.batch_fraction,
+            seed=seed_of(self.random_state),
+            gather=Gather(xgboost_engine.across_machines),
+            patience=self.early_stopping_rounds,
+            progress=progress,
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "tree_method": "hist",
+            "max_depth": self.max_depth,
+            "learning_rate": self.learning_rate,
+            "subsample": self.subsample,
+            "seed": seed_of(self.random_state),
+            "nthread": xgboost_engine.n_threads(self.n_jobs),
+            **(self.engine_options or {}),
+        }
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted ranker."""

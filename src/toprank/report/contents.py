@@ -1,6 +1,6 @@
 """What a report says, before it becomes a page."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,16 @@ class ModelFigures:
     y: NDArray[np.bool_]
     suspicion: NDArray[np.float64]
     probability: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TriedRecipe:
+    """One recipe that was judged on rows kept apart; `lead` is over plain log-loss, in words."""
+
+    words: str
+    average_precision: float
+    lead: str
+    is_kept: bool
 
 
 @dataclass(frozen=True)
@@ -77,3 +87,5 @@ class Report:
     parameters: dict[str, str]
     remarks: list[str]
     made_with: str
+    tried: list[TriedRecipe] = field(default_factory=list)
+    judged_on: str = ""

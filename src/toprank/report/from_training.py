@@ -8,7 +8,15 @@ import pyarrow.compute as pc
 
 from toprank import __version__, reasons, summary
 from toprank.alert_list import top_alerts
-from toprank.report.contents import Alert, ColumnFacts, ModelFigures, Period, Report
+from toprank.auto.account import lead_text
+from toprank.report.contents import (
+    Alert,
+    ColumnFacts,
+    ModelFigures,
+    Period,
+    Report,
+    TriedRecipe,
+)
 from toprank.training import Candidate, Task, Trained
 
 _ALERTS_SHOWN = 10
@@ -37,6 +45,8 @@ def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Re
             *remarks,
         ],
         made_with=f"toprank {__version__}, Python {platform.python_version()}",
+        tried=_tried(trained),
+        judged_on="the validation rows",
     )
 
 
@@ -52,6 +62,19 @@ def _figures(candidate: Candidate) -> ModelFigures:
         test.suspicion,
         test.probability,
     )
+
+
+def _tried(trained: Trained) -> list[TriedRecipe]:
+    account = trained.ranker.account_
+    return [
+        TriedRecipe(
+            each.words,
+            each.average_precision,
+            "" if each is account.tried[0] else lead_text(each.lead),
+            each.words == account.winner,
+        )
+        for each in account.tried
+    ]
 
 
 def _alerts(trained: Trained) -> list[Alert]:

@@ -99,6 +99,7 @@ def models_compared(report: Report) -> str:
         "the share found before the first false alarm; ROC AUC is the chance that a positive "
         "ranks above a negative.</p>",
         table("Figures on the test rows, with 95% intervals", headings, rows),
+        _tried(report),
     )
 
 
@@ -249,6 +250,26 @@ def _verdict(is_positive):
     if is_positive:
         return '<span class="right">✓ right</span>'
     return '<span class="wrong">✗ wrong</span>'
+
+
+def _tried(report: Report) -> str:
+    """Return the recipes the choice was made from; nothing when there was no choice."""
+    if not report.tried:
+        return ""
+    rows = [
+        (
+            text(each.words) + (' <span class="chosen">kept</span>' if each.is_kept else ""),
+            f"{each.average_precision:.3f}",
+            text(each.lead),
+        )
+        for each in report.tried
+    ]
+    headings = ("Recipe", "Average precision", "Lead over plain log-loss")
+    return (
+        f"<h3>What was tried</h3>\n<p>Judged on {text(report.judged_on)}, before the test rows "
+        "were looked at. The lead is given with the middle 95% of resamples.</p>\n"
+        + table("Recipes and how they stood", headings, rows)
+    )
 
 
 def _figure(svg):
