@@ -396,7 +396,7 @@ def test_a_ranker_fitted_with_a_client_is_like_any_other(client):
 
 def test_what_a_cluster_cannot_do_is_refused(client):
     X, y = table()
-    with pytest.raises(ValueError, match="eval_set must be left alone on a cluster"):
+    with pytest.raises(ValueError, match="eval_set must be left out on a cluster"):
         BoostedRanker().fit(X, y, client=client, eval_set=(X, y))
-    with pytest.raises(ValueError, match="engine must be left alone on a cluster; got 'paper'"):
+    with pytest.raises(ValueError, match="engine must be 'xgboost' on a cluster; got 'paper'"):
         BoostedRanker(engine="paper").fit(X, y, client=client)

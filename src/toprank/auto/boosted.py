@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xgboost import Booster
 
 _LOSS_WORDS = {"log": "log-loss"}
+_MOST_BYTES = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,15 @@ class BoostedTrees:
         seed: int,
         n_threads: int,
     ) -> BoostedMember:
-        """Return the mean of `n_bags` boosters that differ in what they drew."""
-        boosters = [
-            self._grown(rows, columns, seed + bag, n_threads) for bag in range(self.n_bags)
-        ]
+        """Return the mean of boosters that differ in what they drew.
+
+        There are `n_bags` of them, or as many as make a model of 20 MB.
+        """
+        boosters = [self._grown(rows, columns, seed, n_threads)]
+        if self.n_bags > 1:
+            n_bags = min(self.n_bags, _MOST_BYTES // len(boosters[0].save_raw("ubj")))
+            more = range(seed + 1, seed + n_bags)
+            boosters += [self._grown(rows, columns, each, n_threads) for each in more]
         return BoostedMember(_mean_of(boosters), _feature_types(columns))
 
     def tried(

@@ -157,11 +157,10 @@ class BoostedRanker(OneBooster):
     ) -> Self:
         from toprank.boosting import cluster  # Dask is an extra
 
-        for name, given in (("eval_set", eval_set), ("engine", self.engine)):
-            if given not in (None, "xgboost"):
-                raise ValueError(
-                    f"{name} must be left alone when a cluster trains; got {given!r}."
-                )
+        if eval_set is not None:
+            raise ValueError("eval_set must be left out on a cluster: nothing stops early there.")
+        if self.engine != "xgboost":
+            raise ValueError(f"engine must be 'xgboost' on a cluster; got {self.engine!r}.")
         trained = cluster.train(
             client,
             X,
