@@ -38,7 +38,7 @@ def test_json_is_all_that_stdout_carries(csv):
         assert each["low"] <= each["difference"] <= each["high"]
 
 
-def test_the_test_rows_are_those_of_fit(csv, fitted):
+def test_the_test_rows_are_those_of_fit(csv):
     compared = json.loads(run_main("compare", csv, *COMPARE, "--json").stdout)
     command = ("fit", csv, *COMPARE[:-2], "-o", "m.toprank", "--json")
     facts = json.loads(run_main(*command).stdout)

@@ -31,6 +31,7 @@ _KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
 _MANY_ROWS = 50_000
 _MANY_POSITIVES = 1_000
 _WINDOW = 0.2
+_TRAINING_ROWS = "the training rows"
 _LARGEST_SCALE = 1e50
 
 
@@ -116,6 +117,11 @@ class AutoRanker(Ranker):
         seed, n_threads = seed_of(self.random_state), xgboost_engine.n_threads(self.n_jobs)
         rows = self._training_rows(X, y, sample_weight)
         rows, folds, judged_on = self._parted(rows, time, eval_set, seed, sample_weight)
+        if rows.weight is not None:
+            # which rows count for more, whatever the unit; penalties are made for 1 a row
+            rows = rows._replace(weight=rows.weight / rows.weight.mean())
+        if judged_on == _TRAINING_ROWS:
+            deadline = clock.monotonic()  # who has learned the answers must not be chosen by them
         judge = Judge(rows, self.schema_.columns, folds, seed, n_threads)
         outcome = search(judge, self.n_estimators, deadline, progress)
         self.account_ = account_of(outcome, judged_on)
@@ -189,7 +195,7 @@ class AutoRanker(Ranker):
         n_folds = _n_folds(rows)
         if n_folds == 0:
             # one positive cannot be learned from and judged on
-            return rows, [Fold(np.arange(n_rows), np.arange(n_rows))], "the training rows"
+            return rows, [Fold(np.arange(n_rows), np.arange(n_rows))], _TRAINING_ROWS
         parts = splits.folds(rows.is_positive, n_folds, seed)
         if len(parts) == 1:
             return rows, [Fold(*parts[0])], "a fifth of the rows, drawn at random"

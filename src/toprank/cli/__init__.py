@@ -11,6 +11,7 @@ import click
 
 from toprank import __version__
 from toprank.cli import screen
+from toprank.cli.compare import compare
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
@@ -31,7 +32,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, rank, explain, evaluate):
+for command in (demo, fit, rank, explain, evaluate, compare):
     commands.add_command(command)
 
 
