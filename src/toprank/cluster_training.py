@@ -187,7 +187,7 @@ def train(
     task: ClusterTask,
     budget: int,
     *,
-    loss: str = "ap-exp",
+    loss: str = "log",
     n_estimators: int = 300,
     random_state: int = 0,
     progress: Progress | None = None,
@@ -495,9 +495,9 @@ def _parted(
 def _first_lot(n_rows: NDArray[np.int64], n_before: float, part: str, gap: int) -> int:
     """Return the place of the lot with the nearest to `n_before` rows before it."""
     if n_before <= 0 or n_rows.size < 2:
+        way_out = f"Choose a smaller gap (it is {gap} days), or bring rows of more days."
         raise ValueError(
-            f"the {part} part would be empty. Choose a smaller gap (it is {gap} days), or bring "
-            "rows of more days."
+            f"the {part} part would be empty. {way_out if gap else 'Bring more rows or days.'}"
         )
     rows_before = np.cumsum(n_rows)[:-1]
     return 1 + int(np.abs(rows_before - n_before).argmin())

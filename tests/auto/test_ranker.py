@@ -107,9 +107,7 @@ def test_the_suspicion_is_the_mean_of_standardised_members(payments, fitted):
     features = fitted.schema_.encode(frame)
     parts = [
         (member.raw(features) - centre) / spread
-        for member, centre, spread in zip(
-            fitted.members_, fitted.centres_, fitted.spreads_, strict=True
-        )
+        for member, (centre, spread) in zip(fitted.members_, fitted.scales_, strict=True)
     ]
     assert fitted.suspicion(frame) == approx(np.mean(parts, axis=0))
 
@@ -459,6 +457,8 @@ def test_one_positive_leaves_no_choice():
     assert ranker.account_.is_plain
     assert len(ranker.account_.tried) == 1
     assert ranker.account_.judged_on == "the training rows"
+    assert ranker.account_.reason == "one positive is too few to judge by"
+    assert not ranker.account_.left_out
 
 
 def test_the_unit_of_the_weights_changes_nothing(payments):
@@ -469,3 +469,17 @@ def test_the_unit_of_the_weights_changes_nothing(payments):
     cents = AutoRanker(**settings).fit(features, is_fraud, 1024 * amounts)
     assert euros.account_.winner == cents.account_.winner
     assert np.allclose(euros.suspicion(features), cents.suspicion(features), atol=1e-5)
+
+
+def test_weights_leave_probabilities_as_shares_of_rows(payments):
+    features, is_fraud = payments
+    weight = np.where(is_fraud, 10.0, 1.0)
+    ranker = AutoRanker(n_estimators=10, n_jobs=1).fit(features, is_fraud, weight)
+    low, high = ranker.expected_positives(features)[1:]
+    assert low <= is_fraud.sum() <= high
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "all"])
+def test_a_number_of_threads_that_is_none_is_refused(payments, n_jobs):
+    with pytest.raises((TypeError, ValueError), match="n_jobs must be"):
+        AutoRanker(n_jobs=n_jobs).fit(*payments)

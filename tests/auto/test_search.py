@@ -13,7 +13,7 @@ from toprank.auto import search as search_module
 from toprank.auto.boosted import BoostedTrees
 from toprank.auto.forest import RandomisedForest
 from toprank.auto.judge import Fold, Judge
-from toprank.auto.search import blend, centre_spread, search
+from toprank.auto.search import blend, centre_spread, scales_of, search
 from toprank.auto.smooth import SmoothModel
 from toprank.inputs import Rows
 
@@ -284,14 +284,15 @@ def test_a_smooth_model_is_chosen_where_many_columns_say_a_little_each():
 
 def test_a_blend_is_the_mean_of_standardised_scores():
     first, second = np.array([1.0, 3.0]), np.array([10.0, 50.0])
-    assert blend((first, second), (first, second)) == approx([-1, 1])
+    scales = scales_of((first, second))
+    assert blend((first, second), scales) == approx([-1, 1])
     elsewhere = np.array([2.0]), np.array([70.0])
-    assert blend(elsewhere, (first, second)) == approx([(0 + 2) / 2])
+    assert blend(elsewhere, scales) == approx([(0 + 2) / 2])
 
 
 def test_one_recipe_keeps_its_own_scores():
     scores = np.array([1.0, 5.0])
-    assert np.array_equal(blend((scores,), (scores,)), scores)
+    assert np.array_equal(blend((scores,), scales_of((scores,))), scores)
 
 
 @pytest.mark.parametrize("value", [0.1, -1e-3, 1 / 3, 0.0, 1e6])

@@ -64,7 +64,7 @@ class Recipe(Protocol):
 def sampled(rows: Rows, most: int, seed: int) -> Rows:
     """Return at most `most` of the rows, weighed so that each class weighs what all of it does.
 
-    Positives are taken first, up to half: they are what there is too little of.
+    The rarer class is taken first, up to half: it is what there is too little of.
     """
     n_rows = rows.is_positive.size
     if n_rows <= most:

@@ -14,7 +14,7 @@ from toprank.auto.boosted import BoostedMember, BoostedTrees
 from toprank.auto.forest import ForestMember
 from toprank.auto.judge import Fold, Judge
 from toprank.auto.members import Member, Parts, Recipe
-from toprank.auto.search import Outcome, Progress, centre_spread, search
+from toprank.auto.search import Outcome, Progress, blend, plain_only, scales_of, search
 from toprank.auto.smooth import SmoothMember
 from toprank.base import Ranker, seed_of
 from toprank.boosting import xgboost_engine
@@ -50,7 +50,8 @@ class AutoRanker(Ranker):
     n_estimators : int
         Trees of the plain recipe and of the forest; other recipes have up to twice as many.
     n_bags : int
-        Seeds over which boosted trees that draw rows and columns are averaged.
+        Seeds over which boosted trees that draw rows and columns are averaged; fewer where the
+        model would grow beyond 20 MB.
     positive_label : label or None
         The class to rank first; None is the rarer one.
     random_state : int, RandomState or None
@@ -62,7 +63,8 @@ class AutoRanker(Ranker):
     ----------
     account_ : what was tried, how it stood, why the winner won; print it
     members_ : the fitted members of the blend
-    calibration_ : the sigmoid from suspicion to probability, fitted to rows no member had seen
+    calibration_ : the sigmoid from suspicion to probability, fitted to scores of rows that the
+        scoring model had not seen (with a single positive, to the training rows)
     schema_, classes_, positive_label_, usual_ : as for `BoostedRanker`
 
     Examples
@@ -120,14 +122,15 @@ class AutoRanker(Ranker):
         if rows.weight is not None:
             # which rows count for more, whatever the unit; penalties are made for 1 a row
             rows = rows._replace(weight=rows.weight / rows.weight.mean())
-        if judged_on == _TRAINING_ROWS:
-            deadline = clock.monotonic()  # who has learned the answers must not be chosen by them
         judge = Judge(rows, self.schema_.columns, folds, seed, n_threads)
-        outcome = search(judge, self.n_estimators, deadline, progress)
+        if judged_on == _TRAINING_ROWS:
+            outcome = plain_only(judge, self.n_estimators, "one positive is too few to judge by")
+        else:
+            outcome = search(judge, self.n_estimators, deadline, progress)
         self.account_ = account_of(outcome, judged_on)
         self._fit_winner(outcome, rows, seed, n_threads, progress)
-        scores = outcome.winner.blended
-        self.calibration_ = fit_sigmoid(judge.is_positive, scores, judge.weight)
+        # by rows, not by weight: probabilities must add up to a count
+        self.calibration_ = fit_sigmoid(judge.is_positive, outcome.winner.blended)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         return self
 
@@ -140,9 +143,7 @@ class AutoRanker(Ranker):
         check_is_fitted(self)
         features = inputs.read_features(self, X)
         total = np.zeros((len(features), features.shape[1] + 1))
-        for member, centre, spread in zip(
-            self.members_, self.centres_, self.spreads_, strict=True
-        ):
+        for member, (centre, spread) in zip(self.members_, self.scales_, strict=True):
             shares = member.contributions(features)
             shares[:, -1] -= centre
             total += shares / spread / len(self.members_)
@@ -232,9 +233,7 @@ class AutoRanker(Ranker):
             )
         if progress is not None:
             progress("fitting the winner", n_recipes, n_recipes)
-        # one member keeps its own scale, which is that of log-odds
-        scales = [(0.0, 1.0)] if n_recipes == 1 else map(centre_spread, outcome.winner.scores)
-        self.centres_, self.spreads_ = zip(*scales, strict=True)
+        self.scales_ = scales_of(outcome.winner.scores)
 
     def _bagged(self, recipe: Recipe) -> Recipe:
         if isinstance(recipe, BoostedTrees) and recipe.random_share < 1:
@@ -242,13 +241,7 @@ class AutoRanker(Ranker):
         return recipe
 
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        scaled = [
-            (member.raw(features) - centre) / spread
-            for member, centre, spread in zip(
-                self.members_, self.centres_, self.spreads_, strict=True
-            )
-        ]
-        return np.mean(scaled, axis=0)
+        return blend([member.raw(features) for member in self.members_], self.scales_)
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted ranker."""
@@ -265,8 +258,7 @@ class AutoRanker(Ranker):
             **self._common_state(),
             "account": self.account_.to_json(),
             "members": members,
-            "centres": list(self.centres_),
-            "spreads": list(self.spreads_),
+            "scales": [list(scale) for scale in self.scales_],
         }
         return Saved(state, arrays, boosters)
 
@@ -281,14 +273,13 @@ class AutoRanker(Ranker):
             ranker._restored(number, facts, saved)
             for number, facts in enumerate(saved.state["members"])
         ]
-        ranker.centres_ = tuple(map(float, saved.state["centres"]))
-        ranker.spreads_ = tuple(map(float, saved.state["spreads"]))
-        scales = np.array([ranker.centres_, ranker.spreads_])
-        if scales.shape != (2, len(ranker.members_)) or not ranker.members_:
+        scales = np.array(saved.state["scales"], dtype=np.float64)
+        if scales.shape != (len(ranker.members_), 2) or not ranker.members_:
             raise ValueError("a blend must have a centre and a spread for each of its members.")
         sizes = np.abs(scales)
-        if not ((sizes < _LARGEST_SCALE).all() and (scales[1] > 1 / _LARGEST_SCALE).all()):
+        if not ((sizes < _LARGEST_SCALE).all() and (scales[:, 1] > 1 / _LARGEST_SCALE).all()):
             raise ValueError("centres must be finite and spreads above 0.")
+        ranker.scales_ = [(centre, spread) for centre, spread in scales.tolist()]
         return ranker
 
     def _restored(self, number: int, facts: dict[str, Any], saved: Saved) -> Member:

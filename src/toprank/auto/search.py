@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,9 @@ _LATER_STAGES = (1 / 3, 2 / 3, 1, 2)
 _POSITIVES_FOR_DEPTH = 200
 _ROWS_FOR_BINS = 10_000  # with fewer, 256 quantiles cut finely enough wherever positives lie
 _POSITIVES_FOR_LOSSES = 50  # with fewer, the top of the list cannot be told from luck
+
+Scale = tuple[float, float]
+"""Centre and spread."""
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, and how much of it is done of how much."""
@@ -59,7 +62,7 @@ class Trial:
     @property
     def blended(self) -> Scores:
         """The mean of the standardised scores; one recipe's own scores stay as they are."""
-        return blend(self.scores, self.scores)
+        return blend(self.scores, scales_of(self.scores))
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,28 @@ def search(
     return _Search(judge, n_trees, deadline, progress).run()
 
 
-def blend(scores: tuple[Scores, ...], judged: tuple[Scores, ...]) -> Scores:
-    """Return the mean of `scores`, each standardised as its judged rows were."""
-    if len(scores) == 1:
-        return scores[0]
-    parts = [
-        (each - centre) / spread
-        for each, (centre, spread) in zip(scores, map(centre_spread, judged), strict=True)
+def plain_only(judge: Judge, n_trees: int, reason: str) -> Outcome:
+    """Return plain log-loss as the outcome, where there is nothing to choose by."""
+    recipe = BoostedTrees(n_trees=n_trees)
+    scores, seconds = judge.scores(recipe)
+    trial = Trial((recipe,), (scores,), judge.standing(scores), seconds)
+    return Outcome([trial], trial, reason, [])
+
+
+def blend(scores: Sequence[Scores], scales: Sequence[Scale]) -> Scores:
+    """Return the mean of the scores, each on its own scale."""
+    scaled = [
+        (each - centre) / spread for each, (centre, spread) in zip(scores, scales, strict=True)
     ]
-    return np.mean(parts, axis=0)
+    return np.mean(scaled, axis=0)
+
+
+def scales_of(judged: Sequence[Scores]) -> list[Scale]:
+    """Return the scales that standardise the judged rows' scores.
+
+    Scores alone keep their own scale, which is that of log-odds.
+    """
+    return [(0.0, 1.0)] if len(judged) == 1 else [centre_spread(scores) for scores in judged]
 
 
 def centre_spread(scores: Scores) -> tuple[float, float]:
@@ -116,7 +132,10 @@ class _Search:
         self._deadline, self._progress = deadline, progress
         self._trials: list[Trial] = []
         self._left_out: list[str] = []
-        self._n_steps = 10
+        n_kinds = 3 if SmoothModel(2).can_fit(judge.columns) else 2
+        self._n_steps = (
+            1 + n_kinds + len(self._depths()) + len(self._variants(BoostedTrees(n_trees=n_trees)))
+        )
 
     def run(self) -> Outcome:
         plain = self._try(BoostedTrees(n_trees=self._n_trees))
@@ -157,13 +176,10 @@ class _Search:
         return variants
 
     def _smooth(self) -> Trial | None:
-        linear = self._try_in_time(SmoothModel(1))
-        if linear is None or not SmoothModel(2).can_fit(self._judge.columns):
-            return linear
-        quadratic = self._try_in_time(SmoothModel(2))
-        if quadratic is None:
-            return linear
-        return max(linear, quadratic, key=lambda trial: trial.standing.average_precision)
+        models = [SmoothModel(1), SmoothModel(2)]
+        fitting = [model for model in models if model.can_fit(self._judge.columns)]
+        tried = [trial for model in fitting if (trial := self._try_in_time(model)) is not None]
+        return max(tried, key=lambda trial: trial.standing.average_precision, default=None)
 
     def _winner(self, plain: Trial, kinds: list[Trial]) -> tuple[Trial, str]:
         widest, *others = self._blends(kinds)
@@ -189,7 +205,7 @@ class _Search:
     def _blend(self, trials: tuple[Trial, ...]) -> Trial:
         recipes = tuple(trial.recipes[0] for trial in trials)
         scores = tuple(trial.scores[0] for trial in trials)
-        standing = self._judge.standing(blend(scores, scores))
+        standing = self._judge.standing(blend(scores, scales_of(scores)))
         trial = Trial(recipes, scores, standing, sum(trial.seconds for trial in trials))
         self._trials.append(trial)
         return trial
@@ -203,7 +219,7 @@ class _Search:
         return trial
 
     def _try(self, recipe: Recipe) -> Trial:
-        self._tell(recipe)
+        self._tell()
         scores, seconds = self._judge.scores(recipe)
         return self._add(recipe, scores, seconds)
 
@@ -214,7 +230,7 @@ class _Search:
         """Return the recipe with the number of trees that stands best, all grown once."""
         if not self._has_time(recipe):
             return None
-        self._tell(recipe)
+        self._tell()
         shares = _LATER_STAGES if self._has_many_positives() else _STAGES
         stages = tuple(sorted({max(round(share * self._n_trees), 1) for share in shares}))
         staged, seconds = self._judge.scores_in_stages(recipe, stages)
@@ -235,7 +251,7 @@ class _Search:
         self._left_out.append(recipe.words)
         return False
 
-    def _tell(self, recipe: Recipe) -> None:
+    def _tell(self) -> None:
         if self._progress is not None:
             done = sum(len(trial.recipes) == 1 for trial in self._trials)
-            self._progress("trying recipes", min(done, self._n_steps), self._n_steps)
+            self._progress("trying recipes", done, self._n_steps)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from toprank.auto.members import Columns, Parts, sampled
 from toprank.inputs import Rows
@@ -22,6 +23,7 @@ from toprank.inputs import Rows
 _MOST_ROWS = 200_000
 _MOST_COLUMNS_SQUARED = 40
 _MOST_CATEGORIES = 50
+_MOST_VALUES = 50_000_000  # rows times terms: 400 MB
 _ROWS_AT_ONCE = 10_000
 _LARGEST = 1e50  # float32 columns have no larger mean, and no sum of such weights overflows
 _FURTHEST = 5.0
@@ -50,13 +52,14 @@ class SmoothModel:
     def fit(self, rows: Rows, columns: Columns, *, seed: int, n_threads: int) -> SmoothMember:
         rows = sampled(rows, _MOST_ROWS, seed)
         design = Design.of(rows, columns, self.degree)
+        rows = sampled(rows, max(_MOST_VALUES // max(len(design.owners()), 1), 1_000), seed)
         # the more terms, the tighter they are held
         model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=300)
         terms = design.terms(rows.features)
         if not terms.size:  # categories only, and none is known
             share = np.average(rows.is_positive, weights=rows.weight)
             return SmoothMember(design, np.empty(0), float(logit(share)), len(columns))
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), threadpool_limits(n_threads):
             warnings.simplefilter("ignore", ConvergenceWarning)  # near enough to rank by
             model.fit(terms, rows.is_positive, rows.weight)
         weights = model.coef_[0].astype(np.float64)

@@ -26,9 +26,9 @@ class BoostedRanker(OneBooster):
 
     Parameters
     ----------
-    loss : "ap-exp" or "log"
-        What the trees minimise. "ap-exp" pushes positives to the very top of the list; "log" is
-        ordinary log-loss.
+    loss : "log", "ap-exp", "ap-sigmoid", "ap-lambda", "auc-exp" or "auc-hinge"
+        What the trees minimise: ordinary log-loss, stand-ins for average precision, which push
+        positives to the very top of the list, or for the area under the ROC curve.
     engine : "xgboost" or "paper"
         "paper" is the SGBAP algorithm to the letter: exact cuts and a line search, slow.
     n_estimators : int

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from toprank.cli.fit import _LONGEST_GAP, _check_roles
+from toprank.cli.fit import LONGEST_GAP, check_roles
 
 EXAMPLES = """
 \b
@@ -22,7 +22,7 @@ Examples:
 @click.option("--positive", help="Value of the label to rank first.  [default: the rarer]")
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
 @click.option(
-    "--gap", type=click.FloatRange(0, _LONGEST_GAP), help="Days left out before the test."
+    "--gap", type=click.FloatRange(0, LONGEST_GAP), help="Days left out before the test."
 )
 @click.option(
     "--budget", "-k", default=100, show_default=True, type=click.IntRange(1),
@@ -75,7 +75,7 @@ def compare(
     from toprank import comparison, summary, tables
     from toprank.cli import files, screen
 
-    _check_roles(label, time, gap, drop)
+    check_roles(label, time, gap, drop)
     names = _learner_names(learners)
     if output is not None:
         _check_picture(output)

@@ -16,7 +16,7 @@ Examples:
   toprank fit payments.csv --label is_fraud --time paid_at --gap 14 --json
   toprank fit "payments/*.parquet" --label is_fraud --cluster tcp://scheduler:8786
 """
-_LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
+LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 
 
 @click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
@@ -25,7 +25,7 @@ _LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 @click.option("--positive", help="Value of the label to rank first.  [default: the rarer]")
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
 @click.option(
-    "--gap", type=click.FloatRange(0, _LONGEST_GAP), help="Days left out before the test."
+    "--gap", type=click.FloatRange(0, LONGEST_GAP), help="Days left out before the test."
 )
 @click.option(
     "--budget", "-k", default=100, show_default=True, type=click.IntRange(1),
@@ -63,7 +63,7 @@ _LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     "folder or a pattern of Parquet that workers can read.",
 )
 @click.option(
-    "--loss", help="With --cluster: what the trees learn, such as log.  [default: ap-exp]"
+    "--loss", help="With --cluster: what the trees learn, such as ap-exp.  [default: log]"
 )
 def fit(
     data: str,
@@ -90,7 +90,7 @@ def fit(
     from toprank import summary, tables
     from toprank.cli import files, screen
 
-    _check_roles(label, time, gap, drop)
+    check_roles(label, time, gap, drop)
     _check_place(cluster, loss)
     path = Path(data)
     output = output or _model_beside(path if cluster is None else _place_of(data))
@@ -99,8 +99,8 @@ def fit(
     if cluster is not None:
         fit_on_cluster(
             cluster, data, output, budget, label=label, time=time, trees=trees, seed=seed,
-            loss=loss or "ap-exp", as_json=as_json, positive_label=positive, drop=drop,
-            gap=_duration(gap),
+            loss=loss or "log", as_json=as_json, positive_label=positive, drop=drop,
+            gap=duration(gap),
         )  # fmt: skip
         return
     files.check_output(page, path)
@@ -140,7 +140,7 @@ def fit_and_write(
     from toprank.report import report_of, write_report
 
     task = training.prepare(
-        table, label, time=time, gap=_duration(gap), random_state=seed, **options
+        table, label, time=time, gap=duration(gap), random_state=seed, **options
     )
     remarks = []
     if task.n_unlabelled:
@@ -213,7 +213,7 @@ def report_path(model: Path) -> Path:
     return model.with_suffix(".html")
 
 
-def _check_roles(label: str, time: str | None, gap: float | None, drop: tuple[str, ...]) -> None:
+def check_roles(label: str, time: str | None, gap: float | None, drop: tuple[str, ...]) -> None:
     """Raise when a column is asked to be two things, or a gap has no times to lie between."""
     if time == label:
         raise click.UsageError(f"--time must name another column than --label; got {label!r}.")
@@ -253,7 +253,7 @@ def _place_of(data: str) -> Path:
     return path
 
 
-def _duration(days: float | None) -> Any:
+def duration(days: float | None) -> Any:
     import numpy as np
 
     return None if days is None else np.timedelta64(round(days * 86_400_000_000), "us")

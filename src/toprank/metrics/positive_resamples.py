@@ -8,6 +8,8 @@ the rows serve all resamples.
 import numpy as np
 from numpy.typing import NDArray
 
+_VALUES_AT_ONCE = 1 << 21  # of resamples times positives: some 50 MB while they are summed
+
 
 class PositiveResamples:
     """The same resamples of one set of rows, for as many scores as are to be compared.
@@ -29,7 +31,8 @@ class PositiveResamples:
         n_positive = int(is_positive.sum())
         counts = np.random.default_rng(seed).poisson(1.0, (n_resamples, n_positive))
         counts = counts[counts.any(axis=1)]
-        self._counts = np.vstack([np.ones(n_positive), counts]) * self._weight[is_positive]
+        # a byte each: nobody is drawn 256 times
+        self._counts = np.vstack([np.ones(n_positive), counts]).astype(np.uint8)
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -45,9 +48,21 @@ class PositiveResamples:
         # negatives at or above each level of the positives' scores
         place = np.searchsorted(levels, -raw[~self._is_positive])
         added = np.bincount(place, self._weight[~self._is_positive], levels.size + 1)
-        above = np.cumsum(added[: levels.size])
-        found = np.add.reduceat(self._counts[:, falling], first, axis=1)
-        found_so_far = np.cumsum(found, axis=1)
-        checked = found_so_far + above
-        precision = np.divide(found_so_far, checked, out=np.zeros_like(checked), where=checked > 0)
-        return (found * precision).sum(axis=1) / found_so_far[:, -1]
+        above = np.cumsum(added[: levels.size], dtype=np.float64)
+        weight = self._weight[self._is_positive][falling]
+        at_once = max(_VALUES_AT_ONCE // max(positive.size, 1), 1)
+        blocks = (self._counts[i : i + at_once] for i in range(0, len(self._counts), at_once))
+        return np.concatenate(
+            [_precisions(block[:, falling] * weight, first, above) for block in blocks]
+        )
+
+
+def _precisions(
+    weight: NDArray[np.float64], first: NDArray[np.intp], above: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the AP of each row of weights; levels begin at `first`."""
+    found = np.add.reduceat(weight, first, axis=1)
+    found_so_far = np.cumsum(found, axis=1)
+    checked = found_so_far + above
+    precision = np.divide(found_so_far, checked, out=np.zeros_like(checked), where=checked > 0)
+    return (found * precision).sum(axis=1) / found_so_far[:, -1]
