@@ -136,9 +136,11 @@ def test_rows_are_scored_in_blocks_with_the_same_answer(monkeypatch):
 def test_many_rows_are_sampled(monkeypatch):
     drawn = []
     monkeypatch.setattr(smooth, "_MOST_ROWS", 100)
+    monkeypatch.setattr(smooth, "_MOST_VALUES", 20_000)
     monkeypatch.setattr(smooth, "sampled", lambda *given: drawn.append(given[1]) or given[0])
-    fitted(1, payments())
-    assert drawn == [100]
+    member = fitted(1, payments())
+    # at most so many, and the fewer the more terms there are
+    assert drawn == [100, max(20_000 // len(member.weights), 1_000)]
 
 
 @pytest.mark.parametrize(
