@@ -16,7 +16,6 @@ from contracts import check_ranker
 from toprank import RankBoost
 from toprank.metrics import roc_auc
 
-pytestmark = pytest.mark.kernel
 
 FLOAT32 = {
     "check_sample_weight_equivalence_on_dense_data": (
