@@ -16,7 +16,6 @@ from contracts import check_ranker
 from toprank import RankBoost
 from toprank.metrics import roc_auc
 
-
 FLOAT32 = {
     "check_sample_weight_equivalence_on_dense_data": (
         "XGBoost keeps gradients and leaves in float32: a weight of 3 and three copies agree to "

@@ -14,7 +14,6 @@ import reference
 from losses.machines import machines
 from toprank.losses import ApLambda, ApSigmoid, Gather, grid, make_loss
 
-
 BOUND = 1e-3  # of a row's absolute terms, at the widest step
 VALUE = {ApSigmoid: reference.ap_sigmoid, ApLambda: reference.ap_lambda}
 BOTH = pytest.mark.parametrize("kind", [ApSigmoid, ApLambda])
