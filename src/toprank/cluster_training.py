@@ -266,28 +266,13 @@ def _opened(source: str | Path, roles: Roles, drop: list[str]) -> tuple[Any, lis
             f"{source} must be Parquet, of which every worker reads its own part; write its rows "
             "to Parquet files, or train without a cluster, where a CSV will do."
         )
-    cluster._check_there(source)
-    names = [str(name) for name in _read(source).columns]
+    names = [str(name) for name in cluster.parquet_frame(source).columns]
     named = [name for name in (roles.label, roles.time, *drop) if name is not None]
     tables.check_columns(named, names, str(source))
     no_rows = pa.schema([(name, pa.null()) for name in names]).empty_table()
     features = training._features(no_rows, roles.label, roles.time, drop).column_names
     others = [roles.label] if roles.time is None else [roles.label, roles.time]
-    return _read(source, [*features, *others]), features
-
-
-def _read(source: str | Path, columns: list[str] | None = None) -> Any:
-    frames = cluster.import_dask().dataframe
-    try:
-        # as on one machine, what pandas wrote as an index is a column like others
-        return frames.read_parquet(
-            str(source), columns=columns, index=False, dtype_backend="pyarrow"
-        )
-    except ValueError as error:
-        raise tables.TableError(
-            f"{source} must be whole Parquet files, in a folder named *.parquet; some are not, or "
-            "there is none; write them again, or name others."
-        ) from error
+    return cluster.parquet_frame(source, [*features, *others]), features
 
 
 def _for_each_partition(frame: Any, function: Callable[..., Any], *shared: Any) -> list[Any]:

@@ -400,3 +400,12 @@ def test_what_a_cluster_cannot_do_is_refused(client):
         BoostedRanker().fit(X, y, client=client, eval_set=(X, y))
     with pytest.raises(ValueError, match="engine must be 'xgboost' on a cluster; got 'paper'"):
         BoostedRanker(engine="paper").fit(X, y, client=client)
+
+
+def test_what_pandas_wrote_as_an_index_is_a_column_like_others(tmp_path):
+    frame = pd.DataFrame({"amount": [9.5, 3.0], "is_fraud": [True, False]}, index=[7, 8])
+    frame.rename_axis("payment_id").to_parquet(tmp_path / "payments.parquet")
+    features, _, _ = cluster.read_parquet(tmp_path, "is_fraud")
+    assert sorted(features.columns) == ["amount", "payment_id"]
+    features, _, _ = cluster.read_parquet(tmp_path, "is_fraud", drop=["payment_id"])
+    assert list(features.columns) == ["amount"]

@@ -27,7 +27,7 @@ from toprank.boosting.plan import Phase, Plan
 from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
 from toprank.inputs import Rows
 from toprank.losses import Gather
-from toprank.tables import Schema, TableWarning, check_columns
+from toprank.tables import Schema, TableError, TableWarning, check_columns
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -89,16 +89,29 @@ def read_parquet(
     >>> list(features.columns), labels.name
     (['amount'], 'is_fraud')
     """
-    dask = import_dask()
-    _check_there(source)
-    # Arrow's own types: in pandas', one missing value turns whole numbers into floats
-    frame = dask.dataframe.read_parquet(str(source), dtype_backend="pyarrow")
+    names = [str(name) for name in parquet_frame(source).columns]
     others = [label] if weight is None else [label, weight]
-    check_columns([*others, *drop], [str(name) for name in frame.columns], str(source))
-    kept = [name for name in frame.columns if name not in drop]
-    frame = dask.dataframe.read_parquet(str(source), dtype_backend="pyarrow", columns=kept)
+    check_columns([*others, *drop], names, str(source))
+    frame = parquet_frame(source, [name for name in names if name not in drop])
     frame = frame.dropna(subset=[label])
     return frame.drop(columns=others), frame[label], None if weight is None else frame[weight]
+
+
+def parquet_frame(source: str | Path, columns: list[str] | None = None) -> Any:
+    """Return Parquet files as one Dask data frame, all columns or some, no row read yet."""
+    frames = import_dask().dataframe
+    _check_there(source)
+    try:
+        # as on one machine, what pandas wrote as an index is a column like others; and Arrow's
+        # own types: in pandas', one missing value turns whole numbers into floats
+        return frames.read_parquet(
+            str(source), columns=columns, index=False, dtype_backend="pyarrow"
+        )
+    except ValueError as error:
+        raise TableError(
+            f"{source} must be whole Parquet files, in a folder named *.parquet; some are not, or "
+            "there is none; write them again, or name others."
+        ) from error
 
 
 def train(
