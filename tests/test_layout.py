@@ -11,17 +11,23 @@ import toprank
 
 PACKAGE = Path(toprank.__file__).parent
 
+# what a ranker's `fit` calls on a cluster; the rest of that folder prepares, judges and tells
+FIT_ON_CLUSTER = [
+    f"cluster/{name}.py" for name in ("ranking", "meeting", "growing", "waiting", "row_samples")
+]
+
 # what each part must know nothing of
 FORBIDDEN = {
     "metrics": {"boosting", "tables", "cli", "report", "training", "plots", "reasons"},
     "losses": {"boosting", "tables", "metrics", "cli", "report", "training", "plots"},
     "tables": {"boosting", "losses", "metrics", "cli", "report", "training", "plots"},
-    "auto": {"cli", "report", "training", "plots", "evaluation", "comparison"},
+    "auto": {"cli", "report", "training", "plots", "evaluation", "comparison", "cluster"},
     "boosting": {"cli", "report", "training", "plots", "evaluation"},
+    "cluster": {"cli", "report", "plots", "comparison"},
+    **{path: {"training", "evaluation", "auto", "summary"} for path in FIT_ON_CLUSTER},
     "imbalance": {"cli", "report", "training", "plots"},
     "transactions": {"cli", "report", "training", "boosting"},
-    "training.py": {"cli", "report", "plots"},
-    "cluster_training.py": {"cli", "report", "plots"},
+    "training.py": {"cli", "report", "plots", "cluster"},
     "evaluation.py": {"cli", "report", "plots", "boosting"},
     "comparison.py": {"cli", "report"},
     "report": {"cli"},
@@ -63,11 +69,21 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def test_importing_the_package_computes_nothing():
-    code = "import sys, toprank; print(sorted(m for m in sys.modules if m in {'numpy', 'numba'}))"
+    assert not loaded_by("toprank") & {"numpy", "numba"}
+
+
+def test_only_a_training_on_a_cluster_loads_dask():
+    assert not loaded_by("toprank.boosting.ranker") & {"toprank.cluster", "dask", "distributed"}
+    assert not loaded_by("toprank.cluster.training") & {"dask", "distributed"}
+
+
+def loaded_by(name):
+    """The modules that a fresh interpreter has loaded after importing one."""
+    code = f"import sys, {name}; print(*sys.modules)"
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert printed.stdout.strip() == "[]"
+    return set(printed.stdout.split())
 
 
 def test_no_file_of_the_package_can_load_pickles():

@@ -261,8 +261,8 @@ def account(winner="forest"):
 
 
 def choice_line(winner, name):
-    ranker = SimpleNamespace(account_=account(winner))
-    return summary.choice_line(SimpleNamespace(chosen=SimpleNamespace(name=name), ranker=ranker))
+    chosen = SimpleNamespace(name=name)
+    return summary.choice_line(SimpleNamespace(chosen=chosen, account=account(winner)))
 
 
 def test_the_choice_is_given_with_its_reason():

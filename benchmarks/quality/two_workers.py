@@ -19,15 +19,12 @@ import pyarrow.parquet as pq
 from benchmarks.record import record
 from distributed import Client, LocalCluster
 
-from toprank import BoostedRanker, metrics
-from toprank.boosting import cluster, xgboost_engine
-from toprank.boosting.plan import Plan
-from toprank.losses import Gather, make_loss
+from toprank import BoostedRanker, cluster, metrics
 
 SEED = 1
 LOSSES = ("ap-exp", "ap-sigmoid")
 N_FILES = 8
-SETTINGS = {"tree_method": "hist", "max_depth": 4, "learning_rate": 0.05, "seed": 0}
+N_WORKERS = 2
 
 
 def main() -> None:
@@ -41,9 +38,7 @@ def main() -> None:
         _write(train, Path(folder))
         for loss in LOSSES:
             here, seconds_here = _local(loss, options.trees, train, test)
-            there, seconds_there, n_workers = _on_two_workers(
-                loss, options.trees, Path(folder), test
-            )
+            there, seconds_there = _on_two_workers(loss, options.trees, Path(folder), test)
             values = [metrics.average_precision(is_fraud, scores) for scores in (here, there)]
             record(
                 "two_workers",
@@ -51,7 +46,7 @@ def main() -> None:
                 seed=SEED,
                 rows=options.rows,
                 trees=options.trees,
-                n_workers=n_workers,
+                n_workers=N_WORKERS,
                 ap_here=round(values[0], 4),
                 ap_there=round(values[1], 4),
                 difference=round(values[1] - values[0], 4),
@@ -70,35 +65,18 @@ def _local(loss: str, n_trees: int, train: pa.Table, test: pa.Table) -> tuple[np
 
 def _on_two_workers(
     loss: str, n_trees: int, folder: Path, test: pa.Table
-) -> tuple[np.ndarray, float, int]:
-    plan = Plan(
-        make_loss(loss),
-        n_estimators=n_trees,
-        warm_start_trees=n_trees * 4 // 5,
-        batch_fraction=1.0,
-        seed=0,
-        gather=Gather(),
-    )
+) -> tuple[np.ndarray, float]:
     with (
         LocalCluster(
-            n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
+            n_workers=N_WORKERS, processes=True, threads_per_worker=1, dashboard_address=None
         ) as machines,
         Client(machines) as client,
     ):
         begin = time.perf_counter()
         features, labels, _ = cluster.read_parquet(folder, "is_fraud")
-        training = cluster.train(
-            client,
-            features,
-            labels,
-            plan=plan,
-            settings=SETTINGS,
-            max_bins=256,
-            binning="quantile",
-        )
+        ranker = BoostedRanker(loss, n_estimators=n_trees).fit(features, labels, client=client)
         seconds = time.perf_counter() - begin
-    raw = xgboost_engine.predict_raw(training.booster, training.schema.encode(test))
-    return raw, seconds, training.n_workers
+    return ranker.suspicion(test), seconds
 
 
 def _payments(n_rows: int, seed: int) -> pa.Table:

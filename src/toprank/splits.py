@@ -7,7 +7,6 @@ test lies a gap: rows whose labels would not be known yet on the day the test be
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,7 +58,7 @@ def chronological(
     moments = _moments(time)
     ordered = np.sort(moments)
     span = ordered[-1] - ordered[0]
-    gap = _default_gap(span) if gap is None else _checked_gap(gap)
+    gap = checked_gap(gap, span)
     cuts = np.unique(moments.astype("datetime64[D]") if span >= 20 * DAY else moments)
     cuts = cuts.astype(ordered.dtype)
 
@@ -204,6 +203,23 @@ def days(time: ArrayLike) -> NDArray[np.int64]:
     return (dates - dates.min()).astype(np.int64)
 
 
+def checked_gap(gap: np.timedelta64 | None, span: np.timedelta64) -> np.timedelta64:
+    """Return `gap` or, left alone, the one that suits rows of such a span.
+
+    >>> checked_gap(None, span=np.timedelta64(35, "D")).astype("timedelta64[D]")
+    np.timedelta64(3,'D')
+    """
+    if gap is None:
+        return _default_gap(span)
+    if not isinstance(gap, np.timedelta64) or np.isnat(gap):
+        raise TypeError(
+            f"gap must be a np.timedelta64 such as np.timedelta64(7, 'D'); got {gap!r}."
+        )
+    if gap < np.timedelta64(0, "us"):
+        raise ValueError(f"gap must not be negative; got {gap}.")
+    return gap.astype("timedelta64[us]")
+
+
 def _moments(time: ArrayLike) -> NDArray[np.datetime64]:
     moments = np.asarray(time)
     if moments.dtype.kind != "M":
@@ -229,16 +245,6 @@ def _check_shares(validation: float, test: float) -> None:
             f"validation and test must leave rows to train on, so their sum must be below 1; "
             f"got {validation:g} + {test:g}."
         )
-
-
-def _checked_gap(gap: Any) -> np.timedelta64:
-    if not isinstance(gap, np.timedelta64) or np.isnat(gap):
-        raise TypeError(
-            f"gap must be a np.timedelta64 such as np.timedelta64(7, 'D'); got {gap!r}."
-        )
-    if gap < np.timedelta64(0, "us"):
-        raise ValueError(f"gap must not be negative; got {gap}.")
-    return gap.astype("timedelta64[us]")
 
 
 def _default_gap(span: np.timedelta64) -> np.timedelta64:

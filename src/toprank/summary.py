@@ -2,17 +2,34 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from toprank.auto.account import Account
 from toprank.auto.search import AHEAD
 from toprank.evaluation import Evaluation
 from toprank.metrics import Interval
-from toprank.training import Task, Trained
+from toprank.training import Candidate, Task
 
 FEW_POSITIVES = 10
 FEW_DAYS = 5
+
+
+class Findings(Protocol):
+    """What there is to tell of a training; `account` is None where no recipes were compared."""
+
+    @property
+    def task(self) -> Any: ...
+
+    @property
+    def candidates(self) -> list[Candidate]: ...
+
+    @property
+    def chosen(self) -> Candidate: ...
+
+    @property
+    def account(self) -> Account | None: ...
 
 
 def noun_of(label: str) -> str:
@@ -24,25 +41,25 @@ def noun_of(label: str) -> str:
     return "frauds" if "fraud" in label.lower() else "positives"
 
 
-def text_of(trained: Trained, noun: str) -> str:
+def text_of(trained: Findings, noun: str) -> str:
     """Return the whole account of a training, as `toprank fit` prints it."""
     return "\n".join(
         (
             size_line(trained, noun),
             periods_line(trained.task),
             aligned(figures_rows([(each.name, each.test) for each in trained.candidates], noun)),
-            choice_line(trained),
+            *([] if trained.account is None else [choice_line(trained)]),
             headline(trained.chosen.test, noun),
             *cautions(trained.chosen.test, noun),
         )
     )
 
 
-def facts_of(trained: Trained, label: str, time: str | None) -> dict[str, Any]:
+def facts_of(trained: Findings, label: str, time: str | None) -> dict[str, Any]:
     """Return the same account in plain values, as the model file and `--json` keep it."""
     task = trained.task
     periods = task.split.periods or {}
-    return {
+    facts = {
         "label": label,
         "time": time,
         "budget": trained.chosen.test.budget,
@@ -50,9 +67,9 @@ def facts_of(trained: Trained, label: str, time: str | None) -> dict[str, Any]:
         "positives": int(task.is_positive.sum()),
         "periods": {name: [str(begin), str(end)] for name, (begin, end) in periods.items()},
         "chosen": trained.chosen.name,
-        "account": trained.ranker.account_.to_json(),
         "test": {each.name: evaluation_facts(each.test) for each in trained.candidates},
     }
+    return facts if trained.account is None else {**facts, "account": trained.account.to_json()}
 
 
 def evaluation_facts(figures: Evaluation) -> dict[str, Any]:
@@ -67,7 +84,7 @@ def evaluation_facts(figures: Evaluation) -> dict[str, Any]:
     }
 
 
-def size_line(trained: Trained, noun: str) -> str:
+def size_line(trained: Findings, noun: str) -> str:
     """Return such as "1,754,155 rows, 14 features (2 categories), 0.84 % frauds"."""
     task = trained.task
     kinds = [column.kind for column in trained.chosen.ranker.schema_.columns]
@@ -170,9 +187,10 @@ def cautions(test: Evaluation, noun: str) -> list[str]:
     return said
 
 
-def choice_line(trained: Trained) -> str:
+def choice_line(trained: Findings) -> str:
     """Return what was kept and why."""
-    account = trained.ranker.account_
+    account = trained.account
+    assert account is not None
     n_recipes = f"{len(account.tried)} {_plural('recipe', len(account.tried))} tried"
     if account.is_plain:
         return f"Kept {trained.chosen.name} ({n_recipes}): {account.reason}."

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank import checks, splits, tables
+from toprank.auto.account import Account
 from toprank.auto.ranker import AutoRanker
 from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
@@ -76,6 +77,11 @@ class Trained:
     def chosen(self) -> Candidate:
         return self.candidates[0]
 
+    @property
+    def account(self) -> Account:
+        """What AutoRanker tried, and why it kept what it did."""
+        return self.ranker.account_
+
 
 def prepare(
     table: pa.Table,
@@ -96,7 +102,7 @@ def prepare(
     """
     labels = tables.split_label(table, label, positive_label)
     known = np.flatnonzero(labels.known)
-    features = _features(table, label, time, list(drop))
+    features = table.select(feature_names(table.column_names, label, time, list(drop)))
     # in all parts now, rather than in the test rows once the trees are grown
     tables.check_finite_columns(features)
     if known.size < table.num_rows:
@@ -111,7 +117,7 @@ def prepare(
     return Task(
         features,
         is_positive,
-        *_class_names(labels.positive, labels.negative),
+        *class_names(labels.positive, labels.negative),
         times,
         split,
         row_numbers=known + 1,
@@ -159,6 +165,38 @@ def train(
     return Trained(task, auto, candidates)
 
 
+def feature_names(names: list[str], label: str, time: str | None, drop: list[str]) -> list[str]:
+    """Return the columns to learn from: all but the label, the time and those to drop.
+
+    >>> feature_names(["paid_at", "amount", "is_fraud"], "is_fraud", "paid_at", drop=[])
+    ['amount']
+    """
+    if time == label:
+        raise ValueError(f"time must be another column than the label; got {label!r} for both.")
+    tables.check_columns(drop, names)
+    left_out = {label, time, *drop}
+    features = [name for name in names if name not in left_out]
+    if not features:
+        raise tables.TableError(
+            "the table must have a column to learn from beside the label, the time and the "
+            f"dropped ones; got only {', '.join(map(repr, names))}."
+        )
+    return features
+
+
+def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
+    """Return the label's values as classes may be called: decimals as whole numbers or text.
+
+    >>> class_names(1.0, 0.0)
+    (1, 0)
+    """
+    both = (positive, negative)
+    if all(isinstance(value, str | int) for value in both):
+        return both
+    as_class = int if all(float(value).is_integer() for value in both) else str
+    return as_class(positive), as_class(negative)
+
+
 def _fitted_as_the_winner(ranker: BoostedRanker, task: Task, progress: Progress | None) -> Ranker:
     """Return the ranker learned from train and validation, its probabilities from train alone."""
     features, labels = task.rows("validation")
@@ -169,30 +207,6 @@ def _fitted_as_the_winner(ranker: BoostedRanker, task: Task, progress: Progress 
         ranker.fit(*task.rows("train", "validation"), progress=report)
     ranker.calibration_ = fit_sigmoid(labels == task.positive, apart)
     return ranker
-
-
-def _features(table: pa.Table, label: str, time: str | None, drop: list[str]) -> pa.Table:
-    """Return the columns to learn from: all but the label, the time and those to drop."""
-    if time == label:
-        raise ValueError(f"time must be another column than the label; got {label!r} for both.")
-    tables.check_columns(drop, table.column_names)
-    left_out = {label, time, *drop}
-    names = [name for name in table.column_names if name not in left_out]
-    if not names:
-        raise tables.TableError(
-            "the table must have a column to learn from beside the label, the time and the "
-            f"dropped ones; got only {', '.join(map(repr, table.column_names))}."
-        )
-    return table.select(names)
-
-
-def _class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
-    """Return the label's values as classes may be called: decimals as whole numbers or text."""
-    both = (positive, negative)
-    if all(isinstance(value, str | int) for value in both):
-        return both
-    as_class = int if all(float(value).is_integer() for value in both) else str
-    return as_class(positive), as_class(negative)
 
 
 def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:

@@ -155,13 +155,13 @@ class BoostedRanker(OneBooster):
         eval_set: tuple[Any, ArrayLike] | None,
         progress: Progress | None,
     ) -> Self:
-        from toprank.boosting import cluster  # Dask is an extra
+        from toprank.cluster import ranking  # Dask is an extra
 
         if eval_set is not None:
             raise ValueError("eval_set must be left out on a cluster: nothing stops early there.")
         if self.engine != "xgboost":
             raise ValueError(f"engine must be 'xgboost' on a cluster; got {self.engine!r}.")
-        trained = cluster.train(
+        trained = ranking.train(
             client,
             X,
             y,

@@ -13,6 +13,8 @@ from toprank import checks
 from toprank.boosting.early_stopping import RoundVote
 from toprank.boosting.plan import Phase, Plan, Training
 from toprank.inputs import Rows
+from toprank.losses import Gather
+from toprank.losses.gather import HERE
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -55,8 +57,11 @@ def train(
     max_bins: int,
     binning: str,
 ) -> Training:
-    """Return the booster grown on `rows`, each phase cut where the validation rows say."""
-    matrix = binned_matrix(rows, feature_types, max_bins, binning)
+    """Return the booster grown on `rows`, each phase cut where the validation rows say.
+
+    On a cluster every machine calls this with its own rows, and all of them get the same booster.
+    """
+    matrix = binned_matrix(rows, feature_types, max_bins, binning, plan.gather)
     watched = None
     if validation is not None and plan.patience is not None:
         _check_one_machine()
@@ -74,11 +79,13 @@ def train(
     return Training(booster, history)
 
 
-def binned_matrix(rows: Rows, feature_types: list[str], max_bins: int, binning: str) -> Any:
+def binned_matrix(
+    rows: Rows, feature_types: list[str], max_bins: int, binning: str, gather: Gather = HERE
+) -> Any:
     """Return the rows as XGBoost's histograms take them: every value as the number of its bin."""
     return import_xgboost().QuantileDMatrix(
         rows.features,
-        weight=_bin_weight(rows, binning),
+        weight=_bin_weight(rows, binning, gather),
         feature_types=feature_types,
         enable_categorical=True,
         max_bin=max_bins,
@@ -185,7 +192,7 @@ def _plain_matrix(features: NDArray[np.float32], feature_types: list[str]) -> An
     return xgboost.DMatrix(features, feature_types=feature_types, enable_categorical=True)
 
 
-def _bin_weight(rows: Rows, binning: str) -> NDArray[np.float64] | None:
+def _bin_weight(rows: Rows, binning: str, gather: Gather) -> NDArray[np.float64] | None:
     """Return the weights that place the bins; our objective keeps them out of the loss.
 
     Balanced bins give the positives half of the mass, so that cuts exist where they lie: with
@@ -193,11 +200,10 @@ def _bin_weight(rows: Rows, binning: str) -> NDArray[np.float64] | None:
     """
     if binning == "quantile":
         return None
-    n_positive = np.count_nonzero(rows.is_positive)
-    share = rows.is_positive.size / 2
-    return np.where(
-        rows.is_positive, share / n_positive, share / (rows.is_positive.size - n_positive)
-    )
+    here = [rows.is_positive.size, np.count_nonzero(rows.is_positive)]
+    n_rows, n_positive = gather.sums([here], 2)
+    share = n_rows / 2
+    return np.where(rows.is_positive, share / n_positive, share / (n_rows - n_positive))
 
 
 def _watcher(plan: Plan, phase: Phase, watched: _Watched | None, vote: RoundVote | None) -> Any:

@@ -1,12 +1,13 @@
 """`toprank fit`: from a labelled table to a model, its report and honest figures."""
 
 import math
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
+
+from toprank.cli.fit_cluster import fit_on_cluster, place_of
 
 EXAMPLES = """
 \b
@@ -87,36 +88,34 @@ def fit(
     The rows are parted by time when --time is given (train, validation, gap, test), at random
     otherwise. The printed figures are those of the test rows, which nothing was learned from.
     """
-    from toprank import summary, tables
+    from toprank import summary
     from toprank.cli import files, screen
 
     check_roles(label, time, gap, drop)
     _check_place(cluster, loss)
     path = Path(data)
-    output = output or _model_beside(path if cluster is None else _place_of(data))
+    output = output or _model_beside(path if cluster is None else place_of(data))
     files.check_output(output, path)
     page = report_path(output)
-    if cluster is not None:
-        fit_on_cluster(
-            cluster, data, output, budget, label=label, time=time, trees=trees, seed=seed,
-            loss=loss or "log", as_json=as_json, positive_label=positive, drop=drop,
-            gap=duration(gap),
-        )  # fmt: skip
-        return
-    files.check_output(page, path)
-    with screen.busy(f"reading {path.name}"):
-        table = tables.read_table(path)
-    named = [name for name in (label, time, *drop) if name is not None]
-    tables.check_columns(named, table.column_names, path.name)
-    trained = fit_and_write(
-        table, output, path.name, budget, label=label, time=time, trees=trees, minutes=minutes,
-        jobs=jobs, seed=seed, positive_label=positive, drop=drop, gap=gap,
-    )  # fmt: skip
+    options = {
+        "label": label, "time": time, "gap": _duration(gap), "trees": trees, "seed": seed,
+        "positive_label": positive, "drop": drop,
+    }  # fmt: skip
+    if cluster is None:
+        files.check_output(page, path)
+        table = _read(path, [name for name in (label, time, *drop) if name is not None])
+        trained = fit_and_write(
+            table, output, path.name, budget, minutes=minutes, jobs=jobs, **options
+        )
+        written = f"{output} and {page}"
+    else:
+        trained = fit_on_cluster(cluster, data, output, budget, loss=loss or "log", **options)
+        written = f"{output}; of a training on a cluster there is no HTML report."
     if as_json:
         screen.print_json(summary.facts_of(trained, label, time))
     else:
         click.echo(summary.text_of(trained, summary.noun_of(label)))
-    screen.remark(f"Wrote {output} and {page}")
+    screen.remark(f"Wrote {written}")
 
 
 def fit_and_write(
@@ -127,7 +126,6 @@ def fit_and_write(
     *,
     label: str,
     time: str | None,
-    gap: float | None = None,
     trees: int = 300,
     minutes: float = 10.0,
     jobs: int | None = None,
@@ -139,9 +137,7 @@ def fit_and_write(
     from toprank.cli import screen
     from toprank.report import report_of, write_report
 
-    task = training.prepare(
-        table, label, time=time, gap=duration(gap), random_state=seed, **options
-    )
+    task = training.prepare(table, label, time=time, random_state=seed, **options)
     remarks = []
     if task.n_unlabelled:
         remarks.append(f"{task.n_unlabelled:,} rows without a label were left out.")
@@ -161,47 +157,6 @@ def fit_and_write(
         model_file.save(trained.ranker, output, summary.facts_of(trained, label, time))
         write_report(report, report_path(output))
     return trained
-
-
-def fit_on_cluster(
-    address: str,
-    data: str,
-    output: Path,
-    budget: int,
-    *,
-    label: str,
-    trees: int,
-    seed: int,
-    loss: str,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Train on a Dask cluster, write the model and print what came of it."""
-    from toprank import cluster_training, losses, model_file, summary
-    from toprank.boosting.cluster import LostWorkerError
-    from toprank.cli import screen
-
-    losses.make_loss(loss)  # an unknown one is refused before any row is read
-    with cluster_training.connected(address) as client, screen.progress_bar() as progress:
-        try:
-            task = cluster_training.prepare(
-                client, data, label, random_state=seed, progress=progress, **options
-            )
-            for remark in task.remarks():
-                screen.remark(f"note: {remark}")
-            trained = cluster_training.train(
-                client, task, budget, loss=loss, n_estimators=trees, random_state=seed,
-                progress=progress,
-            )  # fmt: skip
-        except LostWorkerError as error:
-            raise ConnectionError(str(error)) from error
-    facts = cluster_training.facts_of(trained)
-    model_file.save(trained.chosen.ranker, output, facts)
-    if as_json:
-        screen.print_json(facts)
-    else:
-        click.echo(cluster_training.text_of(trained, summary.noun_of(label)))
-    screen.remark(f"Wrote {output}; of a training on a cluster there is no HTML report.")
 
 
 def report_path(model: Path) -> Path:
@@ -240,20 +195,23 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
             raise click.UsageError(f"--{option} must be left out with --cluster: {reason}.")
 
 
+def _read(path: Path, named: list[str]) -> Any:
+    """Return the table in a file, which must have the columns that were named."""
+    from toprank import tables
+    from toprank.cli import screen
+
+    with screen.busy(f"reading {path.name}"):
+        table = tables.read_table(path)
+    tables.check_columns(named, table.column_names, path.name)
+    return table
+
+
 def _model_beside(path: Path) -> Path:
     return path.parent / f"{Path(path.name.removesuffix('.gz')).stem}.toprank"
 
 
-def _place_of(data: str) -> Path:
-    """Return the file or folder that a model can be named after, where `data` may be a pattern."""
-    plain = takewhile(lambda part: not set("*?[") & set(part), Path(data).parts)
-    path = Path(*plain)
-    if "://" in data or not path.name:
-        raise click.UsageError(f"-o must name the model to write; {data!r} has no name for it.")
-    return path
-
-
-def duration(days: float | None) -> Any:
+def _duration(days: float | None) -> Any:
+    """Return days as the library takes a length of time."""
     import numpy as np
 
     return None if days is None else np.timedelta64(round(days * 86_400_000_000), "us")

@@ -34,18 +34,46 @@ def split_label(table: Any, label: str, positive_label: Any = None) -> Labels:
     >>> split_label(table, "fraud").is_positive.tolist()
     [False, True, False, False]
     """
-    values = required_frame(table).column(label)
-    kind_of(values, label)
-    values = decoded(values)
-    counts = _value_counts(values)
+    values = _plain_values(table, label)
+    positive, negative = positive_and_negative(label, _value_counts(values), positive_label)
+    is_positive = _equal_to(positive, values)
+    return Labels(is_positive, positive, negative, is_positive | _equal_to(negative, values))
+
+
+def positive_and_negative(
+    label: str, counts: Counter[Any], positive_label: Any = None
+) -> tuple[Any, Any]:
+    """Return the two values that so many rows hold, the positive one first.
+
+    >>> positive_and_negative("fraud", Counter({"no": 990, "yes": 10}))
+    ('yes', 'no')
+    """
     _check_two(label, counts)
     negative, positive = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
     if counts[negative] == counts[positive]:
         negative, positive = sorted(counts)
     if positive_label is not None and _named(label, counts, positive_label) == negative:
         negative, positive = positive, negative
-    is_positive = _equal_to(positive, values)
-    return Labels(is_positive, positive, negative, is_positive | _equal_to(negative, values))
+    return positive, negative
+
+
+def rows_by_value(table: Any, label: str) -> dict[Any, NDArray[np.intp]]:
+    """Return which rows hold each value of a label; a part of a table may lack one or both.
+
+    >>> rows_by_value(pa.table({"fraud": ["no", "yes", None, "no"]}), "fraud")
+    {'no': array([0, 3]), 'yes': array([1])}
+    """
+    values = _plain_values(table, label)
+    counts = _value_counts(values)
+    if len(counts) > 2:
+        _check_two(label, counts)
+    return {value: np.flatnonzero(_equal_to(value, values)) for value in sorted(counts)}
+
+
+def _plain_values(table: Any, label: str) -> pa.ChunkedArray:
+    values = required_frame(table).column(label)
+    kind_of(values, label)
+    return decoded(values)
 
 
 def _value_counts(values: pa.ChunkedArray) -> Counter[Any]:

@@ -162,23 +162,59 @@ class Schema:
         return matrix
 
 
+def category_column(name: str, counts: dict[str, int], n_rows: int) -> Column:
+    """Return the column in which so many rows hold each text; refuse dates, warn of an id."""
+    _check_present(len(counts), name, n_rows)
+    _check_no_dates(counts, name)
+    _warn_of_id(name, len(counts), n_rows)
+    return Column(name, "category", _most_frequent(name, counts))
+
+
+def number_column(
+    name: str,
+    kind: str,
+    n_rows: int,
+    n_present: int,
+    largest: float | None,
+    n_distinct: int | None,
+) -> Column:
+    """Return a column of numbers or booleans; warn of an id and of digits that will be lost.
+
+    `largest` is that of whole numbers and `n_distinct` that of integers, None for others.
+    """
+    _check_present(n_present, name, n_rows)
+    if largest is not None:
+        _warn_of_lost_digits(name, largest)
+    if n_distinct is not None:
+        _warn_of_id(name, n_distinct, n_rows)
+    return Column(name, kind)
+
+
+def largest_whole(arrow_type: pa.DataType, numbers: NDArray[np.float32]) -> float | None:
+    """Return the size of the largest of whole numbers, None for others.
+
+    Whole numbers that are too long for integers are read as floats.
+    """
+    present = np.abs(numbers[~np.isnan(numbers)])
+    if pt.is_integer(arrow_type) or (present > 2**53).all():
+        return float(present.max(initial=0))
+    return None
+
+
 def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
     kind = column_values.kind_of(values, name)
     if kind == "category":
-        counts = column_values.category_counts(values)
-        _check_present(len(counts), name, len(values))
-        _check_no_dates(counts, name)
-        _warn_of_id(name, len(counts), len(values))
-        return Column(name, kind, _most_frequent(name, counts))
-    if kind == "missing":
-        _check_present(0, name, len(values))
+        return category_column(name, column_values.category_counts(values), len(values))
     numbers = column_values.finite_numbers(values, name)
-    _check_present(int(np.count_nonzero(~np.isnan(numbers))), name, len(values))
-    if _is_whole(values.type, numbers):
-        _warn_of_lost_digits(name, float(np.nanmax(np.abs(numbers))))
-    if pt.is_integer(values.type) and len(values) >= _ID_ROWS:
-        _warn_of_id(name, column_values.n_distinct(values), len(values))
-    return Column(name, kind)
+    may_be_id = pt.is_integer(values.type) and len(values) >= _ID_ROWS
+    return number_column(
+        name,
+        kind,
+        len(values),
+        int(np.count_nonzero(~np.isnan(numbers))),
+        largest_whole(values.type, numbers),
+        column_values.n_distinct(values) if may_be_id else None,
+    )
 
 
 def _encoded(column: Column, values: pa.ChunkedArray) -> NDArray[np.float32]:
@@ -200,7 +236,7 @@ def _most_frequent(name: str, counts: dict[str, int]) -> tuple[str, ...]:
         f"column {name!r} holds {len(counts):,} categories; the {MAX_CATEGORIES:,} most frequent "
         f"are kept and the rarer ones, in {n_lost:,} of {n_rows:,} rows, count as missing.",
         TableWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
     return tuple(sorted(kept))
 
@@ -211,7 +247,7 @@ def _warn_of_id(name: str, n_distinct: int, n_rows: int) -> None:
             f"column {name!r} looks like an id: {n_distinct:,} different values in {n_rows:,} "
             "rows; drop it unless its size means something.",
             TableWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
@@ -225,14 +261,6 @@ def _check_no_dates(texts: Iterable[str], name: str) -> None:
         )
 
 
-def _is_whole(arrow_type: pa.DataType, numbers: NDArray[np.float32]) -> bool:
-    """Whether a column holds whole numbers: those too long for integers are read as floats."""
-    if pt.is_integer(arrow_type):
-        return True
-    present = numbers[~np.isnan(numbers)]
-    return bool((np.abs(present) > 2**53).all())
-
-
 def _warn_of_lost_digits(name: str, largest: float) -> None:
     if largest > _EXACT_INTEGERS:
         warnings.warn(
@@ -240,7 +268,7 @@ def _warn_of_lost_digits(name: str, largest: float) -> None:
             "they lose their last digits. An id says nothing as a number: drop it, or make it "
             "text.",
             TableWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from distributed import LocalCluster
 
 from cli.running import Outcome, names_here, one_sentence, run_main, written
-from toprank import cluster_training, model_file
-from toprank.boosting import cluster, xgboost_engine
-from toprank.cli.fit import _place_of
+from dask_clusters import two_processes
+from toprank import model_file
+from toprank.cli.fit_cluster import place_of
+from toprank.cluster import LostWorkerError, dask_client, ranking
 
 FIT = ("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5)
 NOWHERE = ("--cluster", "tcp://127.0.0.1:9")
@@ -20,12 +20,7 @@ NOWHERE = ("--cluster", "tcp://127.0.0.1:9")
 
 @pytest.fixture(scope="module")
 def address():
-    with LocalCluster(
-        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
-    ) as machines:
-        with machines.get_client() as client:
-            # the first import takes seconds; a test of its own should not
-            client.run(xgboost_engine.import_xgboost)
+    with two_processes() as machines:
         yield machines.scheduler_address
 
 
@@ -104,9 +99,9 @@ def test_a_lost_worker_is_told_in_one_sentence_and_nothing_is_written(
     fitted, address, monkeypatch
 ):
     def lose(*_, **__):
-        raise cluster.LostWorkerError("worker tcp://b:1 was lost while the trees grew.")
+        raise LostWorkerError("worker tcp://b:1 was lost while the trees grew.")
 
-    monkeypatch.setattr(cluster, "train", lose)
+    monkeypatch.setattr(ranking, "train", lose)
     outcome = run_main(
         "fit", fitted.folder, *FIT, "--cluster", address, "-o", Path("m.toprank").absolute()
     )
@@ -117,7 +112,7 @@ def test_a_lost_worker_is_told_in_one_sentence_and_nothing_is_written(
 
 def test_a_scheduler_that_does_not_answer_is_told_in_one_sentence(payments, monkeypatch):
     in_files(payments, Path("payments"))
-    monkeypatch.setattr(cluster_training, "_SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr(dask_client, "_SECONDS_TO_CONNECT", 1)
 
     assert one_sentence(run_main("fit", "payments", *FIT, *NOWHERE)) == (
         "no Dask scheduler answers at tcp://127.0.0.1:9 within 1 seconds; start one there with: "
@@ -175,7 +170,7 @@ def test_options_that_have_no_meaning_are_refused(options, sentence):
 )
 def test_the_model_is_named_after_what_stands_before_a_pattern(data, place):
     if place is not None:
-        assert _place_of(data) == Path(place)
+        assert place_of(data) == Path(place)
         return
     outcome = run_main("fit", data, *FIT, *NOWHERE)
     assert outcome.exit_code == 2

@@ -1,0 +1,53 @@
+"""`toprank fit --cluster`: the rows stay on the workers of a Dask cluster."""
+
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def fit_on_cluster(
+    address: str,
+    data: str,
+    output: Path,
+    budget: int,
+    *,
+    label: str,
+    time: str | None,
+    trees: int,
+    seed: int,
+    loss: str,
+    **options: Any,
+) -> Any:
+    """Train on the cluster of a scheduler, write the model and return the outcome."""
+    from toprank import losses, model_file, summary
+    from toprank.cli import screen
+    from toprank.cluster import LostWorkerError, training
+    from toprank.cluster.dask_client import connected
+
+    losses.make_loss(loss)  # an unknown one is refused before any row is read
+    with connected(address) as client, screen.progress_bar() as progress:
+        try:
+            task = training.prepare(
+                client, data, label, time=time, random_state=seed, progress=progress, **options
+            )
+            for remark in task.remarks():
+                screen.remark(f"note: {remark}")
+            trained = training.train(
+                client, task, budget, loss=loss, n_estimators=trees, random_state=seed,
+                progress=progress,
+            )  # fmt: skip
+        except LostWorkerError as error:
+            raise ConnectionError(str(error)) from error
+    model_file.save(trained.chosen.ranker, output, summary.facts_of(trained, label, time))
+    return trained
+
+
+def place_of(data: str) -> Path:
+    """Return the file or folder that a model can be named after, where `data` may be a pattern."""
+    plain = takewhile(lambda part: not set("*?[") & set(part), Path(data).parts)
+    path = Path(*plain)
+    if "://" in data or not path.name:
+        raise click.UsageError(f"-o must name the model to write; {data!r} has no name for it.")
+    return path

@@ -1,0 +1,139 @@
+"""What the columns of a large table hold, found out where its partitions are.
+
+The facts of one partition are small. Joined, they give the schema that the whole table would have
+given, though it never was in one place.
+"""
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from toprank.tables import Column, Schema, TableError
+from toprank.tables import schema as schemas
+from toprank.tables import values as column_values
+from toprank.tables.columns import required_frame
+
+_KEPT_HASHES = 4096
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What one column holds, in one partition or in several; without rows, nothing.
+
+    `largest` is None unless all numbers are whole, `hashes` unless all are integers.
+    """
+
+    kind: str = "missing"
+    n_rows: int = 0
+    n_present: int = 0
+    categories: Counter[str] = field(default_factory=Counter)
+    largest: float | None = 0.0
+    hashes: NDArray[np.uint64] | None = field(default_factory=lambda: np.empty(0, np.uint64))
+
+    def n_distinct(self) -> int | None:
+        """Return how many integers differ, by how close together the lowest hashes lie."""
+        if self.hashes is None:
+            return None
+        if self.hashes.size < _KEPT_HASHES:
+            return self.hashes.size
+        return round((_KEPT_HASHES - 1) / (float(self.hashes[-1]) / 2**64))
+
+
+def facts_of_columns(frame: Any) -> dict[str, ColumnFacts]:
+    """Return what each column of one partition holds."""
+    table = required_frame(frame)
+    return {name: _facts(table.column(name), name) for name in table.names}
+
+
+def joined(some: dict[str, ColumnFacts], more: dict[str, ColumnFacts]) -> dict[str, ColumnFacts]:
+    """Return what the columns of both hold; `some` comes before `more`."""
+    return {name: _joined(name, some[name], more[name]) for name in some}
+
+
+def learned(facts: dict[str, ColumnFacts]) -> tuple[Schema, list[str]]:
+    """Return the schema that the whole table has, and what there is to warn of.
+
+    >>> parts = [pa.table({"country": ["FR", None]}), pa.table({"country": ["DE", "FR"]})]
+    >>> schema, _ = learned(joined(*map(facts_of_columns, parts)))
+    >>> schema == Schema.of(pa.concat_tables(parts))
+    True
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        schema = Schema(tuple(_column(name, column) for name, column in facts.items()))
+    return schema, [str(warning.message) for warning in caught]
+
+
+def _facts(values: pa.ChunkedArray, name: str) -> ColumnFacts:
+    kind = column_values.kind_of(values, name)
+    if kind == "category":
+        categories = column_values.category_counts(values)
+        n_present = sum(categories.values())
+        # without any text, the type says little: other partitions decide
+        known = kind if n_present else "missing"
+        return ColumnFacts(known, len(values), n_present, categories, largest=None, hashes=None)
+    if kind == "missing":
+        return ColumnFacts(n_rows=len(values))
+    numbers = column_values.finite_numbers(values, name)
+    n_present = int(np.count_nonzero(~np.isnan(numbers)))
+    return ColumnFacts(
+        kind if n_present else "missing",
+        len(values),
+        n_present,
+        largest=schemas.largest_whole(values.type, numbers),
+        hashes=_lowest_hashes(values) if pt.is_integer(values.type) else None,
+    )
+
+
+def _joined(name: str, some: ColumnFacts, more: ColumnFacts) -> ColumnFacts:
+    largest = hashes = None
+    if some.largest is not None and more.largest is not None:
+        largest = max(some.largest, more.largest)
+    if some.hashes is not None and more.hashes is not None:
+        hashes = np.union1d(some.hashes, more.hashes)[:_KEPT_HASHES]
+    return ColumnFacts(
+        _joined_kind(name, some, more),
+        some.n_rows + more.n_rows,
+        some.n_present + more.n_present,
+        some.categories + more.categories,
+        largest,
+        hashes,
+    )
+
+
+def _joined_kind(name: str, some: ColumnFacts, more: ColumnFacts) -> str:
+    kinds = {some.kind, more.kind} - {"missing"}
+    if len(kinds) < 2:
+        return kinds.pop() if kinds else "missing"
+    if kinds == {"number", "boolean"}:
+        return "number"
+    raise TableError(
+        f"column {name!r} must hold one kind of values; it holds {some.kind} values in some "
+        f"partitions and {more.kind} values in others; turn them into one of the two."
+    )
+
+
+def _column(name: str, facts: ColumnFacts) -> Column:
+    """Return what `Schema.of` would have learned, with its errors and warnings."""
+    if facts.kind == "category":
+        return schemas.category_column(name, facts.categories, facts.n_rows)
+    return schemas.number_column(
+        name, facts.kind, facts.n_rows, facts.n_present, facts.largest, facts.n_distinct()
+    )
+
+
+def _lowest_hashes(values: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return the lowest hashes of the distinct whole numbers, rising."""
+    distinct = pc.unique(values).drop_null().to_numpy(zero_copy_only=False)
+    hashes = distinct.astype(np.int64, copy=False).view(np.uint64)
+    # SplitMix64's finisher: spreads any numbers evenly over 64 bits
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        hashes = (hashes ^ (hashes >> np.uint64(shift))) * np.uint64(factor)
+    return np.unique(hashes ^ (hashes >> np.uint64(31)))[:_KEPT_HASHES]

@@ -1,0 +1,95 @@
+"""The Dask client: how it is made, what it must have, and what it leaves behind."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+_SECONDS_TO_CONNECT = 10
+
+
+class LostWorkerError(RuntimeError):
+    """A worker went away during the training, and its rows with it."""
+
+
+def import_dask() -> Any:
+    """Return the dask module with its data frames, or say how to install it."""
+    try:
+        import dask.dataframe
+        import distributed  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            "training on a cluster needs Dask, which is not installed; "
+            'install it with: pip install "toprank[cpu,dask]".'
+        ) from None
+    return dask
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Give a client of the Dask scheduler at `address`, such as tcp://host:8786."""
+    import_dask()
+    from distributed import Client
+
+    _check_address(address)
+    try:
+        client = Client(address, timeout=_SECONDS_TO_CONNECT)
+    except OSError:
+        raise ConnectionError(
+            f"no Dask scheduler answers at {address} within {_SECONDS_TO_CONNECT} seconds; start "
+            "one there with: dask scheduler, or name the address that its log shows."
+        ) from None
+    with client:
+        check_workers(client)
+        yield client
+
+
+def check_workers(client: Any) -> None:
+    """Raise a ValueError unless the cluster has workers."""
+    if not client.nthreads():
+        address = client.scheduler.address
+        raise ValueError(
+            f"the cluster must have workers; {address} has none. "
+            f"Start some with: dask worker {address}"
+        )
+
+
+@contextmanager
+def lost_workers_named() -> Iterator[None]:
+    """Put Dask's word for a task that took several workers down with it into ours."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise LostWorkerError(
+            f"workers were lost over one partition, {error.last_worker.address} the last of them; "
+            "no model was made. They most likely ran out of memory: make partitions smaller or "
+            "give workers more, then call fit again."
+        ) from None
+
+
+@contextmanager
+def released(client: Any, futures: list[Any]) -> Iterator[None]:
+    """Make the workers forget the futures at the end, whoever else still holds them here.
+
+    An error or an interrupt would otherwise keep them alive by its traceback.
+    """
+    try:
+        yield
+    finally:
+        client.cancel(futures)
+
+
+def _check_address(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        is_whole = bool(
+            parts.scheme in ("tcp", "tls", "ws", "wss") and parts.hostname and parts.port
+        )
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise ValueError(
+            f"the address of a cluster must be such as tcp://host:8786; got {address!r}."
+        )

@@ -1,0 +1,63 @@
+"""Parquet files as Dask collections, of which every worker reads its own part."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from toprank.cluster.dask_client import import_dask
+from toprank.tables import TableError, check_columns
+
+
+def read_parquet(
+    source: str | Path, label: str, *, weight: str | None = None, drop: Sequence[str] = ()
+) -> tuple[Any, Any, Any]:
+    """Return features, labels and weights of Parquet files as Dask collections, no row read yet.
+
+    `source` is a file, a folder or a pattern such as "payments/*.parquet", in a place that every
+    worker can read. Rows without a label are left out. Weights are None unless their column is
+    named.
+
+    >>> import pyarrow as pa
+    >>> import pyarrow.parquet as pq
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     table = pa.table({"amount": [9.5, 3.0], "is_fraud": [True, False]})
+    ...     pq.write_table(table, Path(folder, "2025-01.parquet"))
+    ...     features, labels, weight = read_parquet(folder, "is_fraud")
+    >>> list(features.columns), labels.name
+    (['amount'], 'is_fraud')
+    """
+    names = [str(name) for name in parquet_frame(source).columns]
+    others = [label] if weight is None else [label, weight]
+    check_columns([*others, *drop], names, str(source))
+    frame = parquet_frame(source, [name for name in names if name not in drop])
+    frame = frame.dropna(subset=[label])
+    return frame.drop(columns=others), frame[label], None if weight is None else frame[weight]
+
+
+def parquet_frame(source: str | Path, columns: list[str] | None = None) -> Any:
+    """Return Parquet files as one Dask data frame, all columns or some, no row read yet."""
+    frames = import_dask().dataframe
+    _check_there(source)
+    try:
+        # as on one machine, what pandas wrote as an index is a column like others; and Arrow's
+        # own types: in pandas', one missing value turns whole numbers into floats
+        return frames.read_parquet(
+            str(source), columns=columns, index=False, dtype_backend="pyarrow"
+        )
+    except ValueError as error:
+        raise TableError(
+            f"{source} must be whole Parquet files, in a folder named *.parquet; some are not, or "
+            "there is none; write them again, or name others."
+        ) from error
+
+
+def _check_there(source: str | Path) -> None:
+    from fsspec.core import get_fs_token_paths
+
+    filesystem, _, paths = get_fs_token_paths(str(source))
+    if not paths or not filesystem.exists(paths[0]):
+        raise FileNotFoundError(
+            f"there is no Parquet file at {source}; name a file, a folder or a pattern such as "
+            "payments/*.parquet."
+        )

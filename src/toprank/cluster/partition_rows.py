@@ -1,0 +1,56 @@
+"""The rows of one partition: checked, encoded, and several of them put together."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank import checks
+from toprank.inputs import Rows
+from toprank.tables import Schema
+
+
+def counted_rows(
+    frame: Any, labels: Any, weight: Any
+) -> tuple[NDArray, NDArray[np.float64] | None, NDArray[np.bool_]]:
+    """Return labels and weights of the rows that have a weight, and which rows those are."""
+    if len(labels) != len(frame):
+        raise ValueError(
+            "X and y must have the same rows in every partition; got one with "
+            f"{len(frame)} rows and {len(labels)} labels. Take both from one frame."
+        )
+    n_missing = int(labels.isna().sum())
+    if n_missing:
+        raise ValueError(
+            f"y must hold a label in every row; got a partition with {n_missing} of {len(labels)} "
+            "missing. Drop those rows from X and y."
+        )
+    values = np.asarray(labels)
+    if weight is None:
+        return values, None, np.ones(len(values), dtype=bool)
+    weights = checks.finite_vector(weight, "sample_weight")
+    if len(weights) != len(frame):
+        raise ValueError(
+            "X and sample_weight must have the same rows in every partition; got one with "
+            f"{len(frame)} rows and {len(weights)} weights. Take both from one frame."
+        )
+    if weights.min(initial=0) < 0:
+        raise ValueError(f"sample_weight must not be negative; got {weights.min():g}.")
+    chosen = weights > 0
+    return values[chosen], weights[chosen], chosen
+
+
+def encoded(frame: Any, labels: Any, weight: Any, schema: Schema, positive: Any) -> Rows:
+    """Return the rows of one partition, those of no weight left out."""
+    values, weights, chosen = counted_rows(frame, labels, weight)
+    features = schema.encode(frame)
+    return Rows(features if weights is None else features[chosen], values == positive, weights)
+
+
+def all_rows(parts: list[Rows]) -> Rows:
+    """Return the rows of several partitions together."""
+    if len(parts) == 1:
+        return parts[0]
+    features, is_positive, weights = zip(*parts, strict=True)
+    weight = None if weights[0] is None else np.concatenate(weights)
+    return Rows(np.concatenate(features), np.concatenate(is_positive), weight)

@@ -1,0 +1,40 @@
+"""Lots drawn at random."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toprank.cluster.lots import Roles, lots_of
+from toprank.tables.labels import rows_by_value
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.sampled_from(["usual", "usual", "fraud", None]), min_size=1, max_size=300),
+    st.integers(0, 9),
+    st.integers(0, 9),
+)
+def test_lots_drawn_hold_their_share_of_every_label(labels, seed, number):
+    part = pa.table({"y": pa.array(labels, pa.string())})
+    rows = rows_by_value(part, "y")
+    drawn = [lots_of(SizedTable(part), number, Roles("y", None, seed), rows) for _ in range(2)]
+
+    np.testing.assert_array_equal(*drawn)
+    for value, each in rows.items():
+        assert each.size == labels.count(value)
+        for share in (0.25, 0.6):
+            below = np.count_nonzero(drawn[0][each] < 1000 * share)
+            assert abs(below - share * each.size) <= 1
+
+
+class SizedTable(SimpleNamespace):
+    """A table with the length that a pandas partition has."""
+
+    def __init__(self, table):
+        super().__init__(table=table)
+
+    def __len__(self):
+        return self.table.num_rows
