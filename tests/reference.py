@@ -318,3 +318,227 @@ def non_linear_boost(heights, is_positive, weight, n_latents, learning_rate):
         a = a + np.clip(learning_rate / n_pairs / t * np.array(steps), -1 / n_pairs, 1 / n_pairs)
         staged.append(score(a, b)[0])
     return np.array(staged)
+
+
+# Ranking trees: every cut tried, every leaf put in order, every path walked.
+# `target` is a positive's 1 or, for squared error, any number; a side's hits are its sum of w * y.
+
+
+def cut_score(criterion, is_left, target, weight, factor=1.0):
+    """What the cut is worth, a positive counting `factor` times; every row on one side: no cut."""
+    if criterion == "ap":
+        if is_left.all():
+            return np.sum(weight * target)
+        mass_left, mass_right = weight[is_left].sum(), weight[~is_left].sum()
+        return mass_left * ap_of_first(is_left, target, weight) + mass_right * ap_of_first(
+            ~is_left, target, weight
+        )
+    if criterion == "squared":
+        return sum(
+            np.sum(weight[side] * target[side]) ** 2 / weight[side].sum()
+            for side in (is_left, ~is_left)
+            if side.any()
+        )
+    weight = np.where(target > 0, factor * weight, weight)
+    parts = [(weight[s] @ target[s], weight[s] @ (1 - target[s])) for s in (is_left, ~is_left)]
+    if criterion == "error":
+        (hits_left, others_left), (hits_right, others_right) = parts
+        return max(hits_left + others_right, hits_right + others_left)
+    return -sum(_impurity(criterion, *part) for part in parts)
+
+
+def impurity(criterion, groups, is_positive, weight):
+    """The mass of every group times its gini index or its entropy, summed."""
+    total = 0.0
+    for group in np.unique(groups):
+        w, y = weight[groups == group], is_positive[groups == group]
+        total += w.sum() if criterion == "gini" else 0.0
+        total += _impurity(criterion, w @ y, w @ ~y)
+    return total
+
+
+def _impurity(criterion, hits, others):
+    """Of gini without the mass, which all cuts have in common."""
+    shares = [share for share in (hits, others) if share > 0]
+    if criterion == "gini":
+        return -sum(share**2 for share in shares) / sum(shares) if shares else 0.0
+    return -sum(share * np.log(share / sum(shares)) for share in shares)
+
+
+def ap_of_first(is_first, target, weight):
+    """The average precision of the list that ranks these rows first, the others after them."""
+    found = weight @ target
+    found_first = weight[is_first] @ target[is_first]
+    precision = found_first / weight[is_first].sum()
+    return found_first / found * precision + (found - found_first) / weight.sum()
+
+
+def sides_of_cuts(column, is_category, target, weight):
+    """Which rows go left, for every cut of a column; those of no known value to either side."""
+    is_known = ~np.isnan(column)
+    steps = [column == value for value in np.unique(column[is_known])]
+    if is_category:
+        steps = [step for step in steps if weight[step].sum() >= 5]
+        steps.sort(key=lambda step: (weight[step] @ target[step]) / weight[step].sum())
+        is_known = np.any([*steps, np.zeros(column.size, bool)], axis=0)
+    for unknown_left in (False, True):
+        is_left = ~is_known & unknown_left
+        for step in steps:
+            is_left = is_left | step
+            if 0 < is_left.sum() < column.size:
+                yield is_left
+
+
+def best_cut(features, is_category, target, weight, criterion, min_leaf=1, factor=1.0):
+    """The best score and the rows it sends left, the first of equals; None without any cut."""
+    best = None
+    if criterion != "squared" and np.unique(target).size < 2:
+        return best
+    for j, column in enumerate(features.T):
+        for is_left in sides_of_cuts(column, is_category[j], target, weight):
+            if min(weight[is_left].sum(), weight[~is_left].sum()) < min_leaf:
+                continue
+            score = cut_score(criterion, is_left, target, weight, factor)
+            if best is None or score > best[0] + 1e-12 * weight.sum():
+                best = score, is_left
+    return best
+
+
+def is_refused(is_left, target, weight, carried):
+    """ap's rule: the halves' mean AP must not be below what the cut above promised this node."""
+    share = weight[is_left].sum() / weight.sum()
+    left, right = (1 - ap_of_first(side, target, weight) for side in (is_left, ~is_left))
+    return carried - (share * left + (1 - share) * right) < -1e-12
+
+
+def local_tree(rows, features, is_category, target, weight, growth):
+    """The rows of every leaf, from left to right."""
+    positive_mass = weight[rows] @ target[rows]
+    is_weighed = growth.is_balanced and positive_mass > 0
+    factor = (weight[rows].sum() - positive_mass) / positive_mass if is_weighed else 1.0
+
+    def grown(rows, levels, carried):
+        x, y, w = features[rows], target[rows], weight[rows]
+        cut = best_cut(x, is_category, y, w, growth.criterion, growth.min_leaf, factor)
+        if levels == 0 or cut is None:
+            return [rows]
+        left = cut[1]
+        if growth.criterion != "ap":
+            promised = 0.0, 0.0
+        elif is_refused(left, y, w, carried):
+            return [rows]
+        else:
+            promised = 1 - ap_of_first(left, y, w), 1 - ap_of_first(~left, y, w)
+        return [
+            *grown(rows[left], levels - 1, promised[0]),
+            *grown(rows[~left], levels - 1, promised[1]),
+        ]
+
+    return grown(rows, growth.depth, 1 - positive_mass / weight[rows].sum())
+
+
+def first_leaves(leaves, is_positive, weight, aim):
+    """Which leaves make up the left union: a prefix of their order, the shortest of the best."""
+    mass = np.array([weight[leaf].sum() for leaf in leaves])
+    hits = np.array([weight[leaf] @ is_positive[leaf] for leaf in leaves])
+    recall = hits / hits.sum()
+    with np.errstate(divide="ignore"):
+        # (1 - precision) / recall but for a constant; one division keeps equal leaves equal
+        rising = {"ap": (mass - hits) / (mass * hits), "auc": (mass - hits) / hits}[aim]
+    order = np.argsort(rising, kind="stable")
+    worth = []
+    for n in range(1, order.size + 1):
+        first = order[:n]
+        found, wrong = hits[first].sum(), (mass - hits)[first].sum()
+        if aim == "ap":
+            precise = found / (found + wrong)
+            worth.append(
+                precise * recall[first].sum() + (1 - recall[first].sum()) * hits.sum() / mass.sum()
+            )
+        else:
+            worth.append(found / hits.sum() - wrong / (mass - hits).sum())
+    n_first = 1 + next(i for i, each in enumerate(worth) if each >= max(worth) - 1e-12)
+    return np.isin(np.arange(order.size), order[:n_first])
+
+
+def ranking_tree(features, is_category, is_positive, weight, growth, global_depth, aim):
+    """The rank of every row's group, 0 the most suspicious: MetaAP and TreeRank."""
+
+    def groups(rows, levels):
+        if levels == 0 or np.unique(is_positive[rows]).size < 2:
+            return [rows]
+        target = is_positive.astype(float)
+        leaves = local_tree(rows, features, is_category, target, weight, growth)
+        first = first_leaves(leaves, is_positive, weight, aim)
+        if first.all():
+            return [rows]
+        halves = [
+            np.concatenate([leaf for leaf, is_first in zip(leaves, side, strict=True) if is_first])
+            for side in (first, ~first)
+        ]
+        return [*groups(halves[0], levels - 1), *groups(halves[1], levels - 1)]
+
+    rank = np.empty(is_positive.size, dtype=int)
+    for number, rows in enumerate(groups(np.arange(is_positive.size), global_depth)):
+        rank[rows] = number
+    return rank
+
+
+def goes_left(tree, node, row):
+    """Whether a row goes left at a cut."""
+    nodes = tree.nodes
+    value = row[nodes.column[node]]
+    if np.isnan(value):
+        return bool(nodes.is_missing_left[node])
+    if nodes.set_start[node] >= 0:
+        return bool(tree.goes_left[nodes.set_start[node] + int(value)])
+    return bool(value <= nodes.threshold[node])
+
+
+def path_of(tree, row, number=0):
+    """The nodes a row passes, cuts and leaves of local trees, down to the leaf of its group."""
+    nodes, node = tree.nodes, tree.roots[number]
+    path = [node]
+    while nodes.left[node] >= 0:
+        is_leaf = nodes.column[node] < 0
+        node = nodes.left[node] if is_leaf or goes_left(tree, node, row) else nodes.right[node]
+        path.append(node)
+    return path
+
+
+def soft_mean(tree, row, width, value):
+    """The mean of leaves' values on the soft path, no part of a row being too small to count."""
+    nodes = tree.nodes
+
+    def mean(node):
+        if nodes.column[node] < 0:
+            return value[node] if nodes.left[node] < 0 else mean(nodes.left[node])
+        x = row[nodes.column[node]]
+        is_hard = np.isnan(x) or nodes.set_start[node] >= 0 or np.isinf(nodes.threshold[node])
+        if is_hard:
+            share = float(goes_left(tree, node, row))
+        else:
+            share = expit(-(x - nodes.threshold[node]) / width[nodes.column[node]])
+        return share * mean(nodes.left[node]) + (1 - share) * mean(nodes.right[node])
+
+    return mean(tree.roots[0])
+
+
+def border_distance(tree, row, is_whole_path=False):
+    """The distance to the path's nearest cut, signed by the leaf's majority, and its column."""
+    nodes = tree.nodes
+    path = path_of(tree, row)
+    cuts = []
+    for node in path[:-1]:
+        if nodes.column[node] >= 0:
+            cuts.append(node)
+        elif not is_whole_path:
+            cuts = []  # those of the last local tree alone
+    distances = [
+        (abs(row[nodes.column[node]] - nodes.threshold[node]), nodes.column[node])
+        for node in cuts
+        if nodes.set_start[node] < 0
+    ]
+    finite = [each for each in distances if np.isfinite(each[0])]
+    nearest, column = min(finite, key=lambda each: each[0], default=(0.0, -1))
+    return nearest * np.sign(2 * nodes.hits[path[-1]] - nodes.mass[path[-1]]), column

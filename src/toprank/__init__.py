@@ -13,14 +13,22 @@ if TYPE_CHECKING:
     from toprank.boosting.rank_boost import RankBoost
     from toprank.boosting.ranker import BoostedRanker
     from toprank.model_file import load, save
+    from toprank.trees.forest import RankForest
+    from toprank.trees.geometric_tree import GeometricTree
+    from toprank.trees.meta_ap import MetaAP
+    from toprank.trees.tree_rank import TreeRank
 
 __version__ = "0.1.0"
 
 _HOME_OF = {
     "AutoRanker": "toprank.auto.ranker",
     "BoostedRanker": "toprank.boosting.ranker",
+    "GeometricTree": "toprank.trees.geometric_tree",
+    "MetaAP": "toprank.trees.meta_ap",
     "NonLinearBoost": "toprank.boosting.non_linear",
     "RankBoost": "toprank.boosting.rank_boost",
+    "RankForest": "toprank.trees.forest",
+    "TreeRank": "toprank.trees.tree_rank",
     "load": "toprank.model_file",
     "save": "toprank.model_file",
 }
@@ -29,8 +37,12 @@ _MODULES = ("losses", "metrics", "plots", "splits")
 __all__ = [
     "AutoRanker",
     "BoostedRanker",
+    "GeometricTree",
+    "MetaAP",
     "NonLinearBoost",
     "RankBoost",
+    "RankForest",
+    "TreeRank",
     "load",
     "losses",
     "metrics",

@@ -40,6 +40,21 @@ class Rows(NamedTuple):
         weight = None if self.weight is None else self.weight[chosen]
         return Rows(self.features[chosen], self.is_positive[chosen], weight)
 
+    def thinned(self, most: int) -> "Rows":
+        """Return at most so many rows of either class: every k-th, which stands for k."""
+        if self.is_positive.size <= most:
+            return self
+        classes = [np.flatnonzero(self.is_positive), np.flatnonzero(~self.is_positive)]
+        steps = [max(-(-each.size // most), 1) for each in classes]
+        chosen = np.concatenate([each[::k] for each, k in zip(classes, steps, strict=True)])
+        thin = self.take(np.sort(chosen))
+        if max(steps) == 1:
+            return thin
+        stands_for = np.where(thin.is_positive, *map(float, steps))
+        return thin._replace(
+            weight=stands_for if thin.weight is None else stands_for * thin.weight
+        )
+
 
 def read_training(
     estimator: Any, X: Any, y: ArrayLike | None

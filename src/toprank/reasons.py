@@ -177,7 +177,9 @@ def _usual(values: NDArray[np.float32], column: Column) -> Usual:
     if 2 * present.size < max(values.size, 1):
         return Usual()
     if column.kind == "number":
-        low, high = np.quantile(present, [0.05, 0.95], method="nearest")
+        # what np.quantile gives by its method "nearest", at a fraction of the time
+        places = np.rint((present.size - 1) * np.array([0.05, 0.95])).astype(int)
+        low, high = np.partition(present, places)[places]
         return Usual(low=float(low), high=float(high))
     return _usual_categories(present, column)
 
