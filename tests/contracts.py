@@ -3,7 +3,11 @@
 import copy
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 from sklearn.base import clone
+
+from toprank import load, save
 
 
 def check_ranker(ranker, frame, is_positive):
@@ -14,6 +18,9 @@ def check_ranker(ranker, frame, is_positive):
     assert fitted.get_params() == before
     check_scores_are_row_wise(fitted, frame)
     check_probabilities_follow_suspicion(fitted, frame)
+    check_shares_add_up(fitted, frame)
+    check_columns_are_found_by_name(fitted, frame)
+    check_unknown_categories_count_as_missing(fitted, frame)
     check_input_is_left_alone(ranker, frame, is_positive)
 
 
@@ -37,6 +44,41 @@ def check_probabilities_follow_suspicion(fitted, frame):
     order = np.argsort(suspicion, kind="stable")
     assert (np.diff(probability[order, positive]) >= 0).all()
     assert np.allclose(probability.sum(axis=1), 1)
+
+
+def check_shares_add_up(fitted, frame):
+    """The columns' shares of a row and the start, which comes last, are its suspicion."""
+    shares = fitted.contributions(frame)
+    assert shares.shape == (len(frame), frame.shape[1] + 1)
+    assert np.allclose(shares.sum(axis=1), fitted.suspicion(frame), rtol=0, atol=1e-4)
+
+
+def check_columns_are_found_by_name(fitted, frame):
+    """Any library's table will do, its columns in any order, with others between them."""
+    expected = fitted.suspicion(frame)
+    turned = frame[frame.columns[::-1]].assign(note="of no use")
+    for table in (turned, pl.from_pandas(turned), pa.Table.from_pandas(turned)):
+        assert np.array_equal(fitted.suspicion(table), expected)
+
+
+def check_unknown_categories_count_as_missing(fitted, frame):
+    texts = list(frame.select_dtypes(exclude=["number", "bool"]).columns)
+    assert texts, "the frame must have a column of categories"
+    unknown = frame.assign(**dict.fromkeys(texts, "never seen before"))
+    missing = frame.assign(**{name: np.full(len(frame), None) for name in texts})
+    assert np.array_equal(fitted.suspicion(unknown), fitted.suspicion(missing))
+
+
+def check_file_keeps(fitted, frame, path):
+    """A ranker comes back from its file with its parameters, scoring rows as before."""
+    save(fitted, path)
+    again = load(path)
+    assert type(again) is type(fitted)
+    assert str(again.get_params()) == str(fitted.get_params())
+    assert np.array_equal(again.suspicion(frame), fitted.suspicion(frame))
+    assert np.array_equal(again.predict_proba(frame), fitted.predict_proba(frame))
+    assert np.array_equal(again.contributions(frame), fitted.contributions(frame))
+    return again
 
 
 def check_input_is_left_alone(ranker, frame, is_positive):

@@ -19,10 +19,10 @@ The number of boxes and their sides were chosen for XGBoost's log-loss to come n
 column of gradient boosting (.782 .838 .712 .777), without a look at the AUC loss.
 
 All methods grow 200 trees. What the paper does not say stays at XGBoost's defaults, the same for
-all: depth 6, rate 0.3, children that weigh at least 1, penalty 1. Nothing is tuned. With `--tuned`,
-depth, rate and the children's least weight of XGBoost's log-loss and of the AUC loss are those with
-the highest mean AUC of 20 other replications of the cell (seeds 1001 to 1020), each from the same
-grid. Rows are recorded one by one; those recorded already are not run again.
+all: depth 6, rate 0.3, children that weigh at least 1, penalty 1. Nothing is tuned. With
+`--tuned`, depth, rate and the children's least weight of XGBoost's log-loss and of the AUC loss
+are those with the highest mean AUC of 20 other replications of the cell (seeds 1001 to 1020), each
+from the same grid. Rows are recorded one by one; those recorded already are not run again.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--report", action="store_true", help="only print what is recorded")
     parser.add_argument(
-        "--tuned", action="store_true", help="settings tuned on other replications"
+        "--tuned", action="store_true", help="settings tuned on other draws"
     )
     options = parser.parse_args()
     seeds = range(1, 1 + (10 if options.quick else options.replications))

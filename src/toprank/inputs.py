@@ -101,9 +101,9 @@ def read_labels(y: NDArray, positive_label: Any = None) -> Labels:
 
     Rows are counted, not weighed: weights that make up for rarity must not turn the list around.
     """
-    check_classification_targets(y)
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
+        check_classification_targets(y)  # names what is no class at all
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}."
         )

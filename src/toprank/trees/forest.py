@@ -1,5 +1,6 @@
 """A forest of ranking trees, each grown on its own draw of the rows."""
 
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -128,7 +129,9 @@ class RankForest(Ranker):
             importances(one_of(self.trees_, number), aim, self.n_features_in_)
             for number in range(self.trees_.n_trees)
         ]
-        return np.mean(each, axis=0)
+        # a tree that drew no positive has no cut, and no say
+        shares = np.sum(each, axis=0)
+        return shares / (shares.sum() or 1.0)
 
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         values = self._leaf_values()
@@ -211,9 +214,9 @@ class RankForest(Ranker):
 
     def _check_max_features(self) -> None:
         wanted = self.max_features
-        if wanted is None or wanted == "sqrt":
+        if wanted is None or (isinstance(wanted, str) and wanted == "sqrt"):
             return
-        if isinstance(wanted, str | bool):
+        if not isinstance(wanted, Real) or isinstance(wanted, bool):
             raise ValueError(
                 "max_features must be 'sqrt', None, a number of columns or a share; got "
                 f"{wanted!r}."

@@ -11,6 +11,7 @@ from toprank.base import Ranker
 from toprank.imbalance.calibration import fit_sigmoid
 from toprank.model_file import Saved
 from toprank.trees import scoring, tree_arrays
+from toprank.trees.importance import importances
 from toprank.trees.kernel.binning import MOST_BINS, bin_columns
 from toprank.trees.kernel.growing import Growth, Sample
 from toprank.trees.kernel.meta_tree import grow_meta_trees
@@ -118,6 +119,12 @@ class GeometricTree(Readable, Ranker):
         parts[np.arange(len(features)), column] = distance
         return parts
 
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return each feature's share of the AUC that the leaves gain on the training rows."""
+        check_is_fitted(self)
+        return importances(self.tree_, "auc", self.n_features_in_)
+
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         return scoring.border_distances(self.tree_, features, is_whole_path=True)[0]
 
@@ -141,6 +148,6 @@ class GeometricTree(Readable, Ranker):
         ranker._restore_common(saved.state)
         ranker.std_ = checks.finite_vector(saved.arrays["std"], "std")
         ranker._check_columns(ranker.std_.size, "std")
-        ranker.tree_ = tree_arrays.trees_in(saved.arrays, ranker.schema_)
+        ranker.tree_ = tree_arrays.one_tree_in(saved.arrays, ranker.schema_)
         ranker._restore_seen(saved.arrays)
         return ranker

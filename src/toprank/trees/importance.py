@@ -29,6 +29,8 @@ def importances(tree: MetaTrees, aim: str, n_columns: int) -> NDArray[np.float64
 def ap_gains(unions: Unions) -> NDArray[np.float64]:
     """Return what parting each union adds to average precision, in the order they are parted."""
     gains = np.zeros(unions.tree.size)
+    if not (unions.left >= 0).any():  # maybe without a positive
+        return gains
     present = [0]
     before = _average_precision(unions, present)
     for union in np.flatnonzero(unions.left >= 0).tolist():  # numbered level by level

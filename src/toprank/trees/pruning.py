@@ -21,9 +21,11 @@ from toprank.trees.scoring import leaves
 
 def auc_gains(unions: Unions) -> NDArray[np.float64]:
     """Return what parting each union of one tree adds to AUC; 0 for groups."""
+    is_parted = unions.left >= 0
+    if not is_parted.any():  # maybe of one class only
+        return np.zeros(unions.tree.size)
     positives = unions.hits / unions.hits[0]
     negatives = (unions.mass - unions.hits) / (unions.mass[0] - unions.hits[0])
-    is_parted = unions.left >= 0
     left, right = unions.left[is_parted], unions.right[is_parted]
     gains = np.zeros(unions.tree.size)
     gains[is_parted] = (

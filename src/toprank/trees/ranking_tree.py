@@ -185,12 +185,12 @@ class RankingTree(Readable, Ranker):
         checks.whole_number(self.local_depth, "local_depth", 1, _MOST_DEPTH)
         checks.one_of(self.criterion, "criterion", self._criteria)
         checks.whole_number(self.min_samples_leaf, "min_samples_leaf", 1)
-        if self.depth is not None:
-            checks.one_of(self.depth, "depth", ("cv",))
+        if self.depth not in (None, "cv"):
+            raise ValueError(f"depth must be None or 'cv'; got {self.depth!r}.")
         checks.one_of(self.scoring, "scoring", SCORINGS)
         checks.number_above(self.softness, "softness", 0, 1e6)
-        if self.shrinkage != 0:
-            checks.number_above(self.shrinkage, "shrinkage", 0, 1e12)
+        if checks.number_above(self.shrinkage, "shrinkage", -1, 1e12) < 0:
+            raise ValueError(f"shrinkage must not be negative; got {self.shrinkage!r}.")
         if self.max_bins is not None:
             checks.whole_number(self.max_bins, "max_bins", 2, MOST_BINS)
 
@@ -215,9 +215,7 @@ class RankingTree(Readable, Ranker):
         ranker.settings_ = ranker._restored_settings(saved.state)
         ranker.std_ = checks.finite_vector(saved.arrays["std"], "std")
         ranker._check_columns(ranker.std_.size, "std")
-        ranker.tree_ = tree_arrays.trees_in(saved.arrays, ranker.schema_)
-        if ranker.tree_.n_trees != 1:
-            raise ValueError(f"a ranking tree must be one tree; got {ranker.tree_.n_trees}.")
+        ranker.tree_ = tree_arrays.one_tree_in(saved.arrays, ranker.schema_)
         ranker._restore_seen(saved.arrays)
         return ranker
 

@@ -45,6 +45,13 @@ def trees_in(arrays: dict[str, NDArray], schema: Schema) -> MetaTrees:
     return MetaTrees(nodes, unions, roots, goes_left)
 
 
+def one_tree_in(arrays: dict[str, NDArray], schema: Schema) -> MetaTrees:
+    """Return the one tree that `arrays_of` gave; ValueError where it is not sound."""
+    trees = trees_in(arrays, schema)
+    _check(trees.n_trees == 1, f"there must be one tree; got {trees.n_trees}.")
+    return trees
+
+
 def _columns(arrays: dict[str, NDArray], prefix: str, types: dict[str, str]) -> dict[str, NDArray]:
     columns = {name: _vector(arrays, prefix + name, kind) for name, kind in types.items()}
     sizes = {values.size for values in columns.values()}
@@ -126,6 +133,8 @@ def _check_cuts(nodes: Nodes, goes_left: NDArray[np.bool_], schema: Schema) -> N
     _check((start + size <= goes_left.size)[is_set].all(), "a set of categories is cut off.")
     thresholds = nodes.threshold[is_cut][~is_set]
     _check((~np.isnan(thresholds)).all(), "a threshold must be a number.")
+    is_far = np.abs(thresholds) > np.finfo(np.float32).max
+    _check((np.isinf(thresholds) | ~is_far).all(), "a threshold must lie where values can.")
 
 
 def _check_roots(roots: NDArray[np.int32], nodes: Nodes, unions: Unions) -> None:
