@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from toprank import comparison, losses, metrics, plots
+from toprank import MetaAP, comparison, losses, metrics, plots
 from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
 from toprank.comparison import LEARNERS, MARK, Compared, Difference, compare_learners
@@ -67,7 +67,8 @@ def scores_of_alike(generator, names, n_positive=40, n_negative=1000):
 
 def test_every_learner_has_its_row_and_the_best_comes_first(compared):
     assert {each.name for each in compared.judged} == set(LEARNERS)
-    assert {*losses.LOSSES, "auto", "rank-boost", "non-linear"} == set(LEARNERS)
+    trees = {"metaap", "treerank", "rank-forest"}
+    assert {*losses.LOSSES, "auto", "rank-boost", "non-linear", *trees} == set(LEARNERS)
     assert compared.failed == {}
     precisions = [each.test.average_precision.value for each in compared.judged]
     assert precisions == sorted(precisions, reverse=True)
@@ -113,6 +114,26 @@ def test_auto_judges_on_validation_and_obeys_the_time_limit(compared):
     assert auto.budget == 10
 
 
+def test_trees_choose_their_settings_and_a_forest_has_as_many_as_asked(compared, task):
+    rankers = {each.name: each.ranker for each in compared.judged}
+
+    for name in ("metaap", "treerank"):
+        assert rankers[name].depth == "cv"
+    assert rankers["rank-forest"].n_estimators == FAST["n_estimators"]
+    expected = MetaAP(depth="cv", positive_label=True).fit(*task.rows("train", "validation"))
+    assert rankers["metaap"].to_text() == expected.to_text()
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(None, -1), (1, 1)])
+def test_trees_grow_on_all_cores_unless_told_otherwise(task, n_jobs, expected):
+    compared = compare_learners(task, 10, ["rank-forest"], n_estimators=2, n_jobs=n_jobs)
+
+    assert {each.name: each.ranker.n_jobs for each in compared.judged} == {
+        "rank-forest": expected,
+        MARK: n_jobs,
+    }
+
+
 def test_the_mark_is_always_among_the_learners_and_none_comes_twice(task):
     compared = compare_learners(task, 10, ["ap-exp", "ap-exp"], **FAST)
 
@@ -132,7 +153,7 @@ def test_a_budget_of_nothing_is_refused(task):
 @pytest.mark.parametrize("n_estimators", [1, 6])
 def test_progress_of_each_learner_ends_at_its_total(task, n_estimators):
     told = {}
-    names = ["rank-boost", MARK, "auto"]
+    names = ["rank-boost", MARK, "auto", "rank-forest"]
     compare_learners(
         task,
         10,
@@ -145,7 +166,8 @@ def test_progress_of_each_learner_ends_at_its_total(task, n_estimators):
 
     assert told[MARK] == (n_estimators, n_estimators)
     assert told["auto: fitting the winner"] == (1, 1)
-    assert told["comparing"] in [(2, 2), (3, 3)]  # fewer where the mark is the best
+    assert told["rank-forest"] == (1, 1)
+    assert told["comparing"] in [(3, 3), (5, 5)]  # fewer where the mark is the best
 
 
 # Learners that fail
@@ -245,7 +267,7 @@ def test_more_pairs_make_every_interval_wider_by_what_a_normal_asks():
 
 
 def test_the_level_counts_all_pairs_of_those_that_were_judged(compared, task):
-    assert compared.level == approx(1 - 0.05 / comb(9, 2))
+    assert compared.level == approx(1 - 0.05 / comb(12, 2))
     assert compare_learners(task, 10, [MARK], **FAST).level == approx(0.95)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from toprank import summary, training
+from toprank import MetaAP, RankForest, TreeRank, summary, training
 from toprank.auto.account import Account, Tried
 from toprank.evaluation import Evaluation, evaluate
 from toprank.metrics import Comparison, Interval
@@ -302,6 +302,87 @@ def test_the_facts_are_plain_json_and_say_the_same(trained):
     assert test["per_day"] is True
     begin, end = facts["periods"]["test"]
     assert [np.datetime64(begin), np.datetime64(end)] == list(trained.task.split.periods["test"])
+
+
+# Trees
+
+
+def lines_of(ranker):
+    return "\n".join(summary.tree_lines(ranker, "frauds")).splitlines()
+
+
+def test_a_tree_is_told_by_its_groups_and_the_rules_of_the_first():
+    hours = np.arange(24.0)[:, None]
+    ranker = MetaAP().fit(hours, np.isin(hours[:, 0], [1, 2, 4, 5, 23]))
+    assert lines_of(ranker) == [
+        "group  rows  frauds  share",
+        "1      6     4       67 %",
+        "2      5     1       20 %",
+        "3      13    0       0 %",
+        "In group 1 is every row with",
+        "  x0 <= 5: 4 frauds in 6",
+    ]
+
+
+def test_of_many_rules_the_first_are_told_and_the_others_counted():
+    generator = np.random.default_rng(0)
+    features = generator.integers(0, 6, size=(3000, 5)).astype(float)
+    is_fraud = (features > 3).sum(axis=1) + generator.normal(size=3000) / 3 > 2.5
+    ranker = MetaAP(global_depth=1, local_depth=5).fit(features, is_fraud)
+    lines = lines_of(ranker)
+    first = ranker.rules()[0].rules
+    assert len(first) > 4
+    assert lines[-1] == f"  or one of {len(first) - 3} more rules"
+    told = " ".join(" ".join(lines[4:-1]).split())
+    assert told == " ".join(rule.text("frauds") for rule in first[:3])
+    assert max(map(len, lines)) <= 99
+
+
+def test_a_long_rule_is_broken_between_its_conditions():
+    tests = [f"a_column_of_number_{i} <= {i}.5 (or missing)" for i in range(5)]
+    text = f"{' and '.join(tests)}: 31 frauds in 44"
+    lines = summary.indented(text).splitlines()
+    assert len(lines) > 1
+    assert all(len(line) <= 99 for line in lines)
+    assert all(line.endswith(" and") for line in lines[:-1])
+    assert " ".join(" ".join(lines).split()) == text
+    assert [line[:5].isspace() for line in lines] == [False] * len(lines)
+    assert [len(line) - len(line.lstrip()) for line in lines] == [2] + [4] * (len(lines) - 1)
+
+
+def test_a_tree_without_a_cut_or_with_too_many_is_said_to_be_one():
+    is_fraud = np.arange(200) % 5 == 0
+    one = MetaAP().fit(np.zeros((200, 1)), is_fraud)
+    assert lines_of(one)[-1] == "It makes no cut: all rows are one group."
+    noise = np.random.default_rng(0).normal(size=(2000, 3))
+    large = TreeRank(global_depth=4, local_depth=6, min_samples_leaf=1)
+    large.fit(noise, np.arange(2000) % 5 == 0)
+    assert large.seen_ is None
+    assert summary.rules_of(large) is None
+    assert lines_of(large)[-1] == "It has too many cuts to be told in rules."
+
+
+def test_a_tree_of_too_many_paths_has_no_rules():
+    def rules():
+        raise ValueError("the tree must have at most 5,000 paths")
+
+    assert summary.rules_of(SimpleNamespace(seen_=1, rules=rules)) is None
+
+
+def test_settings_are_named_where_they_were_chosen_and_not_for_a_forest():
+    X, y = np.arange(100.0)[:, None], np.arange(100) >= 90
+    tree = MetaAP(global_depth=2, local_depth=3, min_samples_leaf=1, criterion="ap").fit(X, y)
+    assert summary.choice_lines(without_account(tree)) == [
+        "Settings by cross-validated AP on the training rows: global depth 2, local depth 3,\n"
+        "cuts by ap, at least 1 row a leaf, softness 0.25, shrinkage 5."
+    ]
+    forest = RankForest(n_estimators=2).fit(X, y)
+    assert summary.choice_lines(without_account(forest)) == []
+    assert summary.tree_lines(forest, "frauds") == []
+
+
+def without_account(ranker):
+    return SimpleNamespace(account=None, chosen=SimpleNamespace(ranker=ranker))
 
 
 def test_few_positives_and_few_days_are_cautioned_against():

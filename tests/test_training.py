@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
-from toprank import BoostedRanker
+from toprank import BoostedRanker, MetaAP, RankForest, TreeRank
+from toprank.imbalance.calibration import fit_sigmoid
 from toprank.tables import TableError
-from toprank.training import PLAIN, Task, prepare, train
+from toprank.training import LEARNERS, PLAIN, Task, prepare, train
 
 START = np.datetime64("2025-01-01T00:00", "s")
 DAY = np.timedelta64(1, "D")
@@ -230,8 +231,89 @@ def test_recipes_are_judged_on_the_validation_rows_and_the_winner_learns_from_th
     assert np.array_equal(plain.ranker.suspicion(features), again.suspicion(features))
 
 
+# Ranking trees
+
+TREES = {"metaap": MetaAP, "treerank": TreeRank, "forest": RankForest}
+
+
+@pytest.fixture(scope="module", params=TREES)
+def grown(request):
+    return request.param, train(prepared(), 5, learner=request.param, **FAST)
+
+
+def test_every_learner_but_auto_is_a_tree_or_a_forest():
+    assert ("auto", *TREES) == LEARNERS
+
+
+def test_a_tree_stands_before_plain_log_loss_and_has_no_account(grown):
+    learner, outcome = grown
+    assert type(outcome.ranker) is TREES[learner]
+    assert outcome.chosen.ranker is outcome.ranker
+    assert [each.name for each in outcome.candidates][1:] == [PLAIN]
+    assert outcome.account is None
+    assert outcome.chosen.test.roc_auc.value > 0.8
+
+
+def test_a_tree_learns_from_validation_too_but_its_probabilities_from_train_alone(grown):
+    learner, outcome = grown
+    task, kept = outcome.task, outcome.ranker.get_params(deep=False)
+    again = TREES[learner](**kept).fit(*task.rows("train", "validation"))
+    rows = task.rows("test")[0]
+    assert np.array_equal(outcome.ranker.suspicion(rows), again.suspicion(rows))
+    apart = TREES[learner](**kept).fit(*task.rows("train"))
+    features, labels = task.rows("validation")
+    calibration = fit_sigmoid(labels == "fraud", apart.suspicion(features))
+    assert outcome.ranker.calibration_ == approx(calibration)
+
+
+def test_settings_of_a_tree_are_chosen_on_train_and_kept_as_parameters(grown):
+    learner, outcome = grown
+    if learner == "forest":  # it has none to choose
+        assert not hasattr(outcome.ranker, "settings_")
+        return
+    kept, rows = outcome.ranker, outcome.task.rows("train")
+    chosen = TREES[learner](depth="cv", positive_label="fraud").fit(*rows)
+    assert kept.settings_ == chosen.settings_
+    assert kept.depth is None
+    assert TREES[learner](**kept.get_params()).fit(*rows).to_text() == chosen.to_text()
+
+
+def test_labels_and_values_of_the_test_rows_change_nothing_in_a_tree():
+    task = prepared(payments(500))
+    test = task.split.test
+    amount, is_positive = task.features["amount"].to_numpy().copy(), task.is_positive.copy()
+    amount[test], is_positive[test] = -amount[test], ~is_positive[test]
+    changed = Task(
+        task.features.set_column(0, "amount", [amount]),
+        is_positive,
+        *list(vars(task).values())[2:],
+    )
+    one, other = (train(each, 5, learner="treerank", **FAST).ranker for each in (task, changed))
+    assert one.to_text() == other.to_text()
+    assert one.calibration_ == other.calibration_
+
+
+def test_progress_of_a_tree_ends_at_its_total():
+    told = {}
+    train(
+        prepared(payments(500)),
+        5,
+        learner="treerank",
+        **FAST,
+        progress=lambda what, done, total: told.__setitem__(what, (done, total)),
+    )
+    assert told["growing TreeRank, one tree"] == (2, 2)
+    assert told["plain log-loss, to compare with"] == (12, 12)
+
+
+def test_an_unknown_learner_is_refused():
+    with pytest.raises(ValueError, match=r"learner must be .*'metaap'.*; got 'meta-ap'"):
+        train(prepared(), 5, learner="meta-ap")
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("time", [None, "paid_at"])
-def test_three_positives_in_each_part_are_enough(time):
+def test_three_positives_in_each_part_are_enough(time, learner):
     n = 60
     is_fraud = np.isin(np.arange(n), [2, 9, 20, 38, 41, 43, 50, 55, 58])
     amount = np.where(is_fraud, 100.0, 0.0) + np.arange(n) * 7 % 13
@@ -242,7 +324,7 @@ def test_three_positives_in_each_part_are_enough(time):
         task = prepare(table, "y", time=time, gap=0 * DAY)
         counts = [task.is_positive[rows].sum() for rows in task.split.parts().values()]
         assert counts == [3, 3, 3]
-    outcome = train(task, 3, **FAST)
+    outcome = train(task, 3, learner=learner, **FAST)
     assert np.isfinite(outcome.chosen.test.suspicion).all()
     assert np.isfinite(outcome.chosen.ranker.calibration_).all()
     assert 0 <= outcome.chosen.test.likely.low <= outcome.chosen.test.likely.high <= 3

@@ -87,6 +87,17 @@ def number_above(value: Any, name: str, low: float, high: float = np.inf) -> flo
     return number
 
 
+def number_from(value: Any, name: str, low: float, high: float = np.inf) -> float:
+    """Return `value` as a float in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number; got {value!r}.")
+    number = float(value)
+    if not low <= number <= high:
+        bounds = f"at least {low:g}" + ("" if high == np.inf else f" and at most {high:g}")
+        raise ValueError(f"{name} must be {bounds}; got {value!r}.")
+    return number
+
+
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if value not in choices:

@@ -20,7 +20,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from toprank import checks, metrics, plots, summary
+from toprank import MetaAP, RankForest, TreeRank, checks, metrics, plots, summary
 from toprank.auto.ranker import AutoRanker
 from toprank.base import Ranker
 from toprank.boosting.non_linear import NonLinearBoost
@@ -40,8 +40,13 @@ LEARNERS: dict[str, Callable[..., Ranker]] = {
     "rank-boost": RankBoost,
     # trees as the losses above have them, so that only the latents make a difference
     "non-linear": partial(NonLinearBoost, max_depth=4, learning_rate=0.05),
+    "metaap": partial(MetaAP, depth="cv"),
+    "treerank": partial(TreeRank, depth="cv"),
+    "rank-forest": RankForest,
 }
 
+_ONE_TREE = (MetaAP, TreeRank)
+_RANKING_TREES = (*_ONE_TREE, RankForest)
 _SURE = 0.95
 _N_RESAMPLES = 500
 _LINE_WIDTH = 99
@@ -137,13 +142,14 @@ def compare_learners(
     errors: dict[str, Exception] = {}
     for name in check_learners(learners):
         ranker = LEARNERS[name](
-            n_estimators=n_estimators,
-            positive_label=task.positive,
-            random_state=random_state,
-            n_jobs=n_jobs,
+            positive_label=task.positive, random_state=random_state, n_jobs=n_jobs
         )
         if isinstance(ranker, AutoRanker):
             ranker.set_params(budget=budget, time_limit=time_limit)
+        if isinstance(ranker, _RANKING_TREES) and n_jobs is None:
+            ranker.set_params(n_jobs=-1)  # None is all cores for the others, one for these
+        if not isinstance(ranker, _ONE_TREE):
+            ranker.set_params(n_estimators=n_estimators)
         try:
             judged.append(_judged(name, ranker, task, budget, progress))
         except Exception as error:  # hours of other learners' work must not go down with one
@@ -265,7 +271,9 @@ def _judged(
 
 def _compile(ranker: Ranker) -> None:
     """Let a copy learn from a few rows: what is compiled on first use would count as its time."""
-    copy = clone(ranker).set_params(n_estimators=1, positive_label=None)
+    copy = clone(ranker).set_params(positive_label=None)
+    if not isinstance(copy, _ONE_TREE):
+        copy.set_params(n_estimators=1)
     if isinstance(copy, AutoRanker):
         copy.set_params(time_limit=1e-9)
     copy.fit(np.arange(20.0)[:, None], np.arange(20) >= 15)
@@ -279,6 +287,10 @@ def _fit(name: str, ranker: Ranker, task: Task, progress: Progress | None) -> No
             eval_set=task.rows("validation"),
             progress=lambda what, done, total: tell(f"{name}: {what}", done, total),
         )
+    elif isinstance(ranker, _RANKING_TREES):
+        tell(name, 0, 1)
+        ranker.fit(*task.rows("train", "validation"))
+        tell(name, 1, 1)
     else:
         ranker.fit(*task.rows("train", "validation"), progress=partial(tell, name))
 

@@ -1,7 +1,9 @@
 """What training and evaluation found, in words: the same on the screen and in the report."""
 
 import math
+import re
 from collections.abc import Callable
+from textwrap import fill
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +16,10 @@ from toprank.training import Candidate, Task
 
 FEW_POSITIVES = 10
 FEW_DAYS = 5
+
+_RULES_SHOWN = 3
+_LINE_WIDTH = 99
+_GLUE = "\u00a0"  # a space that no line is broken at
 
 
 class Findings(Protocol):
@@ -48,7 +54,8 @@ def text_of(trained: Findings, noun: str) -> str:
             size_line(trained, noun),
             periods_line(trained.task),
             aligned(figures_rows([(each.name, each.test) for each in trained.candidates], noun)),
-            *([] if trained.account is None else [choice_line(trained)]),
+            *choice_lines(trained),
+            *tree_lines(trained.chosen.ranker, noun),
             headline(trained.chosen.test, noun),
             *cautions(trained.chosen.test, noun),
         )
@@ -69,7 +76,14 @@ def facts_of(trained: Findings, label: str, time: str | None) -> dict[str, Any]:
         "chosen": trained.chosen.name,
         "test": {each.name: evaluation_facts(each.test) for each in trained.candidates},
     }
-    return facts if trained.account is None else {**facts, "account": trained.account.to_json()}
+    if trained.account is not None:
+        facts["account"] = trained.account.to_json()
+    if hasattr(trained.chosen.ranker, "groups_"):
+        facts["groups"] = [
+            {"group": each.rank + 1, "rows": each.n_rows, "positives": each.positives}
+            for each in trained.chosen.ranker.groups_
+        ]
+    return facts
 
 
 def evaluation_facts(figures: Evaluation) -> dict[str, Any]:
@@ -152,6 +166,20 @@ def aligned(rows: list[list[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def indented(text: str) -> str:
+    """Return a long rule as lines set in from those around it; none ends within a condition.
+
+    >>> print(indented("amount > 120 and country is not FR: 31 frauds in 44"))
+      amount > 120 and country is not FR: 31 frauds in 44
+    """
+    glued = re.sub(r"(?<!\band)(?<![,;:]) ", _GLUE, text)
+    lines = fill(
+        glued, _LINE_WIDTH, initial_indent="  ", subsequent_indent="    ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return lines.replace(_GLUE, " ")
+
+
 def headline(test: Evaluation, noun: str) -> str:
     """Return how many positives to expect in the budget's checks, and what twice as many bring."""
     value, low, high = test.likely
@@ -187,6 +215,14 @@ def cautions(test: Evaluation, noun: str) -> list[str]:
     return said
 
 
+def choice_lines(trained: Findings) -> list[str]:
+    """Return how the ranker came about, where there was a choice: of recipes or of settings."""
+    if trained.account is not None:
+        return [choice_line(trained)]
+    ranker = trained.chosen.ranker
+    return [settings_line(ranker)] if hasattr(ranker, "settings_") else []
+
+
 def choice_line(trained: Findings) -> str:
     """Return what was kept and why."""
     account = trained.account
@@ -202,6 +238,50 @@ def choice_line(trained: Findings) -> str:
         f"({low:+.3f} to {high:+.3f})\n"
         f"against plain log-loss, ahead in {ahead} of resamples ({percent(AHEAD)} are asked for)."
     )
+
+
+def tree_lines(ranker: Any, noun: str) -> list[str]:
+    """Return a ranking tree in short, its groups and the first rules; nothing of other rankers."""
+    if not hasattr(ranker, "groups_"):
+        return []
+    rows = [
+        [str(each.rank + 1), f"{each.n_rows:,}", f"{each.positives:,.0f}", percent(each.precision)]
+        for each in ranker.groups_
+    ]
+    lines = [aligned([["group", "rows", noun, "share"], *rows])]
+    groups = rules_of(ranker)
+    if groups is None:
+        return [*lines, "It has too many cuts to be told in rules."]
+    if len(groups) == 1:
+        return [*lines, "It makes no cut: all rows are one group."]
+    met = [rule for rule in groups[0].rules if rule.tally.n_rows]
+    lines.append("In group 1 is every row with")
+    lines += [indented(rule.text(noun)) for rule in met[:_RULES_SHOWN]]
+    if (n_more := len(groups[0].rules) - _RULES_SHOWN) > 0:
+        lines.append(f"  or one of {n_more} more {_plural('rule', n_more)}")
+    return lines
+
+
+def settings_line(ranker: Any) -> str:
+    """Return the settings that a ranking tree chose by itself."""
+    growth, global_depth, scoring = ranker.settings_
+    return (
+        "Settings by cross-validated AP on the training rows: "
+        f"global depth {global_depth}, local depth {growth.depth},\n"
+        f"cuts by {growth.criterion}, at least {growth.min_leaf} "
+        f"{_plural('row', growth.min_leaf)} a leaf, "
+        f"softness {scoring.softness:g}, shrinkage {scoring.shrinkage:g}."
+    )
+
+
+def rules_of(ranker: Any) -> list[Any] | None:
+    """Return the groups of a ranking tree in rules; None where nobody would read them."""
+    if ranker.seen_ is None:
+        return None
+    try:
+        return ranker.rules()
+    except ValueError:  # few cuts, but too many ways past them
+        return None
 
 
 def percent(share: float) -> str:

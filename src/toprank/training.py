@@ -2,19 +2,21 @@
 
 The rows are parted into train, validation and test, by time where there is one. Recipes learn
 from train and are judged on validation, which also calibrates; the winner then learns from both.
+So does a tree that is asked for, its settings chosen by cross-validation on train.
 The test rows are used once, for the figures.
 """
 
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import checks, splits, tables
+from toprank import MetaAP, RankForest, TreeRank, checks, splits, tables
 from toprank.auto.account import Account
 from toprank.auto.ranker import AutoRanker
 from toprank.base import Ranker
@@ -24,6 +26,9 @@ from toprank.imbalance.calibration import fit_sigmoid
 from toprank.splits import Split
 
 PLAIN = "plain log-loss trees"
+
+LEARNERS = ("auto", "metaap", "treerank", "forest")
+"""What `train` can be asked for: the best of many recipes, one readable tree, or a forest."""
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, and how much of it is done of how much."""
@@ -70,7 +75,7 @@ class Trained:
     """The outcome of training: the chosen ranker and, unless it is that one, plain log-loss."""
 
     task: Task
-    ranker: AutoRanker
+    ranker: Ranker
     candidates: list[Candidate]
 
     @property
@@ -78,9 +83,9 @@ class Trained:
         return self.candidates[0]
 
     @property
-    def account(self) -> Account:
-        """What AutoRanker tried, and why it kept what it did."""
-        return self.ranker.account_
+    def account(self) -> Account | None:
+        """What AutoRanker tried, and why it kept what it did; None of another learner."""
+        return self.ranker.account_ if isinstance(self.ranker, AutoRanker) else None
 
 
 def prepare(
@@ -129,40 +134,45 @@ def train(
     task: Task,
     budget: int,
     *,
+    learner: str = "auto",
     n_estimators: int = 300,
     time_limit: float | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Return the ranker that AutoRanker chose on the validation rows, beside plain log-loss."""
+    """Return a fitted ranker beside plain log-loss, both with their figures on the test rows.
+
+    "auto" is what AutoRanker chose on the validation rows within `time_limit`. "metaap" and
+    "treerank" are one tree each, for when every alert must be justified by a rule; "forest" is
+    many of them. `n_estimators` counts the trees of all but these three.
+    """
     checks.whole_number(budget, "budget", 1)
-    auto = AutoRanker(
-        budget,
-        time_limit=time_limit,
-        n_estimators=n_estimators,
-        positive_label=task.positive,
-        random_state=random_state,
-        n_jobs=n_jobs,
-    )
-    auto.fit(*task.rows("train"), eval_set=task.rows("validation"), progress=progress)
-    rankers: dict[str, Ranker] = {PLAIN: auto}
-    if not auto.account_.is_plain:
-        plain = BoostedRanker(
-            "log",
-            n_estimators=n_estimators,
-            positive_label=task.positive,
-            random_state=random_state,
-            n_jobs=n_jobs,
+    checks.one_of(learner, "learner", LEARNERS)
+    options = {"positive_label": task.positive, "random_state": random_state, "n_jobs": n_jobs}
+    chosen: Ranker
+    if learner == "auto":
+        chosen = auto = AutoRanker(
+            budget, time_limit=time_limit, n_estimators=n_estimators, **options
         )
-        rankers = {
-            auto.account_.chosen.name: auto,
-            PLAIN: _fitted_as_the_winner(plain, task, progress),
-        }
+        auto.fit(*task.rows("train"), eval_set=task.rows("validation"), progress=progress)
+        name = PLAIN if auto.account_.is_plain else auto.account_.chosen.name
+    else:
+        name, make = _TREES[learner]
+        # None is all cores for the others, a single one for these
+        chosen = make(**{**options, "n_jobs": -1 if n_jobs is None else n_jobs})
+        _fit_as_a_winner(chosen, task, f"growing {name}", progress)
+    rankers = {name: chosen}
+    if name != PLAIN:
+        plain = BoostedRanker("log", n_estimators=n_estimators, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is odd about the table was said before
+            _fit_as_a_winner(plain, task, "plain log-loss, to compare with", progress)
+        rankers[PLAIN] = plain
     candidates = [
         Candidate(name, ranker, _judged(ranker, task, budget)) for name, ranker in rankers.items()
     ]
-    return Trained(task, auto, candidates)
+    return Trained(task, chosen, candidates)
 
 
 def feature_names(names: list[str], label: str, time: str | None, drop: list[str]) -> list[str]:
@@ -197,16 +207,51 @@ def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
     return as_class(positive), as_class(negative)
 
 
-def _fitted_as_the_winner(ranker: BoostedRanker, task: Task, progress: Progress | None) -> Ranker:
-    """Return the ranker learned from train and validation, its probabilities from train alone."""
+_TREES: dict[str, tuple[str, Callable[..., Ranker]]] = {
+    "metaap": ("MetaAP, one tree", partial(MetaAP, depth="cv")),
+    "treerank": ("TreeRank, one tree", partial(TreeRank, depth="cv")),
+    "forest": ("forest of ranking trees", RankForest),
+}
+
+
+def _fit_as_a_winner(ranker: Ranker, task: Task, doing: str, progress: Progress | None) -> None:
+    """Let the ranker learn from train and validation, its probabilities from train alone.
+
+    Settings that a tree chooses are chosen on train, too: the scale of its scores follows them,
+    and with it what the probabilities are learned for.
+    """
+    tell = partial(progress or _silent, doing)
     features, labels = task.rows("validation")
-    report = None if progress is None else _named(progress, "plain log-loss, to compare with")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is odd about the table was said before
+    if isinstance(ranker, BoostedRanker):
         apart = ranker.fit(*task.rows("train")).suspicion(features)
-        ranker.fit(*task.rows("train", "validation"), progress=report)
+        ranker.fit(*task.rows("train", "validation"), progress=tell)
+    else:
+        tell(0, 2)
+        apart = ranker.fit(*task.rows("train")).suspicion(features)
+        _keep_settings(ranker)
+        tell(1, 2)
+        ranker.fit(*task.rows("train", "validation"))
+        tell(2, 2)
     ranker.calibration_ = fit_sigmoid(labels == task.positive, apart)
-    return ranker
+
+
+def _keep_settings(ranker: Ranker) -> None:
+    """Make parameters of the settings that a tree chose by cross-validation."""
+    if isinstance(ranker, MetaAP | TreeRank):
+        growth, global_depth, scoring = ranker.settings_
+        ranker.set_params(
+            depth=None,
+            global_depth=global_depth,
+            local_depth=growth.depth,
+            criterion=growth.criterion,
+            min_samples_leaf=growth.min_leaf,
+            softness=scoring.softness,
+            shrinkage=scoring.shrinkage,
+        )
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Tell nobody of progress."""
 
 
 def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:
@@ -214,7 +259,3 @@ def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:
     suspicion = ranker.suspicion(features)
     probability = ranker.calibration_.probability(suspicion)
     return evaluate(labels == task.positive, suspicion, probability, budget, task.days("test"))
-
-
-def _named(progress: Progress, name: str) -> Callable[[int, int], None]:
-    return lambda done, total: progress(name, done, total)

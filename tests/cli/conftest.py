@@ -61,3 +61,16 @@ def fitted(payments, tmp_path_factory):
     )
     assert outcome.exit_code == 0, outcome.stderr
     return FittedByCommand(outcome, folder / "payments.toprank", folder / "payments.html")
+
+
+@pytest.fixture(scope="session")
+def tree(payments, tmp_path_factory):
+    """What `toprank fit --learner metaap` printed and wrote."""
+    folder = tmp_path_factory.mktemp("tree")
+    data = written(payments, folder / "payments.csv")
+    outcome = run_main(
+        *("fit", data, "--label", "is_fraud", "--time", "paid_at", "-k", 5, "--jobs", 1),
+        *("--learner", "metaap"),
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    return FittedByCommand(outcome, folder / "payments.toprank", folder / "payments.html")

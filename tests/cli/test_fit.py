@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from cli.running import names_here, one_sentence, run_main, written
-from toprank import model_file
+from toprank import model_file, training
+from toprank.cli.fit import LEARNERS
 
 FIT = ("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
 AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
@@ -84,6 +85,94 @@ def test_the_same_seed_gives_the_same_trees(csv):
 
     assert first["members"] == second["members"]
     assert first["facts"] == second["facts"]
+
+
+# Trees
+
+
+def test_a_tree_is_told_with_its_settings_groups_and_first_rules(tree):
+    lines = tree.outcome.stdout.splitlines()
+    at = lines.index("group  rows  frauds  share")
+    ranker = model_file.load(tree.model)
+
+    assert lines[3].startswith("MetaAP, one tree ")
+    assert lines[4].startswith("plain log-loss trees ")
+    assert lines[5].startswith("Settings by cross-validated AP on the training rows: global depth")
+    for line, group in zip(lines[at + 1 :], ranker.groups_, strict=False):
+        assert line.split()[:3] == [
+            str(group.rank + 1), f"{group.n_rows:,}", f"{group.positives:.0f}"
+        ]  # fmt: skip
+    rules = lines[at + 1 + len(ranker.groups_) :]
+    assert rules[0] == "In group 1 is every row with"
+    assert rules[1].strip() == ranker.rules()[0].rules[0].text("frauds")
+    assert "country is US and amount >" in rules[1]
+
+
+def test_a_tree_is_written_and_how_to_see_all_of_it_is_said(tree):
+    assert tree.outcome.stderr.splitlines() == [
+        f"Wrote {tree.model} and {tree.report}",
+        f"The whole tree in words: toprank explain {tree.model} --tree",
+    ]
+    page = tree.report.read_text()
+    assert '<section id="tree">' in page
+    assert "country is US and amount &gt;" in page
+
+
+def test_json_of_a_tree_has_its_groups(csv):
+    options = ("--label", "is_fraud", "--time", "paid_at", "--jobs", 1, "--learner", "treerank")
+    facts = json.loads(run_main("fit", csv, *options, "--json").stdout)
+
+    assert facts == model_file.read_manifest("payments.toprank")["facts"]
+    assert list(facts["test"]) == ["TreeRank, one tree", "plain log-loss trees"]
+    assert [each["group"] for each in facts["groups"]] == [*range(1, len(facts["groups"]) + 1)]
+    assert sum(each["rows"] for each in facts["groups"]) < facts["rows"]
+    assert "account" not in facts
+
+
+def test_a_forest_is_fitted_and_ranks(csv):
+    options = ("--label", "is_fraud", "--time", "paid_at", "--jobs", 1, "--learner", "forest")
+    outcome = run_main("fit", csv, *options)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "\nforest of ranking trees  " in outcome.stdout
+    assert "group" not in outcome.stdout
+    assert outcome.stderr == "Wrote payments.toprank and payments.html\n"
+    assert run_main("rank", "payments.toprank", csv, "-k", 3).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ["--learner", "metaap", "--trees", 300],
+            "--trees must be left out with --learner metaap: it is one tree.",
+        ),
+        (
+            ["--learner", "forest", "--trees", 50],
+            "--trees must be left out with --learner forest: it has 100.",
+        ),
+        (
+            ["--learner", "treerank", "--minutes", 5],
+            "--minutes must be left out with --learner treerank: no recipes are tried.",
+        ),
+        (
+            ["--learner", "metaap", "--cluster", "tcp://localhost:1"],
+            "--learner metaap must be trained on one machine; with --cluster, leave it out",
+        ),
+        (["--learner", "xgboost"], "'xgboost' is not one of 'auto', 'metaap', 'treerank', 'for"),
+    ],
+    ids=str,
+)
+def test_an_option_without_a_meaning_for_the_learner_is_refused(options, sentence, csv):
+    outcome = run_main("fit", csv, "--label", "is_fraud", *options)
+
+    assert outcome.exit_code == 2
+    assert sentence in " ".join(outcome.stderr.split())
+    assert names_here() == [csv.name]
+
+
+def test_the_learners_of_the_command_are_those_of_the_library():
+    assert LEARNERS == training.LEARNERS
 
 
 # Tables of many shapes

@@ -28,9 +28,9 @@ def payments(n=700, limit=170):
     )
 
 
-def train(table, **options):
+def train(table, learner="auto", **options):
     task = training.prepare(table, "is_fraud", **options)
-    return training.train(task, 4, n_estimators=10, n_jobs=1)
+    return training.train(task, 4, learner=learner, n_estimators=10, n_jobs=1)
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +124,37 @@ def test_the_page_can_be_written_from_it(report):
     page = render_report(report)
     assert report.headline in page
     assert page.count(">amount</") >= 1
+
+
+# Trees
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return train(payments(), "metaap", time="paid_at")
+
+
+def test_a_tree_is_in_the_report_with_the_rules_of_every_group(tree):
+    report = report_of(tree, "Payments", "frauds", [])
+    ranker = tree.chosen.ranker
+    assert report.tree.svg == ranker.to_svg("frauds")
+    for told, group in zip(report.tree.groups, ranker.rules(), strict=True):
+        head, *_ = group.text("frauds").splitlines()
+        assert told.counts == head
+        assert [f"{rule}: {counts}" for rule, counts in told.rules] == [
+            rule.text("frauds") for rule in group.rules if rule.tally.n_rows
+        ]
+        assert len(told.rules) + told.n_more == len(group.rules)
+    assert report.tried == []
+    assert report.remarks[-1].startswith("Settings by cross-validated AP on the training rows: ")
+    assert "\n" not in report.remarks[-1]
+    assert report.parameters["depth"] == "None"
+    assert '<section id="tree">' in render_report(report)
+
+
+def test_what_is_no_readable_tree_is_not_in_the_report(trained, tree, monkeypatch):
+    assert report_of(trained, "Payments", "frauds", []).tree is None
+    forest = train(payments(), "forest", time="paid_at")
+    assert report_of(forest, "Payments", "frauds", []).tree is None
+    monkeypatch.setattr(tree.chosen.ranker, "seen_", None)
+    assert report_of(tree, "Payments", "frauds", []).tree is None

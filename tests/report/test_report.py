@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from toprank import metrics
+from toprank import MetaAP, metrics
 from toprank.metrics import Interval
 from toprank.report import (
     Alert,
@@ -16,6 +17,8 @@ from toprank.report import (
     ModelFigures,
     Period,
     Report,
+    Tree,
+    TreeGroup,
     render_report,
     write_report,
 )
@@ -309,6 +312,79 @@ def test_empty_lists_leave_a_sentence_or_nothing_but_never_a_gap(report):
     assert [each for each in parsed.ids if each in SECTIONS] == SECTIONS
     assert "The list is empty." in shown
     assert "This model does not tell columns apart." in shown
+
+
+def made_tree(names=("amount", "country")):
+    generator = np.random.default_rng(0)
+    amount = generator.gamma(2.0, 40.0, 1500)
+    country = generator.choice(["FR", "<i>&", "US"], 1500)
+    table = pa.table({names[0]: amount, names[1]: country})
+    ranker = MetaAP().fit(table, (amount > 90) & (country != "FR"))
+    groups = [
+        TreeGroup(group.text().splitlines()[0], [(str(each), "3 in 4") for each in group.rules])
+        for group in ranker.rules()
+    ]
+    return Tree(ranker.to_svg(), groups)
+
+
+@pytest.fixture(scope="module")
+def tree_page(report):
+    return render_report(replace(report, tree=made_tree()))
+
+
+def test_a_tree_follows_the_list_and_there_is_none_without(page, tree_page):
+    ids = [each for each in Page(tree_page).ids if each in [*SECTIONS, "tree"]]
+
+    assert ids == [SECTIONS[0], "tree", *SECTIONS[1:]]
+    assert "tree" not in Page(page).ids
+    assert "The tree" not in " ".join(Page(page).text)
+
+
+def test_the_page_with_a_tree_is_whole_and_stands_alone(tree_page):
+    test_every_tag_is_closed_where_it_should_be(tree_page)
+    test_headings_begin_at_one_and_skip_no_level(tree_page)
+    test_the_page_needs_no_network_and_no_script(tree_page)
+    test_ids_are_unique_and_every_reference_meets_one(tree_page)
+    test_table_headings_say_what_they_head(tree_page)
+
+
+def test_the_tree_is_drawn_in_its_own_size_under_one_title(tree_page):
+    (figure,) = re.findall(r'<svg[^>]*id="tree-figure".*?</svg>', tree_page, re.DOTALL)
+    (width,) = re.findall(r'^<svg[^>]* width="(\d+)"', figure)
+
+    assert f"min-width: {0.75 * int(width):.0f}px" in figure
+    assert 'role="img"' in figure
+    assert figure.count("<title id=") == 1
+    assert "Ranking tree" not in figure
+    assert ">amount &gt; " in figure
+
+
+def test_every_group_is_listed_with_its_rules(tree_page, report):
+    shown = " ".join(" ".join(Page(tree_page).text).split())
+    groups = made_tree().groups
+
+    assert len(groups) > 1
+    for group in groups:
+        assert group.counts in shown
+        assert all(f"{rule}: 3 in 4" in shown for rule, _ in group.rules)
+    more = [TreeGroup("group 1 of 1", [], 2), TreeGroup("group 2 of 2", [], 1)]
+    page = render_report(replace(report, tree=Tree(made_tree().svg, more)))
+    assert "2 more rules that few rows meet, or none" in page
+    assert "1 more rule that few rows meet, or none" in page
+
+
+def test_no_text_in_a_tree_becomes_markup(report):
+    drawn = made_tree(names=(ATTACK.replace("\ud800", ""), "country"))
+    page = render_report(replace(report, tree=replace(
+        drawn, groups=[TreeGroup(ATTACK, [(ATTACK, ATTACK)])]
+    )))  # fmt: skip
+    parsed = Page(page)
+
+    assert "script" not in parsed.tags
+    assert parsed.unclosed == []
+    assert "<script" not in page
+    assert "<i>&" not in page
+    assert page.encode("utf-8").count(b"\x00") == 0
 
 
 def test_a_report_without_models_is_refused(report):

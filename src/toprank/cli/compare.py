@@ -31,12 +31,14 @@ Examples:
 @click.option(
     "--learners",
     help="Which, with commas between: auto, log, ap-exp, ap-sigmoid, ap-lambda, auc-exp, "
-    "auc-hinge, rank-boost, non-linear; log is always among them.  [default: all]",
+    "auc-hinge, rank-boost, non-linear, metaap, treerank, rank-forest; log is always among them.  "
+    "[default: all]",
 )
 @click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
 @click.option(
-    "--trees", default=300, show_default=True, type=click.IntRange(1), help="Trees of a learner."
-)
+    "--trees", default=300, show_default=True, type=click.IntRange(1),
+    help="Trees of a learner that has many.",
+)  # fmt: skip
 @click.option(
     "--minutes", default=10.0, show_default=True, type=click.FloatRange(0, min_open=True),
     help="Time for what auto tries; past it, no new recipe is begun.",

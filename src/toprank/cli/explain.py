@@ -1,69 +1,149 @@
-"""`toprank explain`: why a row is where it is, or above another."""
+"""`toprank explain`: why a row is where it is, or above another; or the whole tree of a model."""
 
 from collections.abc import Sequence
+from math import floor, log10
 from pathlib import Path
 from typing import Any
 
 import click
+
+from toprank.cli.explain_tree import explain_tree, path_facts
 
 EXAMPLES = """
 \b
 Examples:
   toprank explain payments.toprank today.csv --row 4711
   toprank explain payments.toprank today.csv --row 4711 --above 12 --json
+  toprank explain tree.toprank --tree -o tree.svg
 """
+_MOST_DIGITS = 6
 
 
-@click.command(epilog=EXAMPLES, short_help="Say why a row is where it is, or above another.")
+@click.command(
+    epilog=EXAMPLES, short_help="Say why a row is where it is, or above another; show a tree."
+)
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("--row", required=True, type=click.IntRange(1), help="Row of DATA, counted from 1.")
+@click.argument("data", type=click.Path(path_type=Path), required=False)
+@click.option("--row", type=click.IntRange(1), help="Row of DATA, counted from 1.")
 @click.option("--above", type=click.IntRange(1), help="Say why --row stands above this row.")
 @click.option(
     "--reasons", default=5, show_default=True, type=click.IntRange(1), help="Reasons to give."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the reasons as JSON.")
+@click.option(
+    "--tree", "is_tree", is_flag=True,
+    help="Print the tree of a model fitted with --learner metaap or treerank, and its rules.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="With --tree: picture to write, .svg, or .dot for Graphviz.  [default: none]",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the reasons or the rules as JSON.")
 def explain(
-    model: Path, data: Path, row: int, above: int | None, reasons: int, as_json: bool
+    model: Path,
+    data: Path | None,
+    row: int | None,
+    above: int | None,
+    reasons: int,
+    is_tree: bool,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
-    """Say which columns moved a row's suspicion most, or part it from another row."""
+    """Say which columns moved a row's suspicion most, or part it from another row.
+
+    With --tree, no DATA is needed: the tree is printed, and then the rules of each of its groups.
+    """
+    if is_tree:
+        _check_alone()
+        explain_tree(model, output, as_json)
+        return
+    if output is not None:
+        raise click.UsageError("-o must come with --tree: it names a picture of the tree.")
+    if data is None or row is None:
+        missing = "DATA" if data is None else "--row"
+        raise click.UsageError(f"{missing} must be given, or --tree to see the model's tree.")
+    if row == above:
+        raise click.UsageError(f"--above must name another row than --row; got {row} for both.")
+    _explain_rows(model, data, [row] if above is None else [row, above], reasons, as_json)
+
+
+def _explain_rows(
+    model: Path, data: Path, numbers: list[int], n_reasons: int, as_json: bool
+) -> None:
     from toprank import reasons as why
     from toprank import summary
     from toprank.cli import files, screen
 
-    if row == above:
-        raise click.UsageError(f"--above must name another row than --row; got {row} for both.")
-    ranker, _ = files.open_model(model)
-    numbers = [row] if above is None else [row, above]
+    ranker, facts = files.open_model(model)
     rows = _rows_of(data, numbers, ranker.schema_)
-    suspicion = ranker.suspicion(rows)
-    probability = ranker.calibration_.probability(suspicion)
-    if above is None:
-        given: Sequence[Any] = why.explain(ranker, rows, reasons)[0]
+    scored = _scored(ranker, rows, numbers, summary.noun_of(facts.label or ""))
+    if len(numbers) == 1:
+        given: Sequence[Any] = why.explain(ranker, rows, n_reasons)[0]
     else:
-        given = why.why_above(ranker, rows, 0, 1, reasons)
+        given = why.why_above(ranker, rows, 0, 1, n_reasons)
     if as_json:
         listed = [vars(each) | {"text": str(each)} for each in given]
-        scored = [
-            {"row": number, "suspicion": float(score), "probability": float(chance)}
-            for number, score, chance in zip(numbers, suspicion, probability, strict=True)
-        ]
         screen.print_json({"rows": scored, "reasons": listed})
         return
-    for number, score, chance in zip(numbers, suspicion, probability, strict=True):
-        click.echo(f"row {number:,}: suspicion {score:.2f}, probability {summary.percent(chance)}")
-    if above is not None and suspicion[0] < suspicion[1]:
-        screen.remark(f"note: row {row} is below row {above}; the reasons say how they differ.")
+    digits = _digits([each.contribution for each in given])
+    for row in scored:
+        chance = summary.percent(row["probability"])
+        score = f"{row['suspicion']:.{digits}f}"
+        click.echo(f"row {row['row']:,}: suspicion {score}, probability {chance}")
+        if "path" in row:
+            click.echo(summary.indented(row["path"]["text"]))
     start = float(ranker.contributions(rows)[0, -1])
-    whole = suspicion[0] - (start if above is None else suspicion[1])
+    _print_reasons(given, [row["suspicion"] for row in scored], start, digits)
+    if len(numbers) == 2 and scored[0]["suspicion"] < scored[1]["suspicion"]:
+        first, second = numbers
+        screen.remark(f"note: row {first} is below row {second}; the reasons say how they differ.")
+
+
+def _scored(ranker: Any, rows: Any, numbers: list[int], noun: str) -> list[dict[str, Any]]:
+    """Return the rows' scores in plain values and, of a tree, the path of each."""
+    suspicion = ranker.suspicion(rows)
+    probability = ranker.calibration_.probability(suspicion)
+    scored: list[dict[str, Any]] = [
+        {"row": number, "suspicion": float(score), "probability": float(chance)}
+        for number, score, chance in zip(numbers, suspicion, probability, strict=True)
+    ]
+    if hasattr(ranker, "paths"):
+        for row, path in zip(scored, ranker.paths(rows), strict=True):
+            row["path"] = path_facts(path, noun)
+    return scored
+
+
+def _print_reasons(
+    given: Sequence[Any], suspicion: list[float], start: float, digits: int
+) -> None:
+    """Print what each reason adds, and what is left to make up the whole."""
+    is_one = len(suspicion) == 1
     for each in given:
-        click.echo(f"  {each.contribution:+.2f}  {each}")
+        click.echo(f"  {_signed(each.contribution, digits)}  {each}")
     if not given:
-        click.echo("  no column moved it" if above is None else "  no column parts them")
+        click.echo("  no column moved it" if is_one else "  no column parts them")
         return
-    click.echo(f"  {whole - sum(each.contribution for each in given):+.2f}  all other columns")
-    if above is None:
-        click.echo(f"  {start:+.2f}  where every row starts")
+    whole = suspicion[0] - (start if is_one else suspicion[1])
+    rest = whole - sum(each.contribution for each in given)
+    click.echo(f"  {_signed(rest, digits)}  all other columns")
+    if is_one:
+        click.echo(f"  {_signed(start, digits)}  where every row starts")
+
+
+def _digits(parts: list[float]) -> int:
+    """Return how many decimals show two digits of the largest part: of most models, two."""
+    largest = max(map(abs, parts), default=1.0)
+    return max(2, min(1 - floor(log10(largest)), _MOST_DIGITS)) if largest > 0 else 2
+
+
+def _signed(part: float, digits: int) -> str:
+    return f"{round(part, digits) + 0.0:+.{digits}f}"  # the sum makes no -0 of a small part
+
+
+def _check_alone() -> None:
+    """Raise for what is given beside --tree and would be left aside."""
+    for name, shown in {"data": "DATA", "row": "--row", "above": "--above"}.items():
+        if click.get_current_context().params[name] is not None:
+            raise click.UsageError(f"{shown} must be left out with --tree: no row is looked at.")
 
 
 def _rows_of(data: Path, numbers: list[int], schema: Any) -> Any:

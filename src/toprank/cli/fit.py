@@ -1,7 +1,9 @@
 """`toprank fit`: from a labelled table to a model, its report and honest figures."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -15,9 +17,11 @@ Examples:
   toprank fit payments.parquet --label is_fraud --time paid_at --budget 100 -o payments.toprank
   toprank fit claims.csv --label outcome --positive fraud --drop claim_id --drop name
   toprank fit payments.csv --label is_fraud --time paid_at --gap 14 --json
+  toprank fit claims.csv --label is_fraud --learner metaap -o tree.toprank
   toprank fit "payments/*.parquet" --label is_fraud --cluster tcp://scheduler:8786
 """
 LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
+LEARNERS = ("auto", "metaap", "treerank", "forest")
 
 
 @click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
@@ -33,6 +37,14 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     help="Checks a day, or a list.",
 )  # fmt: skip
 @click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
+@click.option(
+    "--learner",
+    default="auto",
+    show_default=True,
+    type=click.Choice(LEARNERS),
+    help="auto keeps the best of many recipes. metaap and treerank grow one tree that can be "
+    "read: choose one when each alert must be justified by a rule. forest grows many.",
+)
 @click.option(
     "--trees",
     default=300,
@@ -74,6 +86,7 @@ def fit(
     gap: float | None,
     budget: int,
     drop: tuple[str, ...],
+    learner: str,
     trees: int,
     minutes: float,
     seed: int,
@@ -93,6 +106,7 @@ def fit(
 
     check_roles(label, time, gap, drop)
     _check_place(cluster, loss)
+    _check_learner(learner, cluster)
     path = Path(data)
     output = output or _model_beside(path if cluster is None else place_of(data))
     files.check_output(output, path)
@@ -105,7 +119,14 @@ def fit(
         files.check_output(page, path)
         table = _read(path, [name for name in (label, time, *drop) if name is not None])
         trained = fit_and_write(
-            table, output, path.name, budget, minutes=minutes, jobs=jobs, **options
+            table,
+            output,
+            path.name,
+            budget,
+            learner=learner,
+            minutes=minutes,
+            jobs=jobs,
+            **options,
         )
         written = f"{output} and {page}"
     else:
@@ -116,6 +137,8 @@ def fit(
     else:
         click.echo(summary.text_of(trained, summary.noun_of(label)))
     screen.remark(f"Wrote {written}")
+    if learner in ("metaap", "treerank"):
+        screen.remark(f"The whole tree in words: toprank explain {quote(str(output))} --tree")
 
 
 def fit_and_write(
@@ -126,6 +149,7 @@ def fit_and_write(
     *,
     label: str,
     time: str | None,
+    learner: str = "auto",
     trees: int = 300,
     minutes: float = 10.0,
     jobs: int | None = None,
@@ -146,6 +170,7 @@ def fit_and_write(
         trained = training.train(
             task,
             budget,
+            learner=learner,
             n_estimators=trees,
             time_limit=60 * minutes,
             random_state=seed,
@@ -186,13 +211,36 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
                 "--loss must come with --cluster; on one machine, several losses are tried."
             )
         return
-    because = {
-        "minutes": "one recipe is trained there; --trees says how long it takes",
-        "jobs": "the threads are those of the workers",
-    }
-    for option, reason in because.items():
+    _refuse_given(
+        "--cluster",
+        {
+            "minutes": "one recipe is trained there; --trees says how long it takes",
+            "jobs": "the threads are those of the workers",
+        },
+    )
+
+
+def _check_learner(learner: str, cluster: str | None) -> None:
+    """Raise for an option that has no meaning for a tree or a forest."""
+    if learner == "auto":
+        return
+    if cluster is not None:
+        raise click.UsageError(
+            f"--learner {learner} must be trained on one machine; with --cluster, leave it out "
+            "and choose what boosted trees learn with --loss."
+        )
+    grown = "it has 100" if learner == "forest" else "it is one tree"
+    _refuse_given(
+        f"--learner {learner}",
+        {"trees": grown, "minutes": "no recipes are tried"},
+    )
+
+
+def _refuse_given(beside: str, reasons: Mapping[str, str]) -> None:
+    """Raise when one of these options was given, beside one where it has no meaning."""
+    for option, reason in reasons.items():
         if click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT:
-            raise click.UsageError(f"--{option} must be left out with --cluster: {reason}.")
+            raise click.UsageError(f"--{option} must be left out with {beside}: {reason}.")
 
 
 def _read(path: Path, named: list[str]) -> Any:

@@ -4,7 +4,15 @@ Fill a `Report`, then `write_report(report, "report.html")`. The file needs no n
 scripts: its figures and its style are inside.
 """
 
-from toprank.report.contents import Alert, ColumnFacts, ModelFigures, Period, Report
+from toprank.report.contents import (
+    Alert,
+    ColumnFacts,
+    ModelFigures,
+    Period,
+    Report,
+    Tree,
+    TreeGroup,
+)
 from toprank.report.from_training import report_of
 from toprank.report.page import render_report, write_report
 
@@ -14,6 +22,8 @@ __all__ = [
     "ModelFigures",
     "Period",
     "Report",
+    "Tree",
+    "TreeGroup",
     "render_report",
     "report_of",
     "write_report",

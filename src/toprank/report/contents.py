@@ -49,6 +49,26 @@ class TriedRecipe:
 
 
 @dataclass(frozen=True)
+class TreeGroup:
+    """A group of a tree in words: its counts, and rules of the rows in it, each with its counts.
+
+    `n_more` rules are not told.
+    """
+
+    counts: str
+    rules: list[tuple[str, str]]
+    n_more: int = 0
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A ranking tree: its picture, a whole SVG, and its groups, the most suspicious first."""
+
+    svg: str
+    groups: list[TreeGroup]
+
+
+@dataclass(frozen=True)
 class ColumnFacts:
     """One column of the data; `missing` is a share, `usual` the usual values in words."""
 
@@ -71,7 +91,7 @@ class Period:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything the page shows; the first of `models` is the chosen one."""
+    """Everything the page shows; the first of `models` is the chosen one, `tree` is its tree."""
 
     title: str
     headline: str
@@ -89,3 +109,4 @@ class Report:
     made_with: str
     tried: list[TriedRecipe] = field(default_factory=list)
     judged_on: str = ""
+    tree: Tree | None = None

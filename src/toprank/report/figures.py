@@ -19,6 +19,7 @@ _SETTINGS = {
     "svg.fonttype": "none",
     "svg.hashsalt": "toprank",
 }
+_SMALLEST_TREE = 0.75
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
@@ -54,6 +55,14 @@ def importance_figure(shares: Sequence[tuple[str, float]], title: str) -> str:
         return _inline_svg(ax, "importance-figure", title)
 
 
+def tree_figure(svg: str, title: str) -> str:
+    """Return the picture of a tree in its own size, or smaller as long as it can be read."""
+    drawing = _page_drawing(ET.fromstring(svg), "tree-figure", title)
+    least = _SMALLEST_TREE * float(drawing.attrib["width"])
+    drawing.set("style", f"min-width: {least:.0f}px")
+    return ET.tostring(drawing, encoding="unicode")
+
+
 def _curves_figure(draw, models, name, title):
     with _settings():
         chosen, *others = models
@@ -69,7 +78,14 @@ def _settings():
 
 def _inline_svg(ax: Axes, name: str, title: str) -> str:
     """Return the figure as an `<svg>` element for a page that holds several of them."""
-    drawing = ET.fromstring(_svg_file(ax))
+    drawing = _page_drawing(ET.fromstring(_svg_file(ax)), name, title)
+    for size in ("width", "height", "version"):
+        drawing.attrib.pop(size, None)
+    return ET.tostring(drawing, encoding="unicode")
+
+
+def _page_drawing(drawing: ET.Element, name: str, title: str) -> ET.Element:
+    """Return a drawing with the title and the ids of its own that it needs within a page."""
     for parent in list(drawing.iter()):
         for element in list(parent):
             if _local(element.tag) == "style":
@@ -80,13 +96,13 @@ def _inline_svg(ax: Axes, name: str, title: str) -> str:
             _local(key): _page_value(_local(key), value, name)
             for key, value in element.attrib.items()
         }
-    for size in ("width", "height", "version"):
-        drawing.attrib.pop(size, None)
     drawing.attrib |= {"role": "img", "aria-labelledby": f"{name}-title", "id": name}
+    if drawing[0].tag == "title":
+        drawing.remove(drawing[0])
     heading = ET.Element("title", {"id": f"{name}-title"})
     heading.text = printable(title)
     drawing.insert(0, heading)
-    return ET.tostring(drawing, encoding="unicode")
+    return drawing
 
 
 def _svg_file(ax):

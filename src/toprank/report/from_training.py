@@ -1,6 +1,7 @@
 """The report of a training: what `toprank fit` writes beside the model."""
 
 import platform
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,15 @@ from toprank.report.contents import (
     ModelFigures,
     Period,
     Report,
+    Tree,
+    TreeGroup,
     TriedRecipe,
 )
 from toprank.training import Candidate, Task, Trained
 
 _ALERTS_SHOWN = 10
 _VALUES_SHOWN = 6
+_RULES_SHOWN = 12
 
 
 def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Report:
@@ -41,12 +45,13 @@ def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Re
         parameters={name: str(value) for name, value in chosen.ranker.get_params().items()},
         remarks=[
             *summary.cautions(chosen.test, noun),
-            summary.choice_line(trained).replace("\n", " "),
+            *(line.replace("\n", " ") for line in summary.choice_lines(trained)),
             *remarks,
         ],
         made_with=f"toprank {__version__}, Python {platform.python_version()}",
         tried=_tried(trained),
         judged_on="the validation rows",
+        tree=_tree(trained, noun),
     )
 
 
@@ -65,7 +70,9 @@ def _figures(candidate: Candidate) -> ModelFigures:
 
 
 def _tried(trained: Trained) -> list[TriedRecipe]:
-    account = trained.ranker.account_
+    account = trained.account
+    if account is None:
+        return []
     return [
         TriedRecipe(
             each.words,
@@ -75,6 +82,23 @@ def _tried(trained: Trained) -> list[TriedRecipe]:
         )
         for each in account.tried
     ]
+
+
+def _tree(trained: Trained, noun: str) -> Tree | None:
+    """Return the tree of the chosen ranker, if it is one and people can read it."""
+    ranker: Any = trained.chosen.ranker
+    groups = summary.rules_of(ranker) if hasattr(ranker, "groups_") else None
+    if groups is None:
+        return None
+    return Tree(ranker.to_svg(noun), [_tree_group(group, noun) for group in groups])
+
+
+def _tree_group(group: Any, noun: str) -> TreeGroup:
+    """Return a group with the rules that training rows met, those with most positives first."""
+    head, *_ = group.text(noun).splitlines()
+    met = [rule for rule in group.rules if rule.tally.n_rows][:_RULES_SHOWN]
+    told = [(str(rule), rule.text(noun).removeprefix(f"{rule}: ")) for rule in met]
+    return TreeGroup(head, told, n_more=len(group.rules) - len(met))
 
 
 def _alerts(trained: Trained) -> list[Alert]:

@@ -28,7 +28,7 @@ def render_report(report: Report) -> str:
     """
     if not report.models:
         raise ValueError("models must hold at least one model, the chosen one first; got 0.")
-    body = "\n".join(section(report) for section in _SECTIONS)
+    body = "\n".join(filter(None, (section(report) for section in _SECTIONS)))
     style = files("toprank.report").joinpath("style.css").read_text(encoding="utf-8")
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -66,6 +66,7 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
 _SECTIONS = (
     sections.key_figures,
     sections.alert_list,
+    sections.tree,
     sections.by_checks,
     sections.models_compared,
     sections.curves,

@@ -6,7 +6,7 @@ import numpy as np
 
 from toprank.metrics import Interval, checks_curve, precision_at_k, recall_at_k
 from toprank.report import figures
-from toprank.report.contents import Alert, Period, Report
+from toprank.report.contents import Alert, Period, Report, TreeGroup
 from toprank.report.markup import count, interval, percent, section, table, text
 
 _MOST_BARS = 15
@@ -47,6 +47,28 @@ def alert_list(report: Report) -> str:
         f'<table class="alerts" role="table">\n<caption>The most suspicious rows</caption>\n'
         f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>\n'
         f'<tbody role="rowgroup">\n{body}\n</tbody>\n</table>',
+    )
+
+
+def tree(report: Report) -> str:
+    """Return the tree and the rules of its groups; nothing when there is no tree to read."""
+    if report.tree is None:
+        return ""
+    n_groups = len(report.tree.groups)
+    title = f"A tree of questions that ends in {count(n_groups)} groups, the most suspicious left"
+    return section(
+        "tree",
+        "The tree",
+        "<p>Each box asks a question of a row; yes is the more suspicious way. The groups at the "
+        "bottom are the ranking: rows of group 1 come first on the list. Counts are of the rows "
+        "that were learned from.</p>",
+        '<div class="wide tree" tabindex="0" role="region" aria-label="The tree">'
+        f"{figures.tree_figure(report.tree.svg, title)}</div>",
+        "<h3>The rules of each group</h3>\n<p>A row is in a group when it meets any of its rules."
+        "</p>",
+        '<ol class="rules">\n'
+        + "\n".join(f"<li>{_tree_group(group)}</li>" for group in report.tree.groups)
+        + "\n</ol>",
     )
 
 
@@ -242,6 +264,17 @@ def _reasons(reasons):
     if not reasons:
         return "no reason stands out"
     return "<ul>" + "".join(f"<li>{text(reason)}</li>" for reason in reasons) + "</ul>"
+
+
+def _tree_group(group: TreeGroup) -> str:
+    rules = [f"{text(rule)}: <b>{text(counts)}</b>" for rule, counts in group.rules]
+    if group.n_more:
+        plural = "" if group.n_more == 1 else "s"
+        rules.append(
+            f"<em>{count(group.n_more)} more rule{plural} that few rows meet, or none</em>"
+        )
+    items = "".join(f"<li>{rule}</li>" for rule in rules)
+    return f"<strong>{text(group.counts)}</strong><ul>{items}</ul>"
 
 
 def _verdict(is_positive):

@@ -189,8 +189,7 @@ class RankingTree(Readable, Ranker):
             raise ValueError(f"depth must be None or 'cv'; got {self.depth!r}.")
         checks.one_of(self.scoring, "scoring", SCORINGS)
         checks.number_above(self.softness, "softness", 0, 1e6)
-        if checks.number_above(self.shrinkage, "shrinkage", -1, 1e12) < 0:
-            raise ValueError(f"shrinkage must not be negative; got {self.shrinkage!r}.")
+        checks.number_from(self.shrinkage, "shrinkage", 0, 1e12)
         if self.max_bins is not None:
             checks.whole_number(self.max_bins, "max_bins", 2, MOST_BINS)
 

@@ -1,0 +1,79 @@
+"""`toprank explain --tree`: the tree of a model in words and as a picture."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+_PICTURES = (".svg", ".dot")
+
+
+def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
+    """Print the tree of a model and the rules of its groups; draw it where asked."""
+    from toprank import summary
+    from toprank.cli import files, screen
+    from toprank.tables.write import atomic_path
+
+    if output is not None:
+        if output.suffix.lower() not in _PICTURES:
+            raise click.UsageError(f"-o must name a picture, .svg or .dot; got {output.name!r}.")
+        files.check_output(output, model)
+    ranker, facts = files.open_model(model)
+    _check_tree(ranker, model)
+    noun = summary.noun_of(facts.label or "")
+    groups = summary.rules_of(ranker)
+    if as_json:
+        screen.print_json(_document(ranker, groups, noun))
+    else:
+        click.echo(ranker.to_text(noun))
+        for group in groups or []:
+            click.echo(f"\n{group.text(noun)}")
+    if groups is None:
+        screen.remark(
+            f"note: the tree is too large to be told in rules; toprank explain {model.name} "
+            "DATA --row N gives the rule of one row."
+        )
+    if output is not None:
+        is_svg = output.suffix.lower() == ".svg"
+        picture = ranker.to_svg(noun, model.stem) if is_svg else ranker.to_dot(noun)
+        with atomic_path(output) as beside:
+            beside.write_text(picture, encoding="utf-8", newline="\n")
+        screen.remark(f"Wrote {output}")
+
+
+def path_facts(path: Any, noun: str) -> dict[str, Any]:
+    """Return one row's way through a tree in plain values."""
+    return {
+        "group": path.rank + 1,
+        "groups": path.n_groups,
+        "tests": list(path.rule.tests),
+        "text": path.text(noun),
+    }
+
+
+def _check_tree(ranker: Any, model: Path) -> None:
+    if not hasattr(ranker, "to_text"):
+        raise ValueError(
+            f"{model.name} must hold a single tree for --tree; its learner is "
+            f"{type(ranker).__name__}; fit one with --learner metaap or treerank, or ask about a "
+            "row of DATA with --row."
+        )
+
+
+def _document(ranker: Any, groups: list[Any] | None, noun: str) -> dict[str, Any]:
+    """Return the groups in plain values; null where a tree is too large to be told in rules."""
+    listed = None if groups is None else [_group_facts(group, noun) for group in groups]
+    return {"learner": type(ranker).__name__, "groups": listed}
+
+
+def _group_facts(group: Any, noun: str) -> dict[str, Any]:
+    rules = [
+        {"tests": list(rule.tests), **_counts(rule.tally), "text": rule.text(noun)}
+        for rule in group.rules
+    ]
+    return {"group": group.rank + 1, **_counts(group.tally), "rules": rules}
+
+
+def _counts(tally: Any) -> dict[str, float]:
+    """Return how many training rows, their weight and that of the positives among them."""
+    return {"rows": int(tally.n_rows), "weight": tally.mass, "positives": tally.hits}
