@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from distributed import Client
 from pytest import approx
+from scipy.special import logit
 from sklearn.base import clone
 
 from contracts import check_file_keeps
@@ -42,12 +43,19 @@ def rows_drawn(forest, X):
     return np.array(drawn)
 
 
-def test_suspicion_is_the_mean_over_the_trees():
+def drawn_share(forest):
+    """The share of positives among all rows that the trees drew."""
+    first = forest.trees_.unions.parent < 0
+    return forest.trees_.unions.hits[first].sum() / forest.trees_.unions.mass[first].sum()
+
+
+def test_suspicion_is_the_log_odds_of_the_mean_over_the_trees():
     frame, is_fraud = payments()
     forest = RankForest(n_estimators=20).fit(frame, is_fraud)
     assert forest.trees_.n_trees == 20
-    assert forest.suspicion(frame) == approx(by_tree(forest, frame).mean(axis=0))
-    assert ((forest.suspicion(frame) >= 0) & (forest.suspicion(frame) <= 1)).all()
+    mean = by_tree(forest, frame).mean(axis=0)
+    expected = logit(0.9 * mean + 0.1 * drawn_share(forest))
+    assert forest.suspicion(frame) == approx(expected)
 
 
 def test_the_forest_is_the_same_whatever_n_jobs_is():
@@ -104,7 +112,8 @@ def test_out_of_bag_suspicion_is_by_the_trees_that_did_not_draw_the_row():
         for row, left_out in enumerate(is_left_out.T)
     ]
     assert np.isnan(expected).any()
-    assert forest.oob_suspicion_ == approx(np.array(expected), nan_ok=True)
+    expected = logit(0.9 * np.array(expected) + 0.1 * drawn_share(forest))
+    assert forest.oob_suspicion_ == approx(expected, nan_ok=True)
 
 
 def test_a_row_has_no_say_in_its_own_out_of_bag_suspicion():

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from pytest import approx
+from scipy.special import expit
 
 import reference
 from toprank import MetaAP
+from toprank.trees import scoring
 from toprank.trees.kernel.growing import Growth
 from toprank.trees.scoring import Scoring
 from trees.made_payments import numbers
@@ -84,5 +86,7 @@ def test_ties_are_broken_by_the_distance_to_the_nearest_cut():
     is_suspicious = ranker.groups_[ranker.apply(below[:1, None])[0]].precision > 0.5
     assert (far > near) == is_suspicious
     assert ranker.apply(below[:, None]).tolist() == [ranker.apply([[0.0]])[0]] * 2
-    # d / (1 + d), halved twice: for its half of the group's place, and for the two groups
-    assert abs(far - near) == approx((0.4 / 1.4 - 0.1 / 1.1) / 4)
+    _, low, high = scoring.group_ranges(ranker.tree_, ranker.shrinkage)
+    (rank,) = ranker.apply(below[:1, None])
+    within = expit([0.8, 0.2])  # twice the distance
+    assert abs(far - near) == approx((high - low)[rank] * (within[0] - within[1]))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
+from scipy.special import expit
 
 from toprank.trees import scoring
 from toprank.trees.kernel.growing import Growth
@@ -32,13 +33,38 @@ def suspicion_of(tree, table, rows, ways):
 @EVERY_WAY
 @given(data=st.data(), drawn=trees_and_rows())
 @settings(deadline=None, max_examples=30)
-def test_suspicion_lies_between_0_and_1(way, data, drawn):
+def test_suspicion_is_finite(way, data, drawn):
     tree, table, rows = drawn
-    suspicion = suspicion_of(tree, table, rows, data.draw(scorings(way)))
-    if np.unique(table.is_positive).size == 2:
-        assert ((suspicion > 0) & (suspicion < 1)).all()
-    else:
-        assert ((suspicion >= 0) & (suspicion <= 1)).all()
+    assert np.isfinite(suspicion_of(tree, table, rows, data.draw(scorings(way)))).all()
+
+
+@given(drawn=trees_and_rows())
+@settings(deadline=None, max_examples=30)
+def test_groups_lie_at_the_log_odds_of_their_shares_where_these_fall(drawn):
+    tree, _, _ = drawn
+    level, low, high = scoring.group_ranges(tree, 5.0)
+    assert ((low < level) & (level < high)).all()
+    assert low[:-1] == approx(high[1:])
+    groups = np.flatnonzero(tree.unions.rank >= 0)
+    groups = groups[np.argsort(tree.unions.rank[groups])]
+    share = scoring.shrunk_shares(tree.unions, 5.0)[groups]
+    share = np.maximum(share, 1 / (tree.unions.mass[groups] + 2))
+    if (np.diff(scoring.log_odds(share)) < -0.01).all():
+        assert level == approx(scoring.log_odds(share))
+
+
+@given(drawn=trees_and_rows())
+@settings(deadline=None, max_examples=20)
+def test_groups_are_put_in_the_order_of_their_shares(drawn):
+    tree, _, rows = drawn
+    moved = scoring.ordered(tree, Scoring("rank + soft"))
+    groups = np.flatnonzero(moved.unions.rank >= 0)
+    groups = groups[np.argsort(moved.unions.rank[groups])]
+    assert (np.diff(scoring.shrunk_shares(moved.unions, 5.0)[groups]) <= 0).all()
+    # the same rows are together as before
+    pairs = set(zip(ranks_of(tree, rows).tolist(), ranks_of(moved, rows).tolist(), strict=True))
+    assert len(pairs) == len({before for before, _ in pairs}) == len({now for _, now in pairs})
+    assert scoring.ordered(tree, Scoring("rank")) is tree
 
 
 @pytest.mark.parametrize("way", ["rank + soft", "rank + distance", "rank"])
@@ -68,15 +94,17 @@ def test_a_row_is_scored_alike_alone_and_among_others(way, data, drawn):
 
 def test_suspicion_in_a_tree_made_by_hand():
     tree, std = hand_made_tree(), np.array([2.0, 4.0])
-    found = scoring.scores(tree, ROWS, std, Scoring("rank"))
-    # groups 1, 2, 1, 0, 0, 0 of three
-    assert found == approx(np.array([1.5, 0.5, 1.5, 2.5, 2.5, 2.5]) / 3)
+    level, low, high = scoring.group_ranges(tree, 5.0)
+    rank = [1, 2, 1, 0, 0, 0]
+    middle = (low + high)[rank] / 2
+    assert scoring.scores(tree, ROWS, std, Scoring("rank")) == approx(middle)
     by_distance = scoring.scores(tree, ROWS, std, Scoring("rank + distance"))
-    within = np.array([0, -1 / 2, 0, 3 / 4, 0, 3 / 4]) / 2
-    assert by_distance == approx(found + within / 3, abs=1e-8)
+    within = expit(2 * np.array([0, -1, 0, 3, 0, 3]))
+    assert by_distance == approx(low[rank] + (high - low)[rank] * within, abs=1e-7)
     soft = scoring.scores(tree, ROWS, std, Scoring("soft"))
     by_soft = scoring.scores(tree, ROWS, std, Scoring("rank + soft"))
-    assert by_soft == approx(found - 0.5 / 3 + soft / 3, abs=1e-8)
+    within = expit(soft - level[rank])
+    assert by_soft == approx(low[rank] + (high - low)[rank] * within, abs=1e-7)
 
 
 def test_softness_is_measured_in_the_spread_of_a_column():

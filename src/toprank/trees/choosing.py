@@ -17,7 +17,7 @@ from toprank.trees.folds import stratified_folds
 from toprank.trees.kernel.binning import bin_columns
 from toprank.trees.kernel.growing import Growth, Sample
 from toprank.trees.kernel.meta_tree import MetaTrees, grow_meta_trees
-from toprank.trees.scoring import Scoring, column_std, scores
+from toprank.trees.scoring import Scoring, column_std, ordered, scores
 
 
 class Settings(NamedTuple):
@@ -103,7 +103,12 @@ def _judged(
     return [
         average_precision_score(
             test.is_positive,
-            scores(tops[each.growth, each.global_depth], test.features, std, each.scoring),
+            scores(
+                ordered(tops[each.growth, each.global_depth], each.scoring),
+                test.features,
+                std,
+                each.scoring,
+            ),
             sample_weight=test.weight,
         )
         for each in candidates

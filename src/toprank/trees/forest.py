@@ -27,7 +27,7 @@ _TREES_TOGETHER = 16
 
 
 class RankForest(Ranker):
-    """Many ranking trees whose leaves' shares of positives are averaged.
+    """Many ranking trees whose leaves' shares of positives are averaged; suspicion is in log-odds.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ class RankForest(Ranker):
     >>> X = np.random.default_rng(0).normal(size=(500, 3))
     >>> y = (X[:, 0] > 1) & (X[:, 1] > 0)
     >>> forest = RankForest(n_estimators=20).fit(X, y)
-    >>> forest.suspicion([[2.0, 1.0, 0.0], [-1.0, 1.0, 0.0]]).round().tolist()
-    [1.0, 0.0]
+    >>> (forest.suspicion([[2.0, 1.0, 0.0], [-1.0, 1.0, 0.0]]) > 0).tolist()
+    [True, False]
     """
 
     def __init__(
@@ -118,7 +118,11 @@ class RankForest(Ranker):
         features = inputs.read_features(self, X)
         parts = np.zeros((len(features), self.n_features_in_ + 1))
         scoring.add_leaf_contributions(self.trees_, features, self._leaf_values(), parts)
-        return parts / self.trees_.n_trees
+        parts /= self.trees_.n_trees
+        start = parts[0, -1] if len(parts) else 0.0
+        # in the terms of what suspicion is the log-odds of
+        moved = scoring.doubted(parts[:, :-1], 0.0)
+        return scoring.in_log_odds(moved, float(scoring.doubted(start, self._average())))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -138,7 +142,16 @@ class RankForest(Ranker):
         total = np.zeros(len(features))
         for number in range(self.trees_.n_trees):
             total += values[scoring.leaves(self.trees_, features, number)]
-        return total / self.trees_.n_trees
+        return self._suspicion_of(total / self.trees_.n_trees)
+
+    def _suspicion_of(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scoring.log_odds(scoring.doubted(share, self._average()))
+
+    def _average(self) -> float:
+        """Return the share of positives among all rows that the trees drew."""
+        first = self.trees_.unions.parent < 0
+        unions = self.trees_.unions
+        return float(unions.hits[first].sum() / unions.mass[first].sum())
 
     def _leaf_values(self) -> NDArray[np.float64]:
         return scoring.shrunk_shares(self.trees_.nodes, self._base_tree().shrinkage)
@@ -168,7 +181,8 @@ class RankForest(Ranker):
             found = scoring.leaves(self.trees_, features[is_left_out], number)
             total[is_left_out] += values[found]
             n_trees += is_left_out
-        return np.divide(total, n_trees, out=np.full(len(features), np.nan), where=n_trees > 0)
+        mean = np.divide(total, n_trees, out=np.full(len(features), np.nan), where=n_trees > 0)
+        return self._suspicion_of(mean)
 
     def _plan(self) -> "_Plan":
         tree = self._base_tree()

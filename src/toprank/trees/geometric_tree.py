@@ -93,7 +93,7 @@ class GeometricTree(Readable, Ranker):
         tree = grow_meta_trees(
             binned, sample, np.array([n_rows]), seed, growth, self.max_depth, aim="auc"
         )
-        self.tree_ = tree.ranked_by_share()
+        self.tree_ = tree.ranked_by(tree.unions.hits / tree.unions.mass)
         some = rows.thinned(ROWS_FOR_CALIBRATION)
         raw = self._raw(some.features)
         self.calibration_ = fit_sigmoid(some.is_positive, raw, some.weight)

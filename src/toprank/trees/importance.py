@@ -13,7 +13,7 @@ from toprank.trees.pruning import auc_gains
 
 
 def importances(tree: MetaTrees, aim: str, n_columns: int) -> NDArray[np.float64]:
-    """Return each column's share of the tree's gain; they add up to 1, or to 0 without a cut."""
+    """Return each column's share of the tree's gain; they add up to 1, or to 0 without any."""
     nodes, unions = tree.nodes, tree.unions
     gains = auc_gains(unions) if aim == "auc" else ap_gains(unions)
     gains = np.maximum(gains, 0.0)

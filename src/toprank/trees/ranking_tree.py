@@ -85,7 +85,7 @@ class RankingTree(Readable, Ranker):
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         self.std_ = scoring.column_std(rows.features, rows.weight)
         self.settings_ = self._settings() if self.depth is None else self._chosen(rows)
-        self.tree_ = self._tree(rows)
+        self.tree_ = scoring.ordered(self._tree(rows), self.settings_.scoring)
         some = rows.thinned(ROWS_FOR_CALIBRATION)
         raw = self._raw(some.features)
         self.calibration_ = fit_sigmoid(some.is_positive, raw, some.weight)

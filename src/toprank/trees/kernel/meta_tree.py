@@ -83,10 +83,10 @@ class MetaTrees:
         """How many groups each tree has."""
         return np.bincount(self.unions.tree[self.unions.rank >= 0], minlength=self.n_trees)
 
-    def ranked_by_share(self) -> "MetaTrees":
-        """Return the same trees with their groups in the order of their shares of hits."""
+    def ranked_by(self, share: NDArray[np.float64]) -> "MetaTrees":
+        """Return the same trees with their groups in falling order of their unions' shares."""
         unions = self.unions
-        order = np.argsort(-unions.hits / unions.mass, kind="stable")
+        order = np.lexsort((unions.place, -share))
         moved = unions._replace(place=np.argsort(order).astype(np.int64))
         return replace(self, unions=moved._replace(rank=ranks(moved)))
 
