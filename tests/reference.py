@@ -396,7 +396,8 @@ def best_cut(features, is_category, target, weight, criterion, min_leaf=1, facto
         return best
     for j, column in enumerate(features.T):
         for is_left in sides_of_cuts(column, is_category[j], target, weight):
-            if min(weight[is_left].sum(), weight[~is_left].sum()) < min_leaf:
+            # one row is no limit, however little it weighs
+            if min(weight[is_left].sum(), weight[~is_left].sum()) < min_leaf * (min_leaf > 1):
                 continue
             score = cut_score(criterion, is_left, target, weight, factor)
             if best is None or score > best[0] + 1e-12 * weight.sum():

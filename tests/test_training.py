@@ -233,7 +233,7 @@ def test_recipes_are_judged_on_the_validation_rows_and_the_winner_learns_from_th
 
 # Ranking trees
 
-TREES = {"metaap": MetaAP, "treerank": TreeRank, "forest": RankForest}
+TREES = {"metaap": MetaAP, "treerank": TreeRank, "rank-forest": RankForest}
 
 
 @pytest.fixture(scope="module", params=TREES)
@@ -268,7 +268,7 @@ def test_a_tree_learns_from_validation_too_but_its_probabilities_from_train_alon
 
 def test_settings_of_a_tree_are_chosen_on_train_and_kept_as_parameters(grown):
     learner, outcome = grown
-    if learner == "forest":  # it has none to choose
+    if learner == "rank-forest":  # it has none to choose
         assert not hasattr(outcome.ranker, "settings_")
         return
     kept, rows = outcome.ranker, outcome.task.rows("train")

@@ -98,9 +98,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="10 replications")
     parser.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--report", action="store_true", help="only print what is recorded")
-    parser.add_argument(
-        "--tuned", action="store_true", help="settings tuned on other draws"
-    )
+    parser.add_argument("--tuned", action="store_true", help="settings tuned on other draws")
     options = parser.parse_args()
     seeds = range(1, 1 + (10 if options.quick else options.replications))
     name = TUNED if options.tuned else NAME

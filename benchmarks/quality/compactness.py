@@ -22,6 +22,7 @@ from sklearn.model_selection import train_test_split
 from toprank import GeometricTree, MetaAP, metrics
 
 NAME = "compactness"
+NOT_FEATURES = ("y", "label", "part", "subset", "difficulty")
 N_SEEDS = 20
 
 
@@ -30,7 +31,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     table = pq.read_table(Path(os.environ["TOPRANK_DATA"], f"metaap_{options.set}.parquet"))
     is_positive = table["y"].to_numpy().astype(bool)
-    features = table.drop_columns([n for n in ("y", "label") if n in table.column_names])
+    features = table.drop_columns([n for n in NOT_FEATURES if n in table.column_names])
     found = {name: [] for name in _rankers(options.depth)}
     for seed in range(1, N_SEEDS + 1):
         np.random.seed(seed)  # noqa: NPY002  (the published splits come from this generator)
@@ -41,7 +42,9 @@ def main() -> None:
             ranker.fit(features.take(train), is_positive[train])
             if seed == 1 and options.pictures:
                 picture = ranker.to_svg(title=f"{name} on {options.set}")
-                path = Path(options.pictures, f"{options.set}-{name.replace(' ', '-')}.svg")
+                path = Path(
+                    options.pictures, f"{options.set}-{name.replace(' ', '-').lower()}.svg"
+                )
                 path.write_text(picture)
             ap = [
                 metrics.average_precision(is_positive[rows], ranker.suspicion(features.take(rows)))

@@ -5,9 +5,9 @@
 
 The protocol of the MetaAP paper: seeds 1 to 20, a stratified 70/30 split each, test AP x 100 and
 precision among the first k rows, k a share of the test positives. Trees are tuned on the training
-rows alone, by 5-fold AP: the published ones over depths 2 to 10, ours by `depth="cv"`. Forests
-have 100 trees and are not tuned. Rows are recorded one by one; those recorded already are not run
-again.
+rows alone, by 5-fold AP: the published ones over depths 2 to 10, ours by `depth="cv"`. Those
+called defaults, the entropy tree and the forests, of 100 trees, are not tuned. Rows are recorded
+one by one; those recorded already are not run again.
 """
 
 import argparse

@@ -120,10 +120,6 @@ class Ranker(ClassifierMixin, BaseEstimator):
     def _positive_is_last(self) -> bool:
         return bool(self.classes_[1] == self.positive_label_)
 
-    def _saved_parameters(self) -> dict[str, Any]:
-        """Return the parameters as a model file can hold them."""
-        return self.get_params(deep=False)
-
     def _common_state(self) -> dict[str, Any]:
         """Return what a model file keeps of any fitted ranker."""
         check_is_fitted(self)

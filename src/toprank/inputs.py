@@ -40,6 +40,15 @@ class Rows(NamedTuple):
         weight = None if self.weight is None else self.weight[chosen]
         return Rows(self.features[chosen], self.is_positive[chosen], weight)
 
+    def in_units_of_rows(self) -> "Rows":
+        """Return the rows with weights that count rows: whole numbers are taken as they are.
+
+        Others, in whatever unit they are, are scaled to 1 on average.
+        """
+        if self.weight is None or np.array_equal(self.weight, np.rint(self.weight)):
+            return self
+        return self._replace(weight=self.weight / self.weight.mean())
+
     def thinned(self, most: int) -> "Rows":
         """Return at most so many rows of either class: every k-th, which stands for k."""
         if self.is_positive.size <= most:

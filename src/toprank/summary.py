@@ -257,7 +257,7 @@ def tree_lines(ranker: Any, noun: str) -> list[str]:
     met = [rule for rule in groups[0].rules if rule.tally.n_rows]
     lines.append("In group 1 is every row with")
     lines += [indented(rule.text(noun)) for rule in met[:_RULES_SHOWN]]
-    if (n_more := len(groups[0].rules) - _RULES_SHOWN) > 0:
+    if (n_more := len(groups[0].rules) - len(met[:_RULES_SHOWN])) > 0:
         lines.append(f"  or one of {n_more} more {_plural('rule', n_more)}")
     return lines
 

@@ -27,7 +27,7 @@ from toprank.splits import Split
 
 PLAIN = "plain log-loss trees"
 
-LEARNERS = ("auto", "metaap", "treerank", "forest")
+LEARNERS = ("auto", "metaap", "treerank", "rank-forest")
 """What `train` can be asked for: the best of many recipes, one readable tree, or a forest."""
 
 Progress = Callable[[str, int, int], None]
@@ -144,8 +144,8 @@ def train(
     """Return a fitted ranker beside plain log-loss, both with their figures on the test rows.
 
     "auto" is what AutoRanker chose on the validation rows within `time_limit`. "metaap" and
-    "treerank" are one tree each, for when every alert must be justified by a rule; "forest" is
-    many of them. `n_estimators` counts the trees of all but these three.
+    "treerank" are one tree each, for when every alert must be justified by a rule; "rank-forest"
+    is many of them. `n_estimators` counts the trees of all but these three.
     """
     checks.whole_number(budget, "budget", 1)
     checks.one_of(learner, "learner", LEARNERS)
@@ -210,12 +210,14 @@ def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
 _TREES: dict[str, tuple[str, Callable[..., Ranker]]] = {
     "metaap": ("MetaAP, one tree", partial(MetaAP, depth="cv")),
     "treerank": ("TreeRank, one tree", partial(TreeRank, depth="cv")),
-    "forest": ("forest of ranking trees", RankForest),
+    "rank-forest": ("forest of ranking trees", RankForest),
 }
 
 
 def _fit_as_a_winner(ranker: Ranker, task: Task, doing: str, progress: Progress | None) -> None:
-    """Let the ranker learn from train and validation, its probabilities from train alone.
+    """Let the ranker learn from train and validation.
+
+    Its probabilities come from validation rows as scored by the ranker that learned from train.
 
     Settings that a tree chooses are chosen on train, too: the scale of its scores follows them,
     and with it what the probabilities are learned for.

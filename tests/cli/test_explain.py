@@ -132,7 +132,7 @@ def test_a_row_of_a_tree_gets_its_path_above_the_reasons(csv, payments, tree):
     outcome = run_main("explain", tree.model, csv, "--row", row)
     head, told, *reasons = outcome.stdout.splitlines()
 
-    assert head.startswith(f"row {row:,}: suspicion 0.9")
+    assert head.startswith(f"row {row:,}: suspicion ")
     assert told.strip() == path.text("frauds")
     assert told.startswith("  in group 1 of ")
     parts = [float(line.split()[0]) for line in reasons]

@@ -130,7 +130,7 @@ def test_json_of_a_tree_has_its_groups(csv):
 
 
 def test_a_forest_is_fitted_and_ranks(csv):
-    options = ("--label", "is_fraud", "--time", "paid_at", "--jobs", 1, "--learner", "forest")
+    options = ("--label", "is_fraud", "--time", "paid_at", "--jobs", 1, "--learner", "rank-forest")
     outcome = run_main("fit", csv, *options)
 
     assert outcome.exit_code == 0, outcome.stderr
@@ -148,7 +148,7 @@ def test_a_forest_is_fitted_and_ranks(csv):
             "--trees must be left out with --learner metaap: it is one tree.",
         ),
         (
-            ["--learner", "forest", "--trees", 50],
+            ["--learner", "rank-forest", "--trees", 50],
             "--trees must be left out with --learner forest: it has 100.",
         ),
         (

@@ -59,6 +59,7 @@ def test_the_papers_settings():
         "criterion": "ap",
         "min_samples_leaf": 1,
         "scoring": "rank + distance",
+        "max_bins": 65_534,
     }
     assert (MetaAP.published().global_depth, MetaAP.published().local_depth) == (4, 4)
     assert MetaAP.published(scoring="rank", random_state=7).random_state == 7

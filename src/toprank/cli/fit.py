@@ -21,7 +21,7 @@ Examples:
   toprank fit "payments/*.parquet" --label is_fraud --cluster tcp://scheduler:8786
 """
 LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
-LEARNERS = ("auto", "metaap", "treerank", "forest")
+LEARNERS = ("auto", "metaap", "treerank", "rank-forest")
 
 
 @click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
@@ -229,7 +229,7 @@ def _check_learner(learner: str, cluster: str | None) -> None:
             f"--learner {learner} must be trained on one machine; with --cluster, leave it out "
             "and choose what boosted trees learn with --loss."
         )
-    grown = "it has 100" if learner == "forest" else "it is one tree"
+    grown = "it has 100" if learner == "rank-forest" else "it is one tree"
     _refuse_given(
         f"--learner {learner}",
         {"trees": grown, "minutes": "no recipes are tried"},

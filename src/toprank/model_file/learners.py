@@ -28,6 +28,8 @@ class Saved(NamedTuple):
     arrays: dict[str, np.ndarray]
     boosters: dict[str, bytes]
     """XGBoost models in UBJSON: `booster.save_raw("ubj")`."""
+    parameters: dict[str, Any] | None = None
+    """The parameters, where they are not JSON as they are; None for those of `get_params`."""
 
 
 def learner_names() -> list[str]:

@@ -34,7 +34,10 @@ def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None 
     target = Path(path).resolve()  # a link stays, the file it names is replaced
     saved = model._to_saved()
     members = _members_of(saved)
-    manifest = manifest_bytes(name, model._saved_parameters(), saved.state, facts or {}, members)
+    parameters = saved.parameters
+    if parameters is None:
+        parameters = model.get_params(deep=False)
+    manifest = manifest_bytes(name, parameters, saved.state, facts or {}, members)
     with replaced_in_one_step(target) as beside:
         write_archive(beside, {MANIFEST: manifest, **members})
         with opened_archive(beside, shown_as=target.name) as archive:

@@ -97,6 +97,11 @@ class Schema:
         """XGBoost's letter for each column: "q" for a quantity, "c" for a category."""
         return ["c" if column.kind == "category" else "q" for column in self.columns]
 
+    @property
+    def n_categories(self) -> NDArray[np.int64]:
+        """How many categories each column has; 0 for a quantity."""
+        return np.array([len(column.categories) for column in self.columns], dtype=np.int64)
+
     @classmethod
     def of(cls, X: Any) -> Self:
         """Return the schema of a data frame, or of a 2-D array with columns named x0, x1, ..."""
@@ -153,6 +158,9 @@ class Schema:
                 f"got {matrix.shape[1]}."
             )
         _columns_with_numbers(matrix, self.names)
+        for j, column in enumerate(self.columns):
+            if column.categories:
+                _check_codes(matrix[:, j], column)
         return matrix
 
     def _encode_frame(self, frame: Frame) -> NDArray[np.float32]:
@@ -160,6 +168,17 @@ class Schema:
         for j, column in enumerate(self.columns):
             matrix[:, j] = _encoded(column, frame.column(column.name))
         return matrix
+
+
+def _check_codes(codes: NDArray[np.float32], column: Column) -> None:
+    """Raise for a code that stands for no category; learners look things up by it."""
+    last = len(column.categories) - 1
+    is_code = np.isnan(codes) | ((codes >= 0) & (codes <= last) & (codes == np.rint(codes)))
+    if not is_code.all():
+        raise TableError(
+            f"column {column.name!r} of an array must hold codes from 0 to {last}, or be missing; "
+            f"got {codes[~is_code][0]:g}. Bring a table with the categories themselves."
+        )
 
 
 def category_column(name: str, counts: dict[str, int], n_rows: int) -> Column:

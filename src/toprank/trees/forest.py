@@ -1,6 +1,6 @@
 """A forest of ranking trees, each grown on its own draw of the rows."""
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -69,6 +69,8 @@ class RankForest(Ranker):
     [True, False]
     """
 
+    oob_suspicion_: NDArray[np.float64]
+
     def __init__(
         self,
         tree: RankingTree | None = None,
@@ -91,22 +93,29 @@ class RankForest(Ranker):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn to rank the positives of `y` first."""
         self._check_parameters()
-        rows = self._training_rows(X, y, sample_weight)
+        self.__dict__.pop("oob_suspicion_", None)
+        rows = self._training_rows(X, y, sample_weight).in_units_of_rows()
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         plan = self._plan()
-        binned = bin_columns(
-            rows.features,
-            np.array([len(column.categories) for column in self.schema_.columns]),
-            bins_for(plan.tree.max_bins, rows.is_positive.size),
-        )
+        n_bins = bins_for(plan.tree.max_bins, rows.is_positive.size)
+        binned = bin_columns(rows.features, self.schema_.n_categories, n_bins)
         seeds = np.random.SeedSequence(seed_of(self.random_state)).spawn(self.n_estimators)
         together = _trees_together(rows.is_positive.size, self.n_estimators)
         grown = Parallel(self.n_jobs, prefer="threads")(
-            delayed(_grown)(binned, rows, seeds[first : first + together], plan)
+            delayed(_grown)(
+                binned, rows.is_positive, rows.weight, seeds[first : first + together], plan
+            )
             for first in range(0, self.n_estimators, together)
         )
         self.trees_ = joined(grown)
+        self.shrinkage_ = float(plan.tree.shrinkage)
         self._judge(rows, seeds)
+        if self.bootstrap and sample_weight is not None:
+            # rows without weight are no rows, and no tree could draw them
+            has_weight = np.broadcast_to(np.asarray(sample_weight) > 0, np.asarray(y).shape[:1])
+            everyone = np.full(has_weight.size, np.nan)
+            everyone[has_weight] = self.oob_suspicion_
+            self.oob_suspicion_ = everyone
         return self
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
@@ -128,7 +137,7 @@ class RankForest(Ranker):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Return each feature's share of what the trees gain on the rows they learned from."""
         check_is_fitted(self)
-        aim = self._base_tree()._aim
+        aim = self._base_tree().aim
         each = [
             importances(one_of(self.trees_, number), aim, self.n_features_in_)
             for number in range(self.trees_.n_trees)
@@ -154,7 +163,7 @@ class RankForest(Ranker):
         return float(unions.hits[first].sum() / unions.mass[first].sum())
 
     def _leaf_values(self) -> NDArray[np.float64]:
-        return scoring.shrunk_shares(self.trees_.nodes, self._base_tree().shrinkage)
+        return scoring.shrunk_shares(self.trees_.nodes, self.shrinkage_)
 
     def _judge(self, rows: Rows, seeds: list[np.random.SeedSequence]) -> None:
         """Learn the probabilities, out of bag if there is one with both classes."""
@@ -186,7 +195,7 @@ class RankForest(Ranker):
 
     def _plan(self) -> "_Plan":
         tree = self._base_tree()
-        settings = tree._settings()
+        settings = tree.named_settings()
         growth = Growth(
             settings.growth.criterion,
             settings.growth.depth,
@@ -207,9 +216,9 @@ class RankForest(Ranker):
             return n_columns
         if self.max_features == "sqrt":
             return max(1, round(n_columns**0.5))
-        if isinstance(self.max_features, float):
-            return max(1, round(self.max_features * n_columns))
-        return min(int(self.max_features), n_columns)
+        if isinstance(self.max_features, Integral):
+            return min(int(self.max_features), n_columns)
+        return max(1, round(float(self.max_features) * n_columns))
 
     def _check_parameters(self) -> None:
         checks.whole_number(self.n_estimators, "n_estimators", 1)
@@ -219,6 +228,10 @@ class RankForest(Ranker):
         if not isinstance(tree, RankingTree):
             raise TypeError(f"tree must be a TreeRank, a MetaAP or None; got {tree!r}.")
         tree._check_parameters()
+        if tree.positive_label is not None:
+            raise ValueError(
+                "tree must leave positive_label to the forest; name it there instead."
+            )
         if tree.depth is not None or getattr(tree, "pruning", None) is not None:
             raise ValueError(
                 "tree must name its depths: a forest neither chooses nor prunes; set depth and "
@@ -235,20 +248,21 @@ class RankForest(Ranker):
                 "max_features must be 'sqrt', None, a number of columns or a share; got "
                 f"{wanted!r}."
             )
-        if isinstance(wanted, float):
-            checks.number_above(wanted, "max_features", 0, 1)
-        else:
+        if isinstance(wanted, Integral):
             checks.whole_number(wanted, "max_features", 1)
-
-    def _saved_parameters(self) -> dict[str, Any]:
-        tree = self.tree
-        told = None if tree is None else [type(tree).__name__, tree.get_params(deep=False)]
-        return {**self.get_params(deep=False), "tree": told}
+        else:
+            checks.number_above(wanted, "max_features", 0, 1)
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted forest."""
-        arrays = tree_arrays.arrays_of(self.trees_)
-        return Saved(self._common_state(), arrays, {})
+        tree = self.tree
+        told = None if tree is None else [type(tree).__name__, tree.get_params(deep=False)]
+        return Saved(
+            {**self._common_state(), "shrinkage": self.shrinkage_},
+            tree_arrays.arrays_of(self.trees_),
+            {},
+            {**self.get_params(deep=False), "tree": told},
+        )
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
@@ -256,6 +270,7 @@ class RankForest(Ranker):
         forest = cls(**{**parameters, "tree": _told_tree(parameters["tree"])})
         forest._check_parameters()
         forest._restore_common(saved.state)
+        forest.shrinkage_ = checks.number_from(saved.state["shrinkage"], "shrinkage", 0, 1e12)
         forest.trees_ = tree_arrays.trees_in(saved.arrays, forest.schema_)
         if forest.trees_.n_trees != forest.n_estimators:
             raise ValueError(
@@ -292,18 +307,20 @@ def _trees_together(n_rows: int, n_trees: int) -> int:
 
 
 def _grown(
-    binned: Binned, rows: Rows, seeds: list[np.random.SeedSequence], plan: _Plan
+    binned: Binned,
+    is_positive: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    seeds: list[np.random.SeedSequence],
+    plan: _Plan,
 ) -> MetaTrees:
     """Return the trees of some seeds."""
-    n_rows = rows.is_positive.size
+    n_rows = is_positive.size
     draws = [_draw(seed, n_rows, plan.bootstrap) for seed in seeds]
-    sample = Sample.of(
-        np.concatenate([drawn for drawn, _ in draws]), rows.is_positive, rows.weight
-    )
+    sample = Sample.of(np.concatenate([drawn for drawn, _ in draws]), is_positive, weight)
     ends = n_rows * np.arange(1, len(seeds) + 1)
     states = np.array([state for _, state in draws], dtype=np.uint64)
     return grow_meta_trees(
-        binned, sample, ends, states, plan.growth, plan.global_depth, plan.tree._aim
+        binned, sample, ends, states, plan.growth, plan.global_depth, plan.tree.aim
     )
 
 

@@ -11,10 +11,10 @@ from toprank.base import Ranker
 from toprank.imbalance.calibration import fit_sigmoid
 from toprank.model_file import Saved
 from toprank.trees import scoring, tree_arrays
+from toprank.trees.choosing import grow_one
 from toprank.trees.importance import importances
-from toprank.trees.kernel.binning import MOST_BINS, bin_columns
-from toprank.trees.kernel.growing import Growth, Sample
-from toprank.trees.kernel.meta_tree import grow_meta_trees
+from toprank.trees.kernel.binning import MOST_BINS
+from toprank.trees.kernel.growing import Growth
 from toprank.trees.ranking_tree import ROWS_FOR_CALIBRATION, bins_for
 from toprank.trees.readable import Readable
 
@@ -35,7 +35,8 @@ class GeometricTree(Readable, Ranker):
     max_depth : int
         Depth of the tree.
     min_samples_leaf : int
-        Rows in a leaf, at least; with weights, their sum.
+        Rows in a leaf, at least. Weights that are whole numbers count as so many
+        rows; others are scaled to 1 on average.
     max_bins : int or None
         Bins a column; None tries every cut up to 20,000 rows and 255 bins beyond.
     positive_label : label or None
@@ -78,21 +79,12 @@ class GeometricTree(Readable, Ranker):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn to rank the positives of `y` first."""
         self._check_parameters()
-        rows = self._training_rows(X, y, sample_weight)
+        rows = self._training_rows(X, y, sample_weight).in_units_of_rows()
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
-        n_rows = rows.is_positive.size
-        binned = bin_columns(
-            rows.features,
-            np.array([len(column.categories) for column in self.schema_.columns]),
-            bins_for(self.max_bins, n_rows),
-        )
-        sample = Sample.of(np.arange(n_rows), rows.is_positive, rows.weight)
         # a plain tree is a tree of stumps
         growth = Growth(self.criterion, depth=1, min_leaf=self.min_samples_leaf)
-        seed = np.ones(1, np.uint64)
-        tree = grow_meta_trees(
-            binned, sample, np.array([n_rows]), seed, growth, self.max_depth, aim="auc"
-        )
+        n_bins = bins_for(self.max_bins, rows.is_positive.size)
+        tree = grow_one(rows, self.schema_.n_categories, growth, self.max_depth, "auc", n_bins)
         self.tree_ = tree.ranked_by(tree.unions.hits / tree.unions.mass)
         some = rows.thinned(ROWS_FOR_CALIBRATION)
         raw = self._raw(some.features)

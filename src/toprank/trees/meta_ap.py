@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+from toprank.trees.kernel.binning import MOST_BINS
 from toprank.trees.kernel.growing import Growth
 from toprank.trees.ranking_tree import RankingTree
 
@@ -22,10 +23,11 @@ class MetaAP(RankingTree):
     criterion : "entropy", "gini" or "ap"
         What local trees are cut by; "ap" is the paper's, with its stopping rule.
     min_samples_leaf : int
-        Rows in a leaf of a local tree, at least; with weights, their sum.
+        Rows in a leaf of a local tree, at least. Weights that are whole numbers count as so many
+        rows; others are scaled to 1 on average.
     depth : None or "cv"
-        "cv" chooses depths, criterion, softness and shrinkage by cross-validated average
-        precision; the parameters of these names are then left aside.
+        "cv" chooses depths, criterion, rows in a leaf, softness and shrinkage by cross-validated
+        average precision; the parameters of these names are then left aside.
     scoring : "rank + soft", "soft", "rank + distance" or "rank"
         How rows are scored: by group and, within a group, by the soft path or by distance to
         the nearest cut. "soft" lets rows cross the borders of groups.
@@ -63,7 +65,7 @@ class MetaAP(RankingTree):
     1.0
     """
 
-    _aim = "ap"
+    aim = "ap"
     _criteria = ("entropy", "gini", "ap")
     _is_balanced = False
 
@@ -74,7 +76,12 @@ class MetaAP(RankingTree):
         >>> MetaAP.published(depth=3).criterion
         'ap'
         """
-        settings = {"criterion": "ap", "min_samples_leaf": 1, "scoring": "rank + distance"}
+        settings = {
+            "criterion": "ap",
+            "min_samples_leaf": 1,
+            "scoring": "rank + distance",
+            "max_bins": MOST_BINS,
+        }
         return cls(global_depth=depth, local_depth=depth, **{**settings, **others})
 
     def _growths(self) -> list[Growth]:

@@ -45,7 +45,7 @@ class Group(NamedTuple):
 class RankingTree(Readable, Ranker):
     """One tree of trees as a ranker; what its trees aim at is written by TreeRank and MetaAP."""
 
-    _aim: ClassVar[str]
+    aim: ClassVar[str]
     _criteria: ClassVar[tuple[str, ...]]
     _is_balanced: ClassVar[bool]
 
@@ -81,10 +81,11 @@ class RankingTree(Readable, Ranker):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn to rank the positives of `y` first."""
         self._check_parameters()
-        rows = self._training_rows(X, y, sample_weight)
+        self.__dict__.pop("choice_", None)
+        rows = self._training_rows(X, y, sample_weight).in_units_of_rows()
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         self.std_ = scoring.column_std(rows.features, rows.weight)
-        self.settings_ = self._settings() if self.depth is None else self._chosen(rows)
+        self.settings_ = self.named_settings() if self.depth is None else self._chosen(rows)
         self.tree_ = scoring.ordered(self._tree(rows), self.settings_.scoring)
         some = rows.thinned(ROWS_FOR_CALIBRATION)
         raw = self._raw(some.features)
@@ -127,7 +128,7 @@ class RankingTree(Readable, Ranker):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Return each feature's share of what the tree gains on its training rows."""
         check_is_fitted(self)
-        return importances(self.tree_, self._aim, self.n_features_in_)
+        return importances(self.tree_, self.aim, self.n_features_in_)
 
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         return scoring.scores(self.tree_, features, self.std_, self.settings_.scoring)
@@ -137,14 +138,14 @@ class RankingTree(Readable, Ranker):
         growth, global_depth, _ = self.settings_
         return grow_one(
             rows,
-            self._n_categories(),
+            self.schema_.n_categories,
             growth,
             global_depth,
-            self._aim,
+            self.aim,
             bins_for(self.max_bins, rows.is_positive.size),
         )
 
-    def _settings(self) -> Settings:
+    def named_settings(self) -> Settings:
         """Return the settings that the parameters name."""
         growth = Growth(self.criterion, self.local_depth, self.min_samples_leaf, self._is_balanced)
         ways = Scoring(self.scoring, float(self.softness), float(self.shrinkage))
@@ -154,9 +155,9 @@ class RankingTree(Readable, Ranker):
         """Return the settings that rank rows held out best."""
         self.choice_ = choose(
             rows,
-            self._n_categories(),
+            self.schema_.n_categories,
             self._candidates(),
-            self._aim,
+            self.aim,
             bins_for(self.max_bins, rows.is_positive.size),
             seed_of(self.random_state),
             self.n_jobs,
@@ -176,9 +177,6 @@ class RankingTree(Readable, Ranker):
     def _growths(self) -> list[Growth]:
         """Return the ways to grow local trees that cross-validation tries."""
         raise NotImplementedError
-
-    def _n_categories(self) -> NDArray[np.int64]:
-        return np.array([len(column.categories) for column in self.schema_.columns])
 
     def _check_parameters(self) -> None:
         checks.whole_number(self.global_depth, "global_depth", 1, _MOST_DEPTH)
@@ -232,7 +230,7 @@ class RankingTree(Readable, Ranker):
             shrinkage=shrinkage,
         )
         told._check_parameters()
-        return told._settings()
+        return told.named_settings()
 
 
 def bins_for(max_bins: int | None, n_rows: int) -> int:

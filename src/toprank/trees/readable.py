@@ -89,6 +89,8 @@ class Readable:
     def _restore_seen(self, arrays: dict[str, NDArray]) -> None:
         """Take back what `_seen_arrays` gave; ValueError where it does not fit the tree."""
         kept = {name: arrays[_SEEN + name] for name in Seen._fields if _SEEN + name in arrays}
+        if kept and len(kept) < len(Seen._fields):
+            raise ValueError(f"what a tree saw must be whole; got only {', '.join(kept)}.")
         self.seen_ = None
         if not kept:
             return
@@ -113,5 +115,5 @@ def _check_seen(seen: Seen, n_cuts: int, n_columns: int) -> None:
                 f"array {_SEEN + name!r} must be {np.dtype(kind)} of shape {shape}; got "
                 f"{values.dtype} of shape {values.shape}."
             )
-    if not (np.isfinite(seen.totals).all() and (np.diff(seen.path) > 0).all()):
+    if not (np.isfinite(seen.totals).all() and (seen.path[1:] > seen.path[:-1]).all()):
         raise ValueError("what a tree saw must be finite, its paths in rising order.")

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from toprank.base import seed_of
 from toprank.inputs import Rows
+from toprank.trees.kernel.binning import MOST_BINS
 from toprank.trees.kernel.growing import Growth
 from toprank.trees.kernel.meta_tree import MetaTrees
 from toprank.trees.pruning import pruned_by_folds
@@ -26,10 +27,11 @@ class TreeRank(RankingTree):
     criterion : "entropy", "gini" or "error"
         What local trees are cut by, classes weighed equally; "error" is the published one.
     min_samples_leaf : int
-        Rows in a leaf of a local tree, at least; with weights, their sum.
+        Rows in a leaf of a local tree, at least. Weights that are whole numbers count as so many
+        rows; others are scaled to 1 on average.
     depth : None or "cv"
-        "cv" chooses depths, softness and shrinkage by cross-validated average precision; the
-        parameters of these names are then left aside.
+        "cv" chooses depths, softness and shrinkage by cross-validated average precision, with
+        cuts by entropy and five rows in a leaf; the parameters of these names are left aside.
     pruning : None or "cv"
         "cv" cuts the tree back to where AUC on held-out rows is highest.
     scoring : "rank + soft", "soft", "rank + distance" or "rank"
@@ -68,7 +70,7 @@ class TreeRank(RankingTree):
     [0, 1]
     """
 
-    _aim = "auc"
+    aim = "auc"
     _criteria = ("entropy", "gini", "error")
     _is_balanced = True
 
@@ -112,7 +114,12 @@ class TreeRank(RankingTree):
         >>> TreeRank.published(depth=3).criterion
         'error'
         """
-        settings = {"criterion": "error", "min_samples_leaf": 1, "scoring": "rank"}
+        settings = {
+            "criterion": "error",
+            "min_samples_leaf": 1,
+            "scoring": "rank",
+            "max_bins": MOST_BINS,
+        }
         return cls(global_depth=depth, local_depth=depth, **{**settings, **others})
 
     def _growths(self) -> list[Growth]:

@@ -115,7 +115,7 @@ def cuts_of(
         binned.codes, binned.starts, binned.is_category, rows, target,
         NO_WEIGHT if table.weight is None else mass, np.append(0, ends[:-1]), ends, totals,
         np.full(n, factor), np.full(n, carried), np.full(n, seed, dtype=np.uint64),
-        CRITERIA[criterion], n_tried or binned.n_columns, min_leaf,
+        CRITERIA[criterion], n_tried or binned.n_columns, 0.0 if min_leaf <= 1 else float(min_leaf),
     )  # fmt: skip
     return [
         _cut(binned, block, *found)
@@ -152,7 +152,7 @@ def test_no_cut_is_better_than_the_one_found(criterion, table, min_leaf, factor)
         assert score == approx(best[0], abs=1e-9)
         assert found.gain == approx(score - uncut, abs=1e-9)
         left = found.is_left
-        assert min(weight[left].sum(), weight[~left].sum()) >= min_leaf
+        assert min(weight[left].sum(), weight[~left].sum()) >= min_leaf * (min_leaf > 1)
         assert found.left_sums == approx([weight[left].sum(), weight[left] @ target[left]])
 
 

@@ -230,7 +230,8 @@ def _scan(
     for is_missing_left in range(2 if missing_mass > 0 else 1):
         left_mass, left_hits = missing_mass * is_missing_left, missing_hits * is_missing_left
         # all groups on the left is a cut only if the missing values are on the right
-        n_cuts = n_groups if missing_mass > 0 and not is_missing_left else n_groups - 1
+        has_missing_right = missing_mass > 0 and not is_missing_left
+        n_cuts = n_groups if has_missing_right else n_groups - 1
         for group in range(n_cuts):
             before = left_mass
             left_mass += groups[group, 0]
@@ -239,10 +240,12 @@ def _scan(
                 continue
             if mass - left_mass < min_leaf:
                 break
+            # the first and the last cut that may be are ends of a run, too
             if (
                 criterion != SQUARED
-                and group + 1 < n_groups
+                and before > 0
                 and before >= min_leaf
+                and group + 2 < n_groups + has_missing_right
                 and mass - left_mass - groups[group + 1, 0] >= min_leaf
                 and _are_alike(groups, group)
             ):

@@ -92,7 +92,7 @@ class _Level(NamedTuple):
 
 
 class _Cuts(NamedTuple):
-    """The best cuts of a level, as `best_cuts` returns them."""
+    """The best cuts of a level, as `best_cuts` returns them; kept are only sides of categories."""
 
     places: NDArray[np.int64]
     numbers: NDArray[np.float64]
@@ -118,8 +118,9 @@ def grow(
     levels, cuts = [], []
     for _ in range(growth.depth):
         levels.append(level)
-        cuts.append(_best_cuts(binned, sample, level, factors, growth))
-        level = _below(binned, sample, level, cuts[-1])
+        found = _best_cuts(binned, sample, level, factors, growth)
+        cuts.append(found._replace(sides=found.sides[_is_set(binned, found.places)]))
+        level = _below(binned, sample, level, found)
         if not level.root.size:
             break
     levels.append(level)
@@ -138,10 +139,12 @@ def _best_cuts(
     binned: Binned, sample: Sample, level: _Level, factors: NDArray[np.float64], growth: Growth
 ) -> _Cuts:
     n_tried = binned.n_columns if growth.n_tried is None else growth.n_tried
+    # one row is no limit, however little it weighs
+    min_leaf = 0.0 if growth.min_leaf <= 1 else float(growth.min_leaf)
     found = best_cuts(
         binned.codes, binned.starts, binned.is_category, sample.rows, sample.target,
         sample.weight, level.begin, level.end, level.totals, factors[level.root], level.carried,
-        level.seed, CRITERIA[growth.criterion], n_tried, float(growth.min_leaf),
+        level.seed, CRITERIA[growth.criterion], n_tried, min_leaf,
     )  # fmt: skip
     return _Cuts(*found)
 
@@ -197,8 +200,13 @@ def _sets(
     set_start = np.full(n_nodes, -1, dtype=np.int32)
     if not binned.is_category.any():
         return set_start, np.zeros(0, dtype=bool)
-    chosen = np.flatnonzero((places[:, 0] >= 0) & binned.is_category[places[:, 0]])
+    chosen = np.flatnonzero(_is_set(binned, places))
     sizes = places[chosen, 4]
     set_start[chosen] = np.cumsum(sizes) - sizes
     is_in_set = np.arange(sides.shape[1]) < sizes[:, None]
-    return set_start, sides[chosen][is_in_set].astype(bool)
+    return set_start, sides[is_in_set].astype(bool)
+
+
+def _is_set(binned: Binned, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which cuts part categories."""
+    return (places[:, 0] >= 0) & binned.is_category[places[:, 0]]

@@ -22,7 +22,7 @@ def part(
     moved = np.empty(largest, rows.dtype), np.empty(largest), np.empty(largest)
     roots = np.empty(2 * n_cut, np.int32)
     bounds = np.empty((2, 2 * n_cut), np.int64)
-    child_sums = np.empty((2 * n_cut, 3))
+    child_sums = np.zeros((2 * n_cut, 3))
     carried = np.empty(2 * n_cut)
     child_seeds = np.empty(2 * n_cut, np.uint64)
     child = 0
@@ -41,9 +41,16 @@ def part(
             bounds[1, at] = end if side else middle
             child_sums[at, 0] = bounds[1, at] - bounds[0, at]
             child_seeds[at] = (seeds[node] ^ np.uint64(side + 1)) * np.uint64(0xD6E8FEB86659FD93)
-        for k in range(1, 3):
-            child_sums[child, k] = numbers[node, k]
-            child_sums[child + 1, k] = sums[node, k] - numbers[node, k]
+        if weight.size:  # a difference of sums would leave a little of what is not there
+            for side in range(2):
+                at = child + side
+                for i in range(bounds[0, at], bounds[1, at]):
+                    child_sums[at, 1] += weight[i]
+                    child_sums[at, 2] += weight[i] * target[i]
+        else:
+            for k in range(1, 3):
+                child_sums[child, k] = numbers[node, k]
+                child_sums[child + 1, k] = sums[node, k] - numbers[node, k]
         child += 2
     return roots, bounds[0], bounds[1], child_sums, carried, child_seeds
 
