@@ -248,14 +248,21 @@ def _draw_curves(methods: list[str], rows: list[dict], path: str) -> None:
 
     figure, panels = pyplot.subplots(1, 3, figsize=(13, 4), sharey=True)
     for panel, most in zip(panels, (0.1, 0.3, 0.5), strict=True):
-        for method in methods:
+        for number, method in enumerate(methods):
             curves = [
                 row["precision_at"]
                 for row in rows
                 if row["method"] == method and row["positives"] <= most
             ]
             if curves:
-                panel.plot(SHARES, 100 * np.mean(curves, axis=0), label=method)
+                is_forest = "Forest" in method
+                panel.plot(
+                    SHARES,
+                    100 * np.mean(curves, axis=0),
+                    "--" if is_forest else "-",
+                    color=pyplot.get_cmap("tab20")(number),
+                    label=method,
+                )
         panel.set_title(f"sets with at most {most:.0%} positives")
         panel.set_xlabel("k, per cent of the test positives")
     panels[0].set_ylabel("precision among the first k, per cent")
