@@ -149,7 +149,7 @@ def test_a_forest_is_fitted_and_ranks(csv):
         ),
         (
             ["--learner", "rank-forest", "--trees", 50],
-            "--trees must be left out with --learner forest: it has 100.",
+            "--trees must be left out with --learner rank-forest: it has 100.",
         ),
         (
             ["--learner", "treerank", "--minutes", 5],
@@ -159,7 +159,7 @@ def test_a_forest_is_fitted_and_ranks(csv):
             ["--learner", "metaap", "--cluster", "tcp://localhost:1"],
             "--learner metaap must be trained on one machine; with --cluster, leave it out",
         ),
-        (["--learner", "xgboost"], "'xgboost' is not one of 'auto', 'metaap', 'treerank', 'for"),
+        (["--learner", "xgboost"], "'xgboost' is not one of 'auto', 'metaap', 'treerank', 'rank"),
     ],
     ids=str,
 )

@@ -154,7 +154,7 @@ def test_a_tree_is_in_the_report_with_the_rules_of_every_group(tree):
 
 def test_what_is_no_readable_tree_is_not_in_the_report(trained, tree, monkeypatch):
     assert report_of(trained, "Payments", "frauds", []).tree is None
-    forest = train(payments(), "forest", time="paid_at")
+    forest = train(payments(), "rank-forest", time="paid_at")
     assert report_of(forest, "Payments", "frauds", []).tree is None
     monkeypatch.setattr(tree.chosen.ranker, "seen_", None)
     assert report_of(tree, "Payments", "frauds", []).tree is None

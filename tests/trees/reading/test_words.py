@@ -44,7 +44,7 @@ def test_a_threshold_without_neighbours_keeps_the_digits_that_tell_floats_apart(
     threshold = (float(value) + float(after)) / 2 if is_half else float(value)
     written = number(threshold_text(threshold, -inf, inf))
     assert float(np.nextafter(value, np.float32(-inf))) < written < float(after)
-    assert not is_half or float(value) < written
+    assert not is_half or float(value) <= written  # itself, it still goes to the left
 
 
 @pytest.mark.parametrize(
