@@ -163,7 +163,7 @@ def in_log_odds(parts: NDArray[np.float64], start: float) -> NDArray[np.float64]
     """Return parts of a share as parts of its log-odds, in proportion, and last the start's.
 
     >>> in_log_odds(np.array([[0.2, 0.2]]), start=0.1).round(3).tolist()
-    [[0.896, 0.896, -2.197]]
+    [[1.099, 1.099, -2.197]]
     """
     moved = parts.sum(axis=1)
     first = log_odds(np.array([start]))[0]
