@@ -138,8 +138,8 @@ def usual_values(
     """Return what is usual in each column, from (at most 100,000 of) the negatives."""
     ordinary = np.flatnonzero(~is_positive)
     step = max(-(-ordinary.size // _ROWS_FOR_USUAL), 1)
-    sample = features[ordinary[::step]]
-    return [_usual(sample[:, i], column) for i, column in enumerate(schema.columns)]
+    by_column = np.ascontiguousarray(features[ordinary[::step]].T)
+    return [_usual(*each) for each in zip(by_column, schema.columns, strict=True)]
 
 
 def value_text(value: float, column: Column) -> str:
@@ -173,13 +173,13 @@ def _shares(ranker: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _usual(values: NDArray[np.float32], column: Column) -> Usual:
-    present = values[~np.isnan(values)]
+    present = np.sort(values)[: values.size - np.count_nonzero(np.isnan(values))]
     if 2 * present.size < max(values.size, 1):
         return Usual()
     if column.kind == "number":
         # what np.quantile gives by its method "nearest", at a fraction of the time
         places = np.rint((present.size - 1) * np.array([0.05, 0.95])).astype(int)
-        low, high = np.partition(present, places)[places]
+        low, high = present[places]
         return Usual(low=float(low), high=float(high))
     return _usual_categories(present, column)
 

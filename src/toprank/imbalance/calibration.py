@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, expit, log_expit, logit
+from scipy.special import betaincinv, expit, logit
 
 from toprank import checks
 from toprank.metrics import Interval
@@ -15,6 +15,7 @@ from toprank.metrics import Interval
 # calibration must not turn the ranking around, nor flatten it
 _LEAST_SLOPE = 1e-3
 _MOST_STEPS = 100
+_SMALL_STEP = 1e-6  # the error after a step of Newton's is of the order of its square
 
 
 class SigmoidCalibration(NamedTuple):
@@ -151,22 +152,26 @@ def _newton(
 ) -> NDArray[np.float64]:
     """Return the coefficients of the logistic fit; the loss is convex, so halving is safe."""
 
-    def loss(at: NDArray) -> float:
+    def odds_and_loss(at: NDArray) -> tuple[NDArray, float]:
         odds = design @ at + offset
-        return -float(weights @ (target * log_expit(odds) + (1 - target) * log_expit(-odds)))
+        # log(1 + exp(odds)), which never overflows this way
+        softplus = np.maximum(odds, 0) + np.log(1 + np.exp(-np.abs(odds)))
+        return odds, float(weights @ (softplus - target * odds))
 
-    lowest = loss(theta)
+    odds, lowest = odds_and_loss(theta)
     for _ in range(_MOST_STEPS):
-        probability = expit(design @ theta + offset)
+        probability = expit(odds)
         gradient = design.T @ (weights * (probability - target))
         information = weights * probability * (1 - probability)
         hessian = design.T @ (design * information[:, None]) + 1e-12 * np.eye(theta.size)
         step = np.linalg.solve(hessian, gradient)
-        while (lower := loss(theta - step)) > lowest and np.abs(step).max() > 1e-12:
+        if np.abs(step).max() < _SMALL_STEP:
+            return theta - step
+        odds, lower = odds_and_loss(theta - step)
+        while lower > lowest and np.abs(step).max() > _SMALL_STEP:
             step /= 2
-        theta, lowest = theta - step, min(lower, lowest)
-        if np.abs(step).max() < 1e-10:
-            break
+            odds, lower = odds_and_loss(theta - step)
+        theta, lowest = theta - step, lower
     return theta
 
 

@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
-from sklearn.isotonic import isotonic_regression
 
 from toprank.trees.kernel import walking
 from toprank.trees.kernel.meta_tree import MetaTrees, Nodes, Unions
@@ -136,7 +136,8 @@ def group_ranges(tree: MetaTrees, shrinkage: float) -> GroupRanges:
     mass = unions.mass[groups]
     # that there was no positive in so many rows does not put the next beyond doubt
     share = np.maximum(shrunk_shares(unions, shrinkage)[groups], 1 / (mass + 2))
-    level = log_odds(isotonic_regression(share, sample_weight=mass, increasing=False))
+    falling = isotonic_regression(share, weights=mass, increasing=False).x
+    level = log_odds(falling)
     for rank in range(1, level.size):
         level[rank] = min(level[rank], level[rank - 1] - _LEAST_STEP)
     borders = (level[:-1] + level[1:]) / 2

@@ -16,8 +16,8 @@ Criteria, with m the mass and h the hits of a side, H and M those of the node, g
     squared   h^2 / m, summed over both sides
 
 The hits of gini, entropy and error are multiplied by a factor a local tree has, which gives both
-classes the same mass at its root. All but squared error are convex where a run of codes holds one
-class only: no cut inside such a run is better than both its ends, and inner ones are skipped.
+classes the same mass at its root. Entropy is convex where a run of codes holds one class only: no
+cut inside such a run is better than both its ends, and the logarithms of inner ones are saved.
 """
 
 import numpy as np
@@ -31,6 +31,7 @@ _MARGIN = 1e-12  # of the node's mass: what rounding may add to a gain
 _LITTLE_OF_A_CATEGORY = 5.0
 _SORT_BELOW = 8  # rows times this under the number of bins: sorting them costs less than bins
 _MOST_SORTED = 4096
+_ROW = 1 << 32  # what a row adds to [number of rows | number of hits], 32 bits each
 
 
 @njit(cache=True, nogil=True)
@@ -46,6 +47,7 @@ def best_cuts(
     A node's rows are rows[begin:end]; target and weight are in the order of `rows`.
     """
     n_nodes, n_columns = begins.size, starts.size - 1
+    is_counted = weight.size == 0 and criterion != SQUARED
     widest, widest_category = 1, 0
     for column in range(n_columns):
         widest = max(widest, starts[column + 1] - starts[column])
@@ -54,10 +56,11 @@ def best_cuts(
     places = np.full((n_nodes, 5), -1, np.int64)
     numbers = np.zeros((n_nodes, 5))
     sides = np.zeros((n_nodes, widest_category), np.uint8)
-    sums = np.zeros((widest, 2))
+    sums, counts = np.zeros((widest, 2)), np.zeros(widest, np.int64)
     groups = np.empty((max(widest, 2), 2))
     group_codes = np.empty(max(widest, 2), np.int64)
     keys = np.empty(_MOST_SORTED, np.uint32)
+    marks = np.empty(_largest(begins, ends) if is_counted else 0, np.int64)
     columns = np.arange(n_columns)
     for node in range(n_nodes):
         begin, end = begins[node], ends[node]
@@ -67,6 +70,9 @@ def best_cuts(
         # of one class but for what rounding left of the other's weights
         if criterion != SQUARED and not _MARGIN * mass < hits < mass - _MARGIN * mass:
             continue
+        if is_counted:
+            for i in range(begin, end):
+                marks[i - begin] = _ROW + np.int64(target[i])
         for column in range(n_columns):
             columns[column] = column
         state = seeds[node]
@@ -83,8 +89,8 @@ def best_cuts(
             if n_bins < 1:
                 continue
             n_groups, missing_mass, missing_hits = _summed(
-                codes[column], rows, target, weight, begin, end, n_bins, sums, keys, groups,
-                group_codes,
+                codes[column], rows, target, weight, begin, end, n_bins, sums, marks, counts,
+                keys, groups, group_codes,
             )  # fmt: skip
             if is_category[column]:
                 n_groups, rare_mass, rare_hits = _in_order_of_hits(groups, group_codes, n_groups)
@@ -116,6 +122,14 @@ def best_cuts(
 
 
 @njit(cache=True, nogil=True)
+def _largest(begins, ends):
+    largest = 0
+    for node in range(begins.size):
+        largest = max(largest, ends[node] - begins[node])
+    return largest
+
+
+@njit(cache=True, nogil=True)
 def _next(state):
     """SplitMix64's step: states that differ in one bit lead to unlike numbers."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -125,7 +139,8 @@ def _next(state):
 
 @njit(cache=True, nogil=True)
 def _summed(
-    codes, rows, target, weight, begin, end, n_bins, sums, keys, groups, group_codes,
+    codes, rows, target, weight, begin, end, n_bins, sums, marks, counts, keys, groups,
+    group_codes,
 ):  # fmt: skip
     """Sum up the node's rows by code; return how many codes occur, and the missing ones' sums."""
     n = end - begin
@@ -133,6 +148,31 @@ def _summed(
         return _summed_by_sorting(
             codes, rows, target, weight, begin, n, n_bins, keys, groups, group_codes
         )
+    if marks.size:
+        return _counted(codes, rows[begin:end], marks, n_bins, counts, groups, group_codes)
+    return _added(codes, rows, target, weight, begin, end, n_bins, sums, groups, group_codes)
+
+
+@njit(cache=True, nogil=True)
+def _counted(codes, rows, marks, n_bins, counts, groups, group_codes):
+    """The same for rows of weight 1, whose number and hits are added up in one number."""
+    for i in range(rows.size):
+        counts[codes[np.uint32(rows[i])]] += marks[i]
+    n_groups = 0
+    for code in range(n_bins):
+        count = counts[code]
+        counts[code] = 0
+        group_codes[n_groups] = code
+        groups[n_groups, 0], groups[n_groups, 1] = count >> 32, count & (_ROW - 1)
+        n_groups += count > 0
+    count = counts[n_bins]
+    counts[n_bins] = 0
+    return n_groups, float(count >> 32), float(count & (_ROW - 1))
+
+
+@njit(cache=True, nogil=True)
+def _added(codes, rows, target, weight, begin, end, n_bins, sums, groups, group_codes):
+    """The same for rows of any weight and target."""
     if weight.size:
         for i in range(begin, end):
             code = codes[rows[i]]
@@ -242,7 +282,7 @@ def _scan(
                 break
             # the first and the last cut that may be are ends of a run, too
             if (
-                criterion != SQUARED
+                criterion == ENTROPY
                 and before > 0
                 and before >= min_leaf
                 and group + 2 < n_groups + has_missing_right
@@ -274,8 +314,8 @@ def _score(criterion, left_mass, left_hits, mass, hits, factor):
     if criterion == SQUARED:
         return left_hits * left_hits / left_mass + right_hits * right_hits / right_mass
     if criterion == AP:
-        squares = (left_hits * left_hits + right_hits * right_hits) / hits
-        return squares + (left_mass * right_hits + right_mass * left_hits) / mass
+        squares = (left_hits * left_hits + right_hits * right_hits) * mass
+        return (squares + (left_mass * right_hits + right_mass * left_hits) * hits) / (hits * mass)
     left_others, right_others = left_mass - left_hits, right_mass - right_hits
     left_hits, right_hits = factor * left_hits, factor * right_hits
     if criterion == GINI:

@@ -119,12 +119,19 @@ def grow(
     for _ in range(growth.depth):
         levels.append(level)
         found = _best_cuts(binned, sample, level, factors, growth)
-        cuts.append(found._replace(sides=found.sides[_is_set(binned, found.places)]))
+        cuts.append(_with_used_sides(binned, found))
         level = _below(binned, sample, level, found)
         if not level.root.size:
             break
     levels.append(level)
     return _assembled(binned, levels, cuts)
+
+
+def _with_used_sides(binned: Binned, cuts: _Cuts) -> _Cuts:
+    """Return the cuts with the sides of categories where these are parted, and of no other."""
+    if not cuts.sides.size:
+        return cuts
+    return cuts._replace(sides=cuts.sides[_is_set(binned, cuts.places)])
 
 
 def _class_factors(sums: NDArray[np.float64], growth: Growth) -> NDArray[np.float64]:
