@@ -24,6 +24,8 @@ FORBIDDEN = {
     "auto": {"cli", "report", "training", "plots", "evaluation", "comparison", "cluster"},
     "trees/kernel": {"boosting", "cli", "report", "training", "plots", "tables", "base", "inputs"},
     "trees": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation", "cluster"},
+    "anomaly": {"cli", "report", "training", "plots", "evaluation", "auto", "cluster"},
+    "pairwise": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation"},
     "boosting": {"cli", "report", "training", "plots", "evaluation"},
     "cluster": {"cli", "report", "plots", "comparison"},
     **{path: {"training", "evaluation", "auto", "summary"} for path in FIT_ON_CLUSTER},

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toprank import losses, metrics, plots, splits
+    from toprank.anomaly.ranker import AnomalyRanker
+    from toprank.anomaly.tree_rank import AnomalyTreeRank
     from toprank.auto.ranker import AutoRanker
     from toprank.boosting.non_linear import NonLinearBoost
     from toprank.boosting.rank_boost import RankBoost
     from toprank.boosting.ranker import BoostedRanker
     from toprank.model_file import load, save
+    from toprank.pairwise.rank_rls import RankRLS
+    from toprank.pairwise.rank_svm import RankSVM
     from toprank.trees.forest import RankForest
     from toprank.trees.geometric_tree import GeometricTree
     from toprank.trees.meta_ap import MetaAP
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AnomalyRanker": "toprank.anomaly.ranker",
+    "AnomalyTreeRank": "toprank.anomaly.tree_rank",
     "AutoRanker": "toprank.auto.ranker",
     "BoostedRanker": "toprank.boosting.ranker",
     "GeometricTree": "toprank.trees.geometric_tree",
@@ -28,6 +34,8 @@ _HOME_OF = {
     "NonLinearBoost": "toprank.boosting.non_linear",
     "RankBoost": "toprank.boosting.rank_boost",
     "RankForest": "toprank.trees.forest",
+    "RankRLS": "toprank.pairwise.rank_rls",
+    "RankSVM": "toprank.pairwise.rank_svm",
     "TreeRank": "toprank.trees.tree_rank",
     "load": "toprank.model_file",
     "save": "toprank.model_file",
@@ -35,6 +43,8 @@ _HOME_OF = {
 _MODULES = ("losses", "metrics", "plots", "splits")
 
 __all__ = [
+    "AnomalyRanker",
+    "AnomalyTreeRank",
     "AutoRanker",
     "BoostedRanker",
     "GeometricTree",
@@ -42,6 +52,8 @@ __all__ = [
     "NonLinearBoost",
     "RankBoost",
     "RankForest",
+    "RankRLS",
+    "RankSVM",
     "TreeRank",
     "load",
     "losses",

@@ -76,6 +76,12 @@ def whole_number(value: Any, name: str, low: int, high: int | None = None) -> in
     return number
 
 
+def jobs(value: Any) -> None:
+    """Raise unless `value` is what joblib takes for n_jobs: None or a whole number but 0."""
+    if value is not None and whole_number(value, "n_jobs", -(2**31)) == 0:
+        raise ValueError("n_jobs must be None, 1 or more, or -1 for all cores; got 0.")
+
+
 def number_above(value: Any, name: str, low: float, high: float = np.inf) -> float:
     """Return `value` as a float in (low, high]."""
     if isinstance(value, bool) or not isinstance(value, Real):

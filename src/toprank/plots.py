@@ -5,7 +5,7 @@ axes: `plots.roc(y, suspicion).figure.savefig("roc.svg")`. Another call on the s
 another model. Nothing here touches pyplot's global state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks as check
 from toprank.metrics import (
+    MassVolumeCurve,
     average_precision,
     calibration_curve,
     checks_curve,
@@ -38,6 +39,7 @@ _GREY = "#8a8f96"
 _INK = "#30363d"
 _FONT_SIZE = 9.0
 _MAX_POINTS = 400
+_LITTLE_VOLUME = 0.01
 _WIDTH, _HEIGHT = 4.6, 3.3  # inches: the text stays readable in a column 420 pixels wide
 
 
@@ -201,6 +203,63 @@ def intervals(
     return ax
 
 
+def mass_volume_curves(curves: Mapping[str, MassVolumeCurve], ax: Axes | None = None) -> Axes:
+    """Return axes with volume by mass, a curve per name; the lower, the better.
+
+    Names come with the area under their curve (AMV). The volume is on a logarithmic scale as soon
+    as one area is below 1 %, as is usual with more than a few columns.
+
+    >>> from toprank.metrics import mass_volume_of_groups
+    >>> ax = mass_volume_curves({"tree": mass_volume_of_groups([60, 30, 10], [1, 3, 6])})
+    >>> ax.get_legend().get_texts()[0].get_text()
+    'tree, AMV 0.175'
+    """
+    ax = _calm(ax)
+    if _n_models(ax) == 0:
+        ax.plot(*[np.linspace(0, 1, 101)] * 2, color=_GREY, linewidth=1, gid="chance")
+        _small(ax, "chance", (0.5, 0.5), colour=_GREY, offset=(-5, 5), ha="right")
+    for name, curve in curves.items():
+        _add_model(ax, *_thinned(*curve), name, "AMV", curve.area, "default")
+    is_log = ax.get_yscale() == "log" or any(c.area < _LITTLE_VOLUME for c in curves.values())
+    ax.set_yscale("linear")
+    _unit_square(ax, "Mass: share of rows", "Volume: share of the box")
+    if is_log:
+        ax.set(yscale="log", ylim=(_least_volume(ax), 4))
+        ax.yaxis.set_minor_locator(NullLocator())
+    return ax
+
+
+def excess_mass_curves(curves: Mapping[str, MassVolumeCurve], ax: Axes | None = None) -> Axes:
+    """Return axes with excess mass by level, a curve per name; the higher, the better.
+
+    Names come with the area under their curve until it falls to 90 %, the grey line. Levels begin
+    at 0.1, before which no curve has fallen so far.
+
+    >>> from toprank.metrics import mass_volume_of_groups
+    >>> ax = excess_mass_curves({"tree": mass_volume_of_groups([80, 15, 5], [1, 3, 6])})
+    >>> ax.get_legend().get_texts()[0].get_text()
+    'tree, area 0.118'
+    """
+    ax = _calm(ax)
+    if _n_models(ax) == 0:
+        ax.axhline(0.9, color=_GREY, linewidth=1, gid="down-to")
+    for name, curve in curves.items():
+        excess = curve.excess_mass()
+        # Straight pieces bend on a logarithmic scale, so they are drawn with many points.
+        level = np.geomspace(0.1, max(excess.level[-1], 1.0), _MAX_POINTS)
+        height = np.interp(level, *excess)
+        _add_model(ax, level, height, name, "area", excess.area(), "default")
+    ax.set(
+        xscale="log",
+        xlim=(0.1, None),
+        ylim=(0, 1.02),
+        xlabel="Level: times the even density of the box",
+    )
+    ax.set(ylabel="Excess mass")
+    ax.yaxis.set_major_formatter(FuncFormatter(_percent_tick))
+    return ax
+
+
 def _calm(ax):
     """Return the axes, new when None, with no frame but the two lines that carry ticks."""
     if ax is None:
@@ -234,8 +293,20 @@ def _add_model(ax, x, y, label, measure, value, drawstyle):
     (line,) = ax.plot(x, y, drawstyle=drawstyle, gid=f"model-{number}", zorder=3 - number / 100)
     line.set(**style)
     if label is not None:
-        line.set_label(f"{label}, {measure} {value:.3f}")
+        line.set_label(f"{label}, {measure} {_figure(value)}")
         _legend(ax)
+
+
+def _figure(value):
+    """Return a number with three decimals, or two digits where these would say nothing."""
+    return f"{value:.3f}" if value == 0 or 0.001 <= value < 1000 else f"{value:.1e}"
+
+
+def _least_volume(ax):
+    """Return the lowest volume worth showing: that of a hundredth of the rows, on any curve."""
+    curves = [line.get_data() for line in ax.lines if str(line.get_gid()).startswith("model-")]
+    volumes = [np.interp(0.01, mass, volume) for mass, volume in curves]
+    return min((volume for volume in volumes if volume > 0), default=1e-9) / 2
 
 
 def _legend(ax):

@@ -1,6 +1,7 @@
 """What good means: points and curves of a ranking, with intervals and paired comparison.
 
-Everything takes labels and suspicions, one per row; a higher suspicion is more suspicious.
+A higher suspicion is more suspicious. Everything takes labels and suspicions, one per row, but for
+mass-volume and excess-mass curves: they judge without labels, against points in a box.
 """
 
 from toprank.metrics.curves import (
@@ -14,6 +15,17 @@ from toprank.metrics.curves import (
     roc_curve,
 )
 from toprank.metrics.intervals import Comparison, Interval, compare, interval
+from toprank.metrics.mass_volume import (
+    ExcessMassCurve,
+    HopelessVolume,
+    MassVolumeCurve,
+    area_under_excess_mass,
+    area_under_mass_volume,
+    excess_mass_curve,
+    mass_volume_curve,
+    mass_volume_interval,
+    mass_volume_of_groups,
+)
 from toprank.metrics.points import (
     BestFBeta,
     average_precision,
@@ -36,18 +48,27 @@ __all__ = [
     "CalibrationCurve",
     "ChecksCurve",
     "Comparison",
+    "ExcessMassCurve",
+    "HopelessVolume",
     "Interval",
+    "MassVolumeCurve",
     "PrecisionRecallCurve",
     "Ranking",
     "RocCurve",
+    "area_under_excess_mass",
+    "area_under_mass_volume",
     "average_precision",
     "best_f_beta",
     "calibration_curve",
     "checks_curve",
     "compare",
+    "excess_mass_curve",
     "f_beta",
     "found_at_k",
     "interval",
+    "mass_volume_curve",
+    "mass_volume_interval",
+    "mass_volume_of_groups",
     "matthews_correlation",
     "partial_roc_auc",
     "positives_at_top",

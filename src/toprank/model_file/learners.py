@@ -9,6 +9,9 @@ from toprank.model_file.faults import shown
 
 # Where each is found; imported when needed, since a learner itself imports Saved from here.
 _LEARNERS = {
+    "AnomalyForest": "toprank.anomaly.forest",
+    "AnomalyRanker": "toprank.anomaly.ranker",
+    "AnomalyTreeRank": "toprank.anomaly.tree_rank",
     "AutoRanker": "toprank.auto.ranker",
     "BoostedRanker": "toprank.boosting.ranker",
     "GeometricTree": "toprank.trees.geometric_tree",
@@ -16,6 +19,8 @@ _LEARNERS = {
     "NonLinearBoost": "toprank.boosting.non_linear",
     "RankBoost": "toprank.boosting.rank_boost",
     "RankForest": "toprank.trees.forest",
+    "RankRLS": "toprank.pairwise.rank_rls",
+    "RankSVM": "toprank.pairwise.rank_svm",
     "TreeRank": "toprank.trees.tree_rank",
 }
 

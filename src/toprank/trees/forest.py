@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons
+from toprank.anomaly.forest import AnomalyForest
+from toprank.anomaly.tree_rank import AnomalyTreeRank
 from toprank.base import Ranker, seed_of
 from toprank.imbalance.calibration import fit_sigmoid
 from toprank.inputs import Rows
@@ -33,7 +35,9 @@ class RankForest(Ranker):
     ----------
     tree : TreeRank, MetaAP or None
         What the trees are like: depths, criterion, rows in a leaf, shrinkage and bins. None is
-        TreeRank(global_depth=10, local_depth=8, min_samples_leaf=1, shrinkage=1).
+        TreeRank(global_depth=10, local_depth=8, min_samples_leaf=1, shrinkage=1). With an
+        AnomalyTreeRank, which needs no labels, it is an `AnomalyForest` that is made, a detector
+        with parameters of its own.
     n_estimators : int
         How many trees.
     max_features : "sqrt", None, int or float
@@ -70,6 +74,12 @@ class RankForest(Ranker):
     """
 
     oob_suspicion_: NDArray[np.float64]
+
+    def __new__(cls, tree: Any = None, **others: Any) -> Any:
+        """Return a forest, or the one without labels for a tree that needs none."""
+        if isinstance(tree, AnomalyTreeRank):
+            return AnomalyForest(tree, **others)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -222,6 +232,7 @@ class RankForest(Ranker):
 
     def _check_parameters(self) -> None:
         checks.whole_number(self.n_estimators, "n_estimators", 1)
+        checks.jobs(self.n_jobs)
         if not isinstance(self.bootstrap, (bool, np.bool_)):
             raise TypeError(f"bootstrap must be True or False; got {self.bootstrap!r}.")
         tree = self._base_tree()

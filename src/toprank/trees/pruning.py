@@ -7,7 +7,8 @@ the number of groups they make more. Ends are taken off by the weakest link firs
 every penalty a group the tree with the largest AUC - penalty * groups.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,24 @@ def pruned_by_folds(
 ) -> MetaTrees:
     """Return the tree pruned by the penalty with the highest AUC on rows held out, in five folds.
 
-    `grown` grows a tree like this one on other rows. Of equal penalties the largest is taken.
+    `grown` grows a tree like this one on other rows.
+    """
+    return pruned_by_judges(
+        tree,
+        (
+            (grown(rows.take(train)), partial(_held_out_auc, rows.take(test)))
+            for train, test in stratified_folds(rows.is_positive, seed)
+        ),
+    )
+
+
+def pruned_by_judges(
+    tree: MetaTrees, parts: Iterable[tuple[MetaTrees, Callable[[MetaTrees], float]]]
+) -> MetaTrees:
+    """Return the tree pruned by the penalty that suits others like it best.
+
+    `parts` are trees grown on a part of the rows, each with what judges it, pruned, by the rest.
+    Of equal penalties the largest is taken.
     """
     ends_at = penalties(tree.unions)
     steps = np.unique(ends_at[np.isfinite(ends_at)])
@@ -67,11 +85,7 @@ def pruned_by_folds(
     tried = np.append(0.0, np.sqrt(steps[:-1] * steps[1:]))
     if not steps.size:
         return tree
-    found = [
-        [_held_out_auc(pruned(part, penalty), rows.take(test)) for penalty in tried]
-        for train, test in stratified_folds(rows.is_positive, seed)
-        for part in [grown(rows.take(train))]
-    ]
+    found = [[judge(pruned(part, penalty)) for penalty in tried] for part, judge in parts]
     means = np.mean(found, axis=0)
     return pruned(tree, float(tried[np.flatnonzero(means >= means.max() - 1e-12)[-1]]))
 
@@ -81,7 +95,7 @@ def pruned(tree: MetaTrees, penalty: float) -> MetaTrees:
     return tree.pruned(penalties(tree.unions) <= penalty)
 
 
-def _held_out_auc(tree: MetaTrees, rows: Rows) -> float:
+def _held_out_auc(rows: Rows, tree: MetaTrees) -> float:
     rank = tree.unions.rank[tree.nodes.union[leaves(tree, rows.features)]]
     return roc_auc_score(rows.is_positive, -rank, sample_weight=rows.weight)
 

@@ -188,6 +188,7 @@ class RankingTree(Readable, Ranker):
         checks.one_of(self.scoring, "scoring", SCORINGS)
         checks.number_above(self.softness, "softness", 0, 1e6)
         checks.number_from(self.shrinkage, "shrinkage", 0, 1e12)
+        checks.jobs(self.n_jobs)
         if self.max_bins is not None:
             checks.whole_number(self.max_bins, "max_bins", 2, MOST_BINS)
 

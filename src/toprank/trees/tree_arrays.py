@@ -81,7 +81,7 @@ def _check_counts(nodes: Nodes, unions: Unions) -> None:
     for part, name in ((nodes, "nodes"), (unions, "unions")):
         numbers = np.stack([part.n_rows, part.mass, part.hits])
         _check(np.isfinite(numbers).all(), f"counts of {name} must be finite.")
-        is_sound = (part.mass > 0) & (part.hits >= 0) & (part.n_rows >= 1)
+        is_sound = (part.mass > 0) & (part.hits >= 0) & (part.n_rows >= 0)
         _check(is_sound.all(), f"counts of {name} must not be negative.")
         _check((part.hits <= part.mass * (1 + 1e-9)).all(), f"hits of {name} exceed their mass.")
     _check(np.isfinite(nodes.gain).all(), "gains of nodes must be finite.")
@@ -129,6 +129,7 @@ def _check_cuts(nodes: Nodes, goes_left: NDArray[np.bool_], schema: Schema) -> N
     size = sizes[nodes.column[is_cut]]
     is_set = size > 0
     start = nodes.set_start[is_cut]
+    _check((nodes.set_start[~is_cut] == -1).all(), "a leaf must have no set of categories.")
     _check(((start >= 0) == is_set).all(), "a set of categories must belong to a category.")
     _check((start + size <= goes_left.size)[is_set].all(), "a set of categories is cut off.")
     thresholds = nodes.threshold[is_cut][~is_set]

@@ -138,7 +138,7 @@ def grow_meta_trees(
         if not level.unions.tree.size:
             break
     unions.append(level.unions)
-    return _finished(nodes, unions, sets)
+    return finished(nodes, unions, sets)
 
 
 def joined(parts: list[MetaTrees]) -> MetaTrees:
@@ -350,9 +350,7 @@ def _kept_nodes(
     return nodes, local.goes_left
 
 
-def _finished(
-    nodes: list[Nodes], unions: list[Unions], sets: list[NDArray[np.bool_]]
-) -> MetaTrees:
+def finished(nodes: list[Nodes], unions: list[Unions], sets: list[NDArray[np.bool_]]) -> MetaTrees:
     all_unions = Unions(*(np.concatenate(parts) for parts in zip(*unions, strict=True)))
     all_nodes = Nodes(*(np.concatenate(parts) for parts in zip(*nodes, strict=True)))
     is_leaf = all_nodes.column < 0

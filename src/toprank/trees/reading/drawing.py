@@ -13,7 +13,7 @@ from toprank.tables import MAX_CATEGORIES
 from toprank.trees.reading.compact import Cut, Graph, Group, rank_of
 from toprank.trees.reading.layout import Layout, Line, layout
 from toprank.trees.reading.seen import Seen
-from toprank.trees.reading.words import Words, share_text, tally_text
+from toprank.trees.reading.words import Words, headline, tally_text
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _INK, _SOFT, _BORDER, _WHITE = "#1f2933", "#5b6570", "#b8bfc8", "#ffffff"
@@ -158,8 +158,7 @@ def _question(words: Words, cut: Cut) -> str:
 
 
 def _group_lines(group: Group, noun: str) -> tuple[str, str, str]:
-    share = share_text(group.tally.precision)
-    return f"group {group.rank + 1}", share, tally_text(group.tally, noun)
+    return f"group {group.rank + 1}", headline(group.tally, noun), tally_text(group.tally, noun)
 
 
 def _group_table(graph: Graph, noun: str) -> list[str]:

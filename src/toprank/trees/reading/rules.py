@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from toprank.trees.reading.compact import Graph, Tally, rank_of
 from toprank.trees.reading.conditions import Choice
 from toprank.trees.reading.seen import Seen, next_code, threshold_of
-from toprank.trees.reading.words import Words, share_text, tally_text
+from toprank.trees.reading.words import Words, headline, tally_text
 
 MOST_PATHS = 5_000
 
@@ -56,7 +56,7 @@ class GroupRules:
     def text(self, noun: str = "positives") -> str:
         """Return the group and its rules, a line each; rules that no training row meets are
         only counted."""
-        share = share_text(self.tally.precision)
+        share = headline(self.tally, noun)
         met = [rule for rule in self.rules if rule.tally is None or rule.tally.n_rows > 0]
         lines = [f"{_group_name(self)}: {tally_text(self.tally, noun)} ({share})"]
         lines += [f"  {rule.text(noun)}" for rule in met]

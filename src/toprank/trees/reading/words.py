@@ -130,16 +130,35 @@ class Words:
         return f"{', '.join(first)} or {last}" if first else last
 
 
+SPACE = "space"
+"""The noun of trees without labels: their positives are volume, and rows lie in it."""
+
+
 def tally_text(tally: Tally, noun: str = "positives") -> str:
     """Return such as "31 frauds in 44"; weighted rows are counted by their weights.
 
     >>> tally_text(Tally(44, 44.0, 31.0), "frauds"), tally_text(Tally(2, 3.0, 1.0), "frauds")
     ('31 frauds in 44', '1 fraud in 3 by weight')
     """
+    if noun == SPACE:
+        rows = "1 row" if tally.n_rows == 1 else f"{number_text(tally.n_rows)} rows"
+        return f"{rows} in {share_text(tally.hits)} of the space"
     hits = number_text(tally.hits)
     by_weight = "" if tally.mass == tally.n_rows else " by weight"
     counted = noun.removesuffix("s") if hits == "1" else noun
     return f"{hits} {counted} in {number_text(tally.mass)}{by_weight}"
+
+
+def headline(tally: Tally, noun: str = "positives") -> str:
+    """Return what matters most of some rows: their share of positives, or how dense they lie.
+
+    >>> headline(Tally(44, 44.0, 31.0)), headline(Tally(5, 0.55, 0.5), SPACE)
+    ('70 %', '0.1 x as dense')
+    """
+    if noun != SPACE:
+        return share_text(tally.precision)
+    density = (tally.mass - tally.hits) / tally.hits if tally.hits > 0 else 0.0
+    return f"{density:.1f} x as dense" if density >= 0.05 or density <= 0 else "<0.1 x as dense"
 
 
 def share_text(share: float) -> str:

@@ -1,0 +1,1 @@
+"""Ranking by unusualness, where no label says what to look for."""

@@ -1,0 +1,286 @@
+"""Detectors compared without labels, by how tightly they enclose ordinary rows.
+
+Detectors learn from one half of the rows and are judged on the other, all in one box, which
+reaches around the rows of both, and by the same points: volumes mean the same for all of them.
+"""
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.ensemble import IsolationForest
+from sklearn.svm import OneClassSVM
+
+from toprank import checks, metrics
+from toprank.anomaly.borrowed import BorrowedDetector, as_detector
+from toprank.anomaly.detector import Detector
+from toprank.anomaly.forest import AnomalyForest
+from toprank.anomaly.ranker import AnomalyRanker
+from toprank.anomaly.sampling import UprightSpace, as_input
+from toprank.anomaly.tree_rank import AnomalyTreeRank
+from toprank.base import seed_of
+from toprank.metrics import HopelessVolume, Interval
+from toprank.tables import Schema
+
+_MOST_COLUMNS_FOR_EVEN_POINTS = 6
+_MOST_COLUMNS_FOR_RANKER = 10
+_MOST_ROWS_FOR_SVM = 5_000
+_LEAST_ROWS = 4
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is known of one detector.
+
+    `area` is that under the mass-volume curve, lower is better; its interval allows for the points
+    that volumes are measured with and has no width where they are exact. `is_guess` says that
+    hardly a point fell where ordinary rows are. `excess_mass` is the area under the excess-mass
+    curve, higher is better, infinite where no point fell among nine rows in ten. `seconds` is what
+    fitting one half and scoring the other took. `average_precision` and `roc_auc` are those of
+    labelled rows, None without labels of both kinds.
+    """
+
+    name: str
+    area: Interval
+    excess_mass: float
+    seconds: float
+    average_precision: float | None = None
+    roc_auc: float | None = None
+    is_guess: bool = False
+
+
+def judge_detectors(
+    detectors: Mapping[str, Any],
+    X: Any,
+    *,
+    y: ArrayLike | None = None,
+    n_points: int = 20_000,
+    random_state: Any = 0,
+) -> list[Judged]:
+    """Return what is known of each detector, the best first.
+
+    Volumes are exact where a detector has `mass_volume` and learns its bounds by "range", which
+    are then those of all rows. Elsewhere they are measured with `n_points` points: even ones up to
+    six columns of numbers, beyond that points near rows with the weights that make up for it.
+    Categories are drawn evenly and a tenth of a column with gaps is missing.
+
+    `y` may tell some of the rows apart: 1 is a positive, 0 a negative, missing not labelled. No
+    detector sees it. With both kinds, the best is the one with the highest average precision on
+    all labelled rows, those it learned from among them, as in use. Ties, and all if there are no
+    such labels, go by area.
+
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> detectors = {"tree": AnomalyTreeRank(), "forest": AnomalyForest(n_estimators=50)}
+    >>> best, other = judge_detectors(detectors, X, n_points=2000)
+    >>> best.name, best.area.value < other.area.value
+    ('forest', True)
+    """
+    contest = _Contest.of(X, y, n_points, seed_of(random_state))
+    if not detectors:
+        raise ValueError("detectors must hold at least one; got none.")
+    judged = [contest.judge(name, detector) for name, detector in detectors.items()]
+    _warn_of_guesses([each.name for each in judged if each.is_guess], n_points)
+    return sorted(judged, key=_rank)
+
+
+def as_text(judged: list[Judged]) -> str:
+    """Return a table to print, a detector a line.
+
+    >>> one = Judged("forest", Interval(0.0312, 0.0305, 0.032), 4.07, 0.25)
+    >>> print(as_text([one, Judged("tree", Interval(0.05, 0.05, 0.05), 2.5, 0.1)]))
+    detector  area under MV        excess mass  seconds
+    forest    .0312 (.0305-.0320)         4.07      0.2
+    tree      .0500 exact                  2.5      0.1
+    """
+    lines = [["detector", "area under MV", "excess mass", "AP", "AUC", "seconds"]]
+    lines += [_cells(each) for each in judged]
+    if not any(each.average_precision is not None for each in judged):
+        lines = [[*line[:3], *line[5:]] for line in lines]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    return "\n".join(_aligned(line, widths) for line in lines)
+
+
+def default_detectors(n_columns: int, n_rows: int | None = None) -> dict[str, Detector]:
+    """Return detectors worth comparing on so many columns, by name.
+
+    A ranker against points is among them up to ten columns, a one-class SVM up to 5,000 rows.
+
+    >>> list(default_detectors(30))
+    ['AnomalyForest', 'AnomalyTreeRank', 'IsolationForest']
+    """
+    found: dict[str, Detector] = {
+        "AnomalyForest": AnomalyForest(),
+        "AnomalyTreeRank": AnomalyTreeRank(),
+    }
+    if n_columns <= _MOST_COLUMNS_FOR_RANKER:
+        found["AnomalyRanker"] = AnomalyRanker()
+    found["IsolationForest"] = BorrowedDetector(IsolationForest(random_state=0))
+    if n_rows is not None and n_rows <= _MOST_ROWS_FOR_SVM:
+        found["OneClassSVM"] = BorrowedDetector(OneClassSVM(nu=0.1))
+    return found
+
+
+def partial_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return 1 for positives, 0 for negatives and NaN for rows without a label.
+
+    >>> partial_labels([True, None, 0], 3).tolist()
+    [1.0, nan, 0.0]
+    """
+    if y is None:
+        return np.full(n_rows, np.nan)
+    try:
+        labels = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{_LABEL_WORDS}; got values that are no numbers: {error}.") from error
+    if labels.shape != (n_rows,):
+        raise ValueError(f"y must have {n_rows} labels, one a row; got shape {labels.shape}.")
+    strange = labels[~(np.isnan(labels) | (labels == 0) | (labels == 1))]
+    if strange.size:
+        raise ValueError(f"{_LABEL_WORDS}; got {strange[0]:g} in {strange.size} rows.")
+    return labels
+
+
+_LABEL_WORDS = "y must be 1 for positives, 0 for negatives and missing for rows without a label"
+
+
+class _Contest(NamedTuple):
+    """All that detectors share: rows to learn from, rows and points to be judged by, labels."""
+
+    schema: Schema
+    features: NDArray[np.float32]
+    is_judged: NDArray[np.bool_]
+    labels: NDArray[np.float64]
+    space: UprightSpace
+    points: NDArray[np.float32]
+    weight: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, X: Any, y: ArrayLike | None, n_points: int, seed: int) -> "_Contest":
+        checks.whole_number(n_points, "n_points", 1)
+        schema = Schema.of(X)
+        features = schema.encode(X)
+        if len(features) < _LEAST_ROWS:
+            raise ValueError(
+                f"X must hold at least {_LEAST_ROWS} rows, to learn from and to judge by; got "
+                f"{len(features)}."
+            )
+        labels = partial_labels(y, len(features))
+        generator = np.random.default_rng(seed)
+        is_judged = generator.permutation(len(features)) % 2 == 1
+        # nothing can be learned about a column that the one half knows nothing of
+        is_known = ~np.isnan(features[~is_judged]).all(axis=0)
+        columns = zip(schema.columns, is_known, strict=True)
+        schema = Schema(tuple(column for column, known in columns if known))
+        features = np.ascontiguousarray(features[:, is_known])
+        space = UprightSpace.around(features, schema)
+        points, weight = _points(space, features, n_points, generator)
+        return cls(schema, features, is_judged, labels, space, points, weight)
+
+    def judge(self, name: str, detector: Any) -> Judged:
+        """Return what is known of a detector."""
+        fitted = clone(as_detector(detector))
+        is_exact = hasattr(fitted, "mass_volume") and isinstance(fitted.bounds, str)
+        is_exact = is_exact and fitted.bounds == "range"
+        if is_exact:
+            fitted.set_params(bounds=self._bounds())
+        begun = time.perf_counter()
+        fitted.fit(self._rows(~self.is_judged))
+        suspicion = fitted.suspicion(self._rows(self.is_judged))
+        seconds = time.perf_counter() - begun
+        ap, auc = self._by_labels(fitted)
+        if is_exact:
+            curve = fitted.mass_volume(self._rows(self.is_judged))
+            exact = Interval(curve.area, curve.area, curve.area)
+            return Judged(name, exact, curve.excess_mass().area(), seconds, ap, auc)
+        measured = (suspicion, fitted.suspicion(as_input(self.points, self.schema)), self.weight)
+        area, is_guess = _area(*measured)
+        excess = metrics.area_under_excess_mass(*measured)
+        return Judged(name, area, excess, seconds, ap, auc, is_guess)
+
+    def _rows(self, chosen: NDArray[np.bool_]) -> Any:
+        return as_input(self.features[chosen], self.schema)
+
+    def _bounds(self) -> NDArray[np.float64]:
+        """Return the box as a detector takes it, which must have some width everywhere."""
+        low, high = self.space.box.low, self.space.box.high
+        is_narrow = low == high
+        return np.column_stack([low - 0.5 * is_narrow, high + 0.5 * is_narrow])
+
+    def _by_labels(self, fitted: Detector) -> tuple[float | None, float | None]:
+        is_labelled = ~np.isnan(self.labels)
+        is_positive = self.labels[is_labelled] == 1
+        if not is_positive.any() or is_positive.all():
+            return None, None
+        suspicion = fitted.suspicion(self._rows(is_labelled))
+        ap = metrics.average_precision(is_positive, suspicion)
+        return ap, metrics.roc_auc(is_positive, suspicion)
+
+
+def _points(
+    space: UprightSpace,
+    features: NDArray[np.float32],
+    n_points: int,
+    generator: np.random.Generator,
+) -> tuple[NDArray[np.float32], NDArray[np.float64] | None]:
+    """Return points in the box, and their weights where they are not even."""
+    is_wide = (space.box.high > space.box.low) & ~space.is_choice
+    if np.count_nonzero(is_wide) <= _MOST_COLUMNS_FOR_EVEN_POINTS:
+        return space.drawn(features, n_points, generator), None
+    points, weight = space.drawn_near(features, n_points, generator)
+    return points.astype(np.float32), weight
+
+
+def _area(
+    suspicion: NDArray[np.float64],
+    volume_suspicion: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+) -> tuple[Interval, bool]:
+    """Return the area under the curve, and whether its volumes are a guess."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HopelessVolume)
+        area = metrics.mass_volume_interval(suspicion, volume_suspicion, weight)
+    return area, any(issubclass(each.category, HopelessVolume) for each in caught)
+
+
+def _warn_of_guesses(names: list[str], n_points: int) -> None:
+    """Warn once for all detectors, where each would have warned for itself."""
+    if names:
+        warnings.warn(
+            f"hardly any of {n_points:,} points fell where ordinary rows are by "
+            f"{', '.join(names)}, so that the area is a guess there; raise n_points, take fewer "
+            "columns, or give labels.",
+            HopelessVolume,
+            stacklevel=3,
+        )
+
+
+def _rank(judged: Judged) -> tuple[float, float]:
+    return -(judged.average_precision or 0.0), judged.area.value
+
+
+def _cells(judged: Judged) -> list[str]:
+    value, low, high = judged.area
+    area = f"{_short(value)} exact" if low == high else str(judged.area)
+    excess = f"{judged.excess_mass:.3g}"
+    points = [judged.average_precision, judged.roc_auc]
+    shown = ["" if point is None else f"{point:.3f}".replace("0.", ".", 1) for point in points]
+    note = " (a guess)" if judged.is_guess else ""
+    return [judged.name, area + note, excess, *shown, f"{judged.seconds:.1f}"]
+
+
+def _short(area: float) -> str:
+    """Return an exact area with four decimals, or three digits where that shows more."""
+    decimals = 4 if area == 0 else int(np.clip(2 - np.floor(np.log10(area)), 4, 9))
+    return f"{area:.{decimals}f}".replace("0.", ".", 1)
+
+
+def _aligned(cells: list[str], widths: list[int]) -> str:
+    """Return one line: words to the left, numbers to the right."""
+    words = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
+    numbers = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
+    return "  ".join([*words, *numbers]).rstrip()

@@ -1,0 +1,1 @@
+"""Linear and Gaussian rankers that learn from all pairs of a positive and a negative."""
