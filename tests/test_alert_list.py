@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
-from toprank import BoostedRanker, reasons
-from toprank.alert_list import top_alerts
+from toprank import AnomalyTreeRank, BoostedRanker, reasons
+from toprank.alert_list import most_unusual, top_alerts
+from toprank.anomaly.forest import AnomalyForest
+from toprank.anomaly.listing import rules_of_rows
 from toprank.tables import TableError, TableWarning
 
 N_ROWS = 300
@@ -179,3 +181,49 @@ def test_a_column_that_is_gone_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         top_alerts(ranker, [table], 10)
+
+
+# Without labels
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return AnomalyForest(n_estimators=20).fit(payments().select(["amount", "country"]))
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return AnomalyTreeRank().fit(payments().select(["amount", "country"]))
+
+
+def test_a_detector_lists_without_probabilities(forest):
+    alerts = top_alerts(forest, parts(payments(), [100]), 10)
+
+    assert alerts.probability is None
+    assert alerts.expected is None
+    assert alerts.rules is None
+    assert alerts.to_table().column_names[:5] == ["rank", "row", "suspicion", "reasons", "card"]
+
+
+@pytest.mark.parametrize("budget", [1, 17, N_ROWS + 50])
+def test_the_rows_learned_from_are_listed_as_if_they_were_scored_again(forest, tree, budget):
+    for detector in (forest, tree):
+        again = top_alerts(detector, [payments()], budget)
+        alerts = most_unusual(detector, payments(), budget)
+
+        assert alerts.row_numbers.tolist() == again.row_numbers.tolist()
+        assert alerts.suspicion == approx(again.suspicion)
+        assert alerts.to_table().equals(again.to_table())
+        assert alerts.n_seen == N_ROWS
+
+
+def test_a_tree_adds_the_rule_of_each_row(tree):
+    alerts = most_unusual(tree, payments(), 4)
+
+    assert alerts.rules == rules_of_rows(tree, alerts.rows)
+    assert alerts.to_table()["rule"].to_pylist() == alerts.rules
+
+
+def test_another_table_than_the_one_learned_from_is_refused(forest):
+    with pytest.raises(ValueError, match="must hold the 300 rows that the detector learned from"):
+        most_unusual(forest, payments(299), 5)

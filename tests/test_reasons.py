@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
+from sklearn.ensemble import IsolationForest
 
 from toprank import BoostedRanker, reasons
+from toprank.anomaly.borrowed import BorrowedDetector
+from toprank.anomaly.forest import AnomalyForest
 from toprank.reasons import Difference, Reason, Usual, explain, number_text, value_text, why_above
 from toprank.tables import Column, Schema
 
@@ -242,3 +245,36 @@ def test_an_array_has_reasons_too_and_nothing_warns():
         first = explain(ranker, [[0.0, 2.5, 0.0]])[0][0]
     assert (first.feature, first.value) == ("x1", "2.50")
     assert first.contribution > 0
+
+
+# Without labels
+
+
+def test_what_is_unusual_raises_the_suspicion_and_the_most_so_comes_first():
+    rows = np.random.default_rng(0).normal(size=(500, 4))
+    detector = AnomalyForest(n_estimators=30).fit(rows)
+    told = reasons.what_is_unusual(detector, rows[:50])
+
+    for row, shares in zip(told, detector.contributions(rows[:50])[:, :-1], strict=True):
+        raising = shares[(shares > 0) & (shares >= 0.05 * shares.max())]
+        assert [reason.contribution for reason in row] == sorted(raising, reverse=True)
+    assert {len(row) for row in told} >= {0, 1, 2}
+
+
+def test_what_is_most_usual_about_a_row_takes_no_place_among_its_reasons():
+    rows = np.random.default_rng(0).normal(size=(500, 4))
+    detector = AnomalyForest(n_estimators=30).fit(rows)
+
+    all_rows = zip(
+        reasons.what_is_unusual(detector, rows, 1), detector.contributions(rows), strict=True
+    )
+    for row, shares in all_rows:
+        if shares[:-1].max() > 0:
+            assert [reason.feature for reason in row] == [f"x{shares[:-1].argmax()}"]
+
+
+def test_a_detector_that_cannot_tell_features_apart_gives_no_reasons():
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    detector = BorrowedDetector(IsolationForest(n_estimators=5, random_state=0)).fit(rows)
+
+    assert reasons.what_is_unusual(detector, rows[:3]) == [[], [], []]

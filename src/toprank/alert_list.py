@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank import checks, inputs, reasons
+from toprank.anomaly.listing import rules_of_rows
 from toprank.metrics import Interval
 from toprank.tables import TableError, TableWarning
 
@@ -20,19 +21,24 @@ _ROWS_TO_TELL = 5
 class AlertList:
     """The top rows, most suspicious first.
 
-    `rows` holds them as they came; `row_numbers` counts from 1 in the order they were read.
+    `rows` holds them as they came; `row_numbers` counts from 1 in the order they were read. A
+    detector, which learned from no labels, knows neither a probability nor what to expect; where
+    it is one tree, `rules` says for each row why the tree finds its place empty.
     """
 
     rows: pa.Table
     row_numbers: NDArray[np.int64]
     suspicion: NDArray[np.float64]
-    probability: NDArray[np.float64]
+    probability: NDArray[np.float64] | None
     reasons: list[list[reasons.Reason]]
-    expected: Interval
+    expected: Interval | None
     n_seen: int
+    rules: list[str] | None = None
 
     def to_table(self) -> pa.Table:
         """Return the list as one table: rank, row, suspicion, probability, reasons, then columns.
+
+        Without probabilities there is no such column; rules, if any, stand behind the reasons.
 
         A column of the data that has one of these names keeps it, with `data_` in front.
         """
@@ -42,7 +48,9 @@ class AlertList:
             "suspicion": self.suspicion,
             "probability": self.probability,
             "reasons": [" | ".join(map(str, row)) for row in self.reasons],
+            "rule": self.rules,
         }
+        added = {name: values for name, values in added.items() if values is not None}
         columns = {name: pa.array(values) for name, values in added.items()}
         names = set(self.rows.column_names)
         for name in self.rows.column_names:
@@ -84,6 +92,8 @@ def top_alerts(
     if best is None:
         raise ValueError("there are no rows to rank.")
     _warn_of_gone_columns(ranker, best)
+    if not has_probabilities(ranker):
+        return _unusual(ranker, best, numbers, scores, n_reasons, n_seen)
     return AlertList(
         best,
         numbers,
@@ -92,6 +102,55 @@ def top_alerts(
         reasons.explain(ranker, best, n_reasons),
         ranker.calibration_.expected_positives(scores),
         n_seen,
+    )
+
+
+def most_unusual(detector: Any, table: pa.Table, n_rows: int, n_reasons: int = 5) -> AlertList:
+    """Return the `n_rows` most suspicious rows of the very table that the detector learned from.
+
+    The columns it did not learn from may stand in the table, too; no row is scored again.
+
+    >>> from toprank import AnomalyTreeRank
+    >>> payments = pa.table({"amount": [*range(1, 201), 900]})
+    >>> most_unusual(AnomalyTreeRank().fit(payments), payments, 1).to_table()["reasons"][0].as_py()
+    'amount 900; usual 11-191'
+    """
+    checks.whole_number(n_rows, "n_rows", 1)
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    scores = detector.decision_scores_
+    if scores.size != table.num_rows:
+        raise ValueError(
+            f"table must hold the {scores.size} rows that the detector learned from; it has "
+            f"{table.num_rows}."
+        )
+    first = _first(scores, n_rows)
+    best = table.take(first)
+    return _unusual(detector, best, first + 1, scores[first], n_reasons, table.num_rows)
+
+
+def has_probabilities(ranker: Any) -> bool:
+    """Return whether a ranker learned from labels: a detector has no probability to tell."""
+    return hasattr(ranker, "calibration_")
+
+
+def _unusual(
+    detector: Any,
+    best: pa.Table,
+    numbers: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    n_reasons: int,
+    n_seen: int,
+) -> AlertList:
+    """Return the list of a detector."""
+    return AlertList(
+        best,
+        numbers,
+        scores,
+        probability=None,
+        reasons=reasons.what_is_unusual(detector, best, n_reasons),
+        expected=None,
+        n_seen=n_seen,
+        rules=rules_of_rows(detector, best),
     )
 
 

@@ -16,6 +16,7 @@ from toprank.tables import Column, Schema
 
 _ROWS_FOR_USUAL = 100_000
 _USUAL_SHARE = 0.8
+_LEAST_REASON = 0.05
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,30 @@ def explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
         ]
         for row, share in zip(features, shares, strict=True)
     ]
+
+
+def what_is_unusual(detector: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
+    """Return, for every row of `X`, the features that make it unusual, the most so first.
+
+    Those with less than a twentieth of the first one's part are left out. A detector that cannot
+    tell features apart gives no reasons.
+
+    >>> from toprank import AnomalyTreeRank
+    >>> hours = np.append(np.arange(100) % 12 + 1.0, 24.0)[:, None]
+    >>> print(what_is_unusual(AnomalyTreeRank().fit(hours), [[24.0]])[0][0])
+    x0 24; usual 1-12
+    """
+    if not hasattr(detector, "contributions"):
+        return [[] for _ in range(len(inputs.read_features(detector, X)))]
+    # reasons come by size, and what is usual about a row may be the largest of all
+    told = explain(detector, X, len(detector.schema_.columns))
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    chosen = []
+    for row in told:
+        raising = [reason for reason in row if reason.contribution > 0]
+        least = _LEAST_REASON * max((reason.contribution for reason in raising), default=0.0)
+        chosen.append([reason for reason in raising if reason.contribution >= least][:n_reasons])
+    return chosen
 
 
 def why_above(ranker: Any, X: Any, row: int, other: int, n_reasons: int = 5) -> list[Difference]:

@@ -11,6 +11,7 @@ import click
 
 from toprank import __version__
 from toprank.cli import screen
+from toprank.cli.anomalies import anomalies
 from toprank.cli.compare import compare
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
@@ -32,7 +33,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, rank, explain, evaluate, compare):
+for command in (demo, fit, rank, explain, evaluate, compare, anomalies):
     commands.add_command(command)
 
 

@@ -61,6 +61,7 @@ def demo(folder: Path, budget: int, seed: int) -> None:
     )
     click.echo(screen.alert_lines(alerts, most=n_shown))
     truth = today["is_fraud"].to_numpy()
+    assert alerts.expected is not None
     click.echo(
         f"\nExpected {summary.counted(alerts.expected)} frauds in the {n_listed:,}; "
         f"there were {truth[alerts.row_numbers - 1].sum()}, of {truth.sum()} that day."

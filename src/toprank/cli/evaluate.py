@@ -1,6 +1,7 @@
 """`toprank evaluate`: how a model ranks labelled rows."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,6 +29,7 @@ def evaluate(
     from toprank.evaluation import evaluate_file
 
     ranker, facts = files.open_model(model)
+    _check_labelled(ranker, model)
     label = label or facts.label
     if label is None:
         raise click.UsageError("--label must name the column of labels; the model names none.")
@@ -48,6 +50,17 @@ def evaluate(
     click.echo(f"{figures.is_positive.size:,} rows, {share} {noun}")
     click.echo(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
     click.echo(f"AUC {figures.roc_auc}")
+
+
+def _check_labelled(ranker: Any, model: Path) -> None:
+    from toprank.alert_list import has_probabilities
+
+    if not has_probabilities(ranker):
+        raise ValueError(
+            f"{model.name} must come from labelled rows to be measured; its learner is "
+            f"{type(ranker).__name__}, which learned without; judge such learners with toprank "
+            "anomalies DATA --label COLUMN --compare."
+        )
 
 
 def _fitted_time(name: str | None, data: Path) -> str | None:

@@ -31,7 +31,8 @@ _MOST_DIGITS = 6
 )
 @click.option(
     "--tree", "is_tree", is_flag=True,
-    help="Print the tree of a model fitted with --learner metaap or treerank, and its rules.",
+    help="Print the tree, and its rules, of a model fitted with --learner metaap or treerank, or "
+    "with anomalies --detector tree.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
@@ -75,7 +76,7 @@ def _explain_rows(
 
     ranker, facts = files.open_model(model)
     rows = _rows_of(data, numbers, ranker.schema_)
-    scored = _scored(ranker, rows, numbers, summary.noun_of(facts.label or ""))
+    scored = _scored(ranker, rows, numbers, files.tree_noun(ranker, facts))
     if len(numbers) == 1:
         given: Sequence[Any] = why.explain(ranker, rows, n_reasons)[0]
     else:
@@ -86,9 +87,10 @@ def _explain_rows(
         return
     digits = _digits([each.contribution for each in given])
     for row in scored:
-        chance = summary.percent(row["probability"])
         score = f"{row['suspicion']:.{digits}f}"
-        click.echo(f"row {row['row']:,}: suspicion {score}, probability {chance}")
+        is_likely = "probability" in row
+        chance = f", probability {summary.percent(row['probability'])}" if is_likely else ""
+        click.echo(f"row {row['row']:,}: suspicion {score}{chance}")
         if "path" in row:
             click.echo(summary.indented(row["path"]["text"]))
     start = float(ranker.contributions(rows)[0, -1])
@@ -100,16 +102,32 @@ def _explain_rows(
 
 def _scored(ranker: Any, rows: Any, numbers: list[int], noun: str) -> list[dict[str, Any]]:
     """Return the rows' scores in plain values and, of a tree, the path of each."""
+    from toprank.alert_list import has_probabilities
+
     suspicion = ranker.suspicion(rows)
-    probability = ranker.calibration_.probability(suspicion)
     scored: list[dict[str, Any]] = [
-        {"row": number, "suspicion": float(score), "probability": float(chance)}
-        for number, score, chance in zip(numbers, suspicion, probability, strict=True)
+        {"row": number, "suspicion": float(score)}
+        for number, score in zip(numbers, suspicion, strict=True)
     ]
+    if has_probabilities(ranker):
+        for row, chance in zip(scored, ranker.calibration_.probability(suspicion), strict=True):
+            row["probability"] = float(chance)
     if hasattr(ranker, "paths"):
-        for row, path in zip(scored, ranker.paths(rows), strict=True):
-            row["path"] = path_facts(path, noun)
+        for row, path in zip(scored, _paths(ranker, rows, noun), strict=True):
+            row["path"] = path
     return scored
+
+
+def _paths(ranker: Any, rows: Any, noun: str) -> list[dict[str, Any]]:
+    """Return each row's way through a tree in plain values; outside its bounds there is none."""
+    from toprank.anomaly.listing import conditions_outside, outside_text
+
+    paths = [path_facts(path, noun) for path in ranker.paths(rows)]
+    if hasattr(ranker, "box_"):
+        for path, beyond in zip(paths, conditions_outside(ranker, rows), strict=True):
+            if beyond:
+                path |= {"group": None, "tests": beyond, "text": outside_text(beyond)}
+    return paths
 
 
 def _print_reasons(

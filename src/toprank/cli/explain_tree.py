@@ -20,14 +20,12 @@ def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
         files.check_output(output, model)
     ranker, facts = files.open_model(model)
     _check_tree(ranker, model)
-    noun = summary.noun_of(facts.label or "")
+    noun = files.tree_noun(ranker, facts)
     groups = summary.rules_of(ranker)
     if as_json:
-        screen.print_json(_document(ranker, groups, noun))
+        screen.print_json(tree_facts(ranker, groups, noun))
     else:
-        click.echo(ranker.to_text(noun))
-        for group in groups or []:
-            click.echo(f"\n{group.text(noun)}")
+        click.echo(tree_text(ranker, groups, noun))
     if groups is None:
         screen.remark(
             f"note: the tree is too large to be told in rules; toprank explain {model.name} "
@@ -41,6 +39,17 @@ def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
         screen.remark(f"Wrote {output}")
 
 
+def tree_text(ranker: Any, groups: list[Any] | None, noun: str) -> str:
+    """Return a tree in words and, where they can be told, the rules of its groups."""
+    return "\n\n".join([ranker.to_text(noun), *(group.text(noun) for group in groups or [])])
+
+
+def tree_facts(ranker: Any, groups: list[Any] | None, noun: str) -> dict[str, Any]:
+    """Return the groups in plain values; null where a tree is too large to be told in rules."""
+    listed = None if groups is None else [_group_facts(group, noun) for group in groups]
+    return {"learner": type(ranker).__name__, "groups": listed}
+
+
 def path_facts(path: Any, noun: str) -> dict[str, Any]:
     """Return one row's way through a tree in plain values."""
     return {
@@ -52,28 +61,32 @@ def path_facts(path: Any, noun: str) -> dict[str, Any]:
 
 
 def _check_tree(ranker: Any, model: Path) -> None:
-    if not hasattr(ranker, "to_text"):
-        raise ValueError(
-            f"{model.name} must hold a single tree for --tree; its learner is "
-            f"{type(ranker).__name__}; fit one with --learner metaap or treerank, or ask about a "
-            "row of DATA with --row."
-        )
+    from toprank.alert_list import has_probabilities
 
-
-def _document(ranker: Any, groups: list[Any] | None, noun: str) -> dict[str, Any]:
-    """Return the groups in plain values; null where a tree is too large to be told in rules."""
-    listed = None if groups is None else [_group_facts(group, noun) for group in groups]
-    return {"learner": type(ranker).__name__, "groups": listed}
+    if hasattr(ranker, "to_text"):
+        return
+    if has_probabilities(ranker):
+        way = "fit one with --learner metaap or treerank"
+    else:
+        way = "make one with toprank anomalies --detector tree"
+    raise ValueError(
+        f"{model.name} must hold a single tree for --tree; its learner is "
+        f"{type(ranker).__name__}; {way}, or ask about a row of DATA with --row."
+    )
 
 
 def _group_facts(group: Any, noun: str) -> dict[str, Any]:
     rules = [
-        {"tests": list(rule.tests), **_counts(rule.tally), "text": rule.text(noun)}
+        {"tests": list(rule.tests), **_counts(rule.tally, noun), "text": rule.text(noun)}
         for rule in group.rules
     ]
-    return {"group": group.rank + 1, **_counts(group.tally), "rules": rules}
+    return {"group": group.rank + 1, **_counts(group.tally, noun), "rules": rules}
 
 
-def _counts(tally: Any) -> dict[str, float]:
-    """Return how many training rows, their weight and that of the positives among them."""
+def _counts(tally: Any, noun: str) -> dict[str, float]:
+    """Return how many training rows, their weight and that of the positives; or their volume."""
+    from toprank.trees.reading.words import SPACE
+
+    if noun == SPACE:
+        return {"rows": int(tally.n_rows), "volume": tally.hits}
     return {"rows": int(tally.n_rows), "weight": tally.mass, "positives": tally.hits}

@@ -37,6 +37,15 @@ def open_model(path: Path) -> tuple[Any, Facts]:
     )
 
 
+def tree_noun(ranker: Any, facts: Facts) -> str:
+    """Return what the tree of a model finds: its positives, or space where no labels were."""
+    from toprank import summary
+    from toprank.alert_list import has_probabilities
+    from toprank.trees.reading.words import SPACE
+
+    return summary.noun_of(facts.label or "") if has_probabilities(ranker) else SPACE
+
+
 @contextmanager
 def batches(data: Path, schema: Any, doing: str) -> Iterator[Iterator[Any]]:
     """Give the rows of a file batch by batch, with a bar of how much of it is read."""

@@ -203,6 +203,13 @@ def check_roles(label: str, time: str | None, gap: float | None, drop: tuple[str
         raise click.UsageError("--gap must be a number of days, and it needs --time.")
 
 
+def refuse_given(beside: str, reasons: Mapping[str, str]) -> None:
+    """Raise when one of these options was given, beside one where it has no meaning."""
+    for option, reason in reasons.items():
+        if click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT:
+            raise click.UsageError(f"--{option} must be left out with {beside}: {reason}.")
+
+
 def _check_place(cluster: str | None, loss: str | None) -> None:
     """Raise for an option that has no meaning where the training takes place."""
     if cluster is None:
@@ -211,7 +218,7 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
                 "--loss must come with --cluster; on one machine, several losses are tried."
             )
         return
-    _refuse_given(
+    refuse_given(
         "--cluster",
         {
             "minutes": "one recipe is trained there; --trees says how long it takes",
@@ -230,17 +237,10 @@ def _check_learner(learner: str, cluster: str | None) -> None:
             "and choose what boosted trees learn with --loss."
         )
     grown = "it has 100" if learner == "rank-forest" else "it is one tree"
-    _refuse_given(
+    refuse_given(
         f"--learner {learner}",
         {"trees": grown, "minutes": "no recipes are tried"},
     )
-
-
-def _refuse_given(beside: str, reasons: Mapping[str, str]) -> None:
-    """Raise when one of these options was given, beside one where it has no meaning."""
-    for option, reason in reasons.items():
-        if click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT:
-            raise click.UsageError(f"--{option} must be left out with {beside}: {reason}.")
 
 
 def _read(path: Path, named: list[str]) -> Any:

@@ -31,7 +31,6 @@ def rank(
     DATA may be larger than memory. Its columns may come in any order, and others may stand beside
     them: all are carried into the list.
     """
-    from toprank import summary, tables
     from toprank.alert_list import top_alerts
     from toprank.cli import files, screen
 
@@ -41,18 +40,53 @@ def rank(
     with files.batches(data, ranker.schema_, "scoring") as batches:
         alerts = top_alerts(ranker, batches, budget or facts.budget, reasons)
     screen.remark(
-        f"{alerts.n_seen:,} rows scored, {len(alerts.suspicion):,} listed; expect about "
-        f"{summary.counted(alerts.expected)} {summary.noun_of(facts.label or '')} among them."
+        f"{alerts.n_seen:,} rows scored, {len(alerts.suspicion):,} listed"
+        f"{_expectation(alerts, facts.label or '')}."
     )
     if output is not None:
-        tables.write_rows(_listed(alerts, data, output), output)
-        screen.remark(f"Wrote {output}")
+        write_list(alerts, data, output)
     if as_json:
-        screen.print_json(_document(alerts))
-    elif output is None and screen.is_terminal():
-        click.echo(screen.alert_lines(alerts))
+        screen.print_json(document(alerts))
     elif output is None:
+        print_list(alerts, data)
+
+
+def write_list(alerts: Any, data: Path, output: Path) -> None:
+    """Write the list of rows of `data` to a file, and say so."""
+    from toprank import tables
+    from toprank.cli import screen
+
+    tables.write_rows(_listed(alerts, data, output), output)
+    screen.remark(f"Wrote {output}")
+
+
+def print_list(alerts: Any, data: Path) -> None:
+    """Print the list of rows of `data`: in lines for a person, as CSV for a program."""
+    from toprank.cli import screen
+
+    if screen.is_terminal():
+        click.echo(screen.alert_lines(alerts))
+    else:
         screen.print_csv(_listed(alerts, data))
+
+
+def document(alerts: Any) -> dict[str, Any]:
+    """Return the list in plain values, the reasons apart and in words."""
+    rows = alerts.to_table().drop_columns(["reasons"]).to_pylist()
+    for row, reasons in zip(rows, alerts.reasons, strict=True):
+        row["reasons"] = [vars(reason) | {"text": str(reason)} for reason in reasons]
+    expected = {} if alerts.expected is None else {"expected": alerts.expected._asdict()}
+    return {"rows": alerts.n_seen, **expected, "alerts": rows}
+
+
+def _expectation(alerts: Any, label: str) -> str:
+    """Return how many positives to expect; nothing where there were no labels to learn from."""
+    from toprank import summary
+
+    if alerts.expected is None:
+        return ""
+    noun = summary.noun_of(label)
+    return f"; expect about {summary.counted(alerts.expected)} {noun} among them"
 
 
 def _listed(alerts: Any, data: Path, output: Path | None = None) -> Any:
@@ -65,11 +99,3 @@ def _listed(alerts: Any, data: Path, output: Path | None = None) -> Any:
     if is_text and tables.count_rows(data) is None:
         alerts = replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers))
     return alerts.to_table()
-
-
-def _document(alerts: Any) -> dict[str, Any]:
-    """Return the list in plain values, the reasons apart and in words."""
-    rows = alerts.to_table().drop_columns(["reasons"]).to_pylist()
-    for row, reasons in zip(rows, alerts.reasons, strict=True):
-        row["reasons"] = [vars(reason) | {"text": str(reason)} for reason in reasons]
-    return {"rows": alerts.n_seen, "expected": alerts.expected._asdict(), "alerts": rows}

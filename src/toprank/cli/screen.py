@@ -41,13 +41,11 @@ def remark(text: str) -> None:
 
 def alert_lines(alerts: Any, most: int | None = None) -> str:
     """Return the top of a list as people read it: one line an alert, its reasons below."""
-    from toprank.summary import percent
-
     lines = []
     for i, reasons in enumerate(alerts.reasons[:most]):
-        chance = percent(alerts.probability[i])
-        head = f"{i + 1:>4}  row {alerts.row_numbers[i]:,}  probability {chance}"
-        lines += [head, *(f"        {reason}" for reason in reasons)]
+        rule = [] if alerts.rules is None else [alerts.rules[i]]
+        head = f"{i + 1:>4}  row {alerts.row_numbers[i]:,}  {_score(alerts, i)}"
+        lines += [head, *(f"        {each}" for each in (*reasons, *rule))]
     return "\n".join(lines)
 
 
@@ -95,6 +93,15 @@ def _bars() -> Iterator[Any]:
     is_shown = sys.stderr.isatty() and console.is_interactive
     with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
         yield progress
+
+
+def _score(alerts: Any, i: int) -> str:
+    """Return how probable an alert is, or how suspicious where nobody knows."""
+    if alerts.probability is None:
+        return f"suspicion {alerts.suspicion[i]:.2f}"
+    from toprank.summary import percent
+
+    return f"probability {percent(alerts.probability[i])}"
 
 
 def _finite(value: Any) -> Any:

@@ -10,12 +10,15 @@ from toprank.metrics import Interval
 
 @dataclass(frozen=True)
 class Alert:
-    """One row of the list: why it is there and, when known, whether it was right."""
+    """One row of the list: why it is there and, when known, whether it was right.
+
+    Without labels to learn from, there is no probability.
+    """
 
     rank: int
     row: str
     suspicion: float
-    probability: float
+    probability: float | None
     reasons: list[str]
     values: dict[str, str]
     is_positive: bool | None
@@ -89,24 +92,30 @@ class Period:
     positives: int
 
 
-@dataclass(frozen=True)
-class Report:
-    """Everything the page shows; the first of `models` is the chosen one, `tree` is its tree."""
+@dataclass(frozen=True, kw_only=True)
+class ListReport:
+    """What every page about a list shows; `tree` is that of the ranker, if it is one."""
 
     title: str
     headline: str
-    budget: int
-    per_day: bool
-    rows: int
-    positives: int
-    periods: list[Period]
-    models: list[ModelFigures]
     alerts: list[Alert]
     importance: list[tuple[str, float]]
     columns: list[ColumnFacts]
     parameters: dict[str, str]
     remarks: list[str]
     made_with: str
+    tree: Tree | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(ListReport):
+    """Everything the page of a training shows; the first of `models` is the chosen one."""
+
+    budget: int
+    per_day: bool
+    rows: int
+    positives: int
+    periods: list[Period]
+    models: list[ModelFigures]
     tried: list[TriedRecipe] = field(default_factory=list)
     judged_on: str = ""
-    tree: Tree | None = None

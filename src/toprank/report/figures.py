@@ -10,6 +10,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 
 from toprank import plots
+from toprank.metrics import MassVolumeCurve
 from toprank.report.contents import ModelFigures
 from toprank.report.markup import printable
 
@@ -53,6 +54,13 @@ def importance_figure(shares: Sequence[tuple[str, float]], title: str) -> str:
         names = [printable(name) for name, _ in shares]
         ax = plots.importance(names, [share for _, share in shares])
         return _inline_svg(ax, "importance-figure", title)
+
+
+def mass_volume_figure(curve: MassVolumeCurve, name: str, title: str) -> str:
+    """Return the share of the box by the share of rows it holds."""
+    with _settings():
+        ax = plots.mass_volume_curves({printable(name): curve})
+        return _inline_svg(ax, "mass-volume-figure", title)
 
 
 def tree_figure(svg: str, title: str) -> str:

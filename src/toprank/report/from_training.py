@@ -40,8 +40,8 @@ def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Re
         periods=_periods(task),
         models=[_figures(candidate) for candidate in trained.candidates],
         alerts=_alerts(trained),
-        importance=_importance(chosen),
-        columns=_columns(trained),
+        importance=importance_of(chosen.ranker),
+        columns=columns_of(chosen.ranker, task.features),
         parameters={name: str(value) for name, value in chosen.ranker.get_params().items()},
         remarks=[
             *summary.cautions(chosen.test, noun),
@@ -51,8 +51,46 @@ def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Re
         made_with=f"toprank {__version__}, Python {platform.python_version()}",
         tried=_tried(trained),
         judged_on="the validation rows",
-        tree=_tree(trained, noun),
+        tree=tree_of(chosen.ranker, noun),
     )
+
+
+def tree_of(ranker: Any, noun: str) -> Tree | None:
+    """Return the tree of a ranker, if it is one and people can read it."""
+    groups = summary.rules_of(ranker) if hasattr(ranker, "groups_") else None
+    if groups is None:
+        return None
+    return Tree(ranker.to_svg(noun), [_tree_group(group, noun) for group in groups])
+
+
+def importance_of(ranker: Any) -> list[tuple[str, float]]:
+    """Return each column's share of the ranking, the largest first."""
+    shares, names = ranker.feature_importances_, ranker.schema_.names
+    return [(names[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
+
+
+def columns_of(ranker: Any, features: pa.Table) -> list[ColumnFacts]:
+    """Return what is to be said of each column that a ranker learned from."""
+    return [
+        ColumnFacts(
+            column.name,
+            column.kind,
+            _missing_share(features[column.name]),
+            str(usual),
+        )
+        for column, usual in zip(ranker.schema_.columns, ranker.usual_, strict=True)
+    ]
+
+
+def values_of(ranker: Any, rows: pa.Table) -> list[dict[str, str]]:
+    """Return for every row its values, in words, of the columns the ranking rests on most."""
+    columns = ranker.schema_.columns
+    shares = getattr(ranker, "feature_importances_", np.zeros(len(columns)))
+    shown = np.argsort(-shares, kind="stable")[:_VALUES_SHOWN]
+    return [
+        {columns[i].name: reasons.value_text(row[i], columns[i]) for i in shown}
+        for row in ranker.schema_.encode(rows)
+    ]
 
 
 def _figures(candidate: Candidate) -> ModelFigures:
@@ -84,15 +122,6 @@ def _tried(trained: Trained) -> list[TriedRecipe]:
     ]
 
 
-def _tree(trained: Trained, noun: str) -> Tree | None:
-    """Return the tree of the chosen ranker, if it is one and people can read it."""
-    ranker: Any = trained.chosen.ranker
-    groups = summary.rules_of(ranker) if hasattr(ranker, "groups_") else None
-    if groups is None:
-        return None
-    return Tree(ranker.to_svg(noun), [_tree_group(group, noun) for group in groups])
-
-
 def _tree_group(group: Any, noun: str) -> TreeGroup:
     """Return a group with the rules that training rows met, those with most positives first."""
     head, *_ = group.text(noun).splitlines()
@@ -107,10 +136,8 @@ def _alerts(trained: Trained) -> list[Alert]:
     features, _ = task.rows("test")
     top = top_alerts(chosen.ranker, [features], _ALERTS_SHOWN)
     test_rows = task.split.test[top.row_numbers - 1]
-    columns = chosen.ranker.schema_.columns
-    shown = [columns[i] for i in np.argsort(-chosen.ranker.feature_importances_)[:_VALUES_SHOWN]]
-    encoded = chosen.ranker.schema_.encode(top.rows)
-    position = {column.name: i for i, column in enumerate(columns)}
+    values = values_of(chosen.ranker, top.rows)
+    assert top.probability is not None
     return [
         Alert(
             rank=i + 1,
@@ -118,32 +145,10 @@ def _alerts(trained: Trained) -> list[Alert]:
             suspicion=float(top.suspicion[i]),
             probability=float(top.probability[i]),
             reasons=[str(reason) for reason in top.reasons[i]],
-            values={
-                column.name: reasons.value_text(encoded[i, position[column.name]], column)
-                for column in shown
-            },
+            values=values[i],
             is_positive=bool(task.is_positive[test_rows[i]]),
         )
         for i in range(len(top.suspicion))
-    ]
-
-
-def _importance(chosen: Candidate) -> list[tuple[str, float]]:
-    shares = chosen.ranker.feature_importances_
-    names = chosen.ranker.schema_.names
-    return [(names[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
-
-
-def _columns(trained: Trained) -> list[ColumnFacts]:
-    ranker, features = trained.chosen.ranker, trained.task.features
-    return [
-        ColumnFacts(
-            column.name,
-            column.kind,
-            _missing_share(features[column.name]),
-            str(usual),
-        )
-        for column, usual in zip(ranker.schema_.columns, ranker.usual_, strict=True)
     ]
 
 

@@ -1,11 +1,12 @@
 """The report as one HTML page, and the page as a file."""
 
 import os
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
 from toprank.report import sections
-from toprank.report.contents import Report
+from toprank.report.contents import ListReport, Report
 from toprank.report.markup import text
 
 
@@ -28,7 +29,17 @@ def render_report(report: Report) -> str:
     """
     if not report.models:
         raise ValueError("models must hold at least one model, the chosen one first; got 0.")
-    body = "\n".join(filter(None, (section(report) for section in _SECTIONS)))
+    return whole_page(report, (section(report) for section in _SECTIONS))
+
+
+def write_report(report: Report, path: str | os.PathLike[str]) -> None:
+    """Write the page to `path`; a reader of that file meets the old page or the whole new one."""
+    write_page(render_report(report), path)
+
+
+def whole_page(report: ListReport, parts: Iterable[str]) -> str:
+    """Return the page of these sections, with its style in it; empty sections are left out."""
+    body = "\n".join(filter(None, parts))
     style = files("toprank.report").joinpath("style.css").read_text(encoding="utf-8")
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -49,12 +60,11 @@ def render_report(report: Report) -> str:
 """
 
 
-def write_report(report: Report, path: str | os.PathLike[str]) -> None:
-    """Write the page to `path`; a reader of that file meets the old page or the whole new one."""
+def write_page(page: str, path: str | os.PathLike[str]) -> None:
+    """Write a page to `path` in one step."""
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"folder {str(path.parent)!r} does not exist; make it first.")
-    page = render_report(report)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         beside.write_text(page, encoding="utf-8", newline="\n")

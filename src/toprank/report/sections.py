@@ -1,12 +1,13 @@
 """The sections of the page, one function each, in the order they are read."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import numpy as np
 
 from toprank.metrics import Interval, checks_curve, precision_at_k, recall_at_k
 from toprank.report import figures
-from toprank.report.contents import Alert, Period, Report, TreeGroup
+from toprank.report.contents import Alert, ListReport, Period, Report, TreeGroup
 from toprank.report.markup import count, interval, percent, section, table, text
 
 _MOST_BARS = 15
@@ -15,16 +16,24 @@ _MOST_CURVES = 4  # beyond that nobody can tell the lines apart; the table has e
 
 def key_figures(report: Report) -> str:
     """Return the title, what to expect of the list, and the figures behind it."""
-    tiles = "\n".join(
-        f"<div><dt>{name}</dt><dd>{value}</dd><dd>{note}</dd></div>"
-        for name, value, note in _tiles(report)
+    return header(
+        report,
+        _tiles(report),
+        "A positive is a row of the rare kind you look for, such as a fraud. Ranges in "
+        "brackets are 95% intervals: another test of the same size would mostly land inside.",
+    )
+
+
+def header(report: ListReport, tiles: Iterable[tuple[str, str, str]], words: str) -> str:
+    """Return the top of a page, its key figures given as (name, value, note)."""
+    figures_shown = "\n".join(
+        f"<div><dt>{name}</dt><dd>{value}</dd><dd>{note}</dd></div>" for name, value, note in tiles
     )
     return (
         f"<header>\n<h1>{text(report.title)}</h1>\n"
         f'<p class="headline">{text(report.headline)}</p>\n'
-        f'<dl class="tiles">\n{tiles}\n</dl>\n'
-        "<p>A positive is a row of the rare kind you look for, such as a fraud. Ranges in "
-        "brackets are 95% intervals: another test of the same size would mostly land inside.</p>\n"
+        f'<dl class="tiles">\n{figures_shown}\n</dl>\n'
+        f"<p>{words}</p>\n"
         f"{_remarks(report.remarks)}</header>"
     )
 
@@ -34,23 +43,31 @@ def alert_list(report: Report) -> str:
     alerts = report.alerts
     if not alerts:
         return section("alerts", "The top of the list", "<p>The list is empty.</p>")
-    has_verdicts = any(alert.is_positive is not None for alert in alerts)
-    headings = ["Rank", "Row", "Probability", "Why it is here", "Values"]
-    headings += ["Verdict"] if has_verdicts else []
-    head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in headings)
-    body = "\n".join(_alert_row(alert, headings) for alert in alerts)
     return section(
         "alerts",
         "The top of the list",
-        f"<p>{_alerts_sentence(alerts, has_verdicts)}</p>",
-        # On a phone each row is laid out as a card; the roles keep it a table for screen readers.
-        f'<table class="alerts" role="table">\n<caption>The most suspicious rows</caption>\n'
-        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>\n'
-        f'<tbody role="rowgroup">\n{body}\n</tbody>\n</table>',
+        f"<p>{_alerts_sentence(alerts)}</p>",
+        alerts_table(alerts),
     )
 
 
-def tree(report: Report) -> str:
+def alerts_table(alerts: list[Alert]) -> str:
+    """Return the rows of a list, each with its reasons."""
+    has_chances = any(alert.probability is not None for alert in alerts)
+    headings = ["Rank", "Row", "Probability" if has_chances else "Suspicion"]
+    headings += ["Why it is here", "Values"]
+    headings += ["Verdict"] if _has_verdicts(alerts) else []
+    head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in headings)
+    body = "\n".join(_alert_row(alert, headings) for alert in alerts)
+    return (
+        # On a phone each row is laid out as a card; the roles keep it a table for screen readers.
+        f'<table class="alerts" role="table">\n<caption>The most suspicious rows</caption>\n'
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>\n'
+        f'<tbody role="rowgroup">\n{body}\n</tbody>\n</table>'
+    )
+
+
+def tree(report: ListReport) -> str:
     """Return the tree and the rules of its groups; nothing when there is no tree to read."""
     if report.tree is None:
         return ""
@@ -88,7 +105,7 @@ def by_checks(report: Report) -> str:
         f"<p>{words} Shaded bands are 95% intervals; grey lines show checks made at random."
         f"{_per_day_sentence(report, marked)}</p>",
         '<div class="pair">',
-        _figure(figures.checks_figure(model, marked, title)),
+        figure(figures.checks_figure(model, marked, title)),
         _checks_table(report, marked),
         "</div>",
     )
@@ -136,12 +153,12 @@ def curves(report: Report) -> str:
         "Precision-recall and ROC curves",
         f'<div class="pair">\n<div>\n<h3>Precision and recall</h3>\n<p>Going right, more of the '
         f"positives are found; the height says how many checks are still right.{note}</p>",
-        _figure(
+        figure(
             figures.precision_recall_figure(shown, f"Precision by recall of these models: {names}")
         ),
         "</div>\n<div>\n<h3>ROC</h3>\n<p>Going right, more negatives are raised as false "
         "alarms; the height says how many positives are found by then.</p>",
-        _figure(figures.roc_figure(shown, f"Positives found by false alarms raised: {names}")),
+        figure(figures.roc_figure(shown, f"Positives found by false alarms raised: {names}")),
         "</div>\n</div>",
     )
 
@@ -156,11 +173,11 @@ def calibration(report: Report) -> str:
         "<p>Each dot is a group of rows with similar probability: on the grey line, as many of "
         "them were positive as predicted; above it there were more, below it fewer. Bars are 95% "
         "intervals; a hollow dot is a group without any positive.</p>",
-        _figure(figures.calibration_figure(model, title)),
+        figure(figures.calibration_figure(model, title)),
     )
 
 
-def importance(report: Report) -> str:
+def importance(report: ListReport) -> str:
     """Return how much each column contributes."""
     heading = "What the ranking rests on"
     if not report.importance:
@@ -173,7 +190,7 @@ def importance(report: Report) -> str:
         heading,
         "<p>The longer the bar, the more the order of the list depends on that column; it does "
         f"not say in which direction.{rest}</p>",
-        _figure(figures.importance_figure(largest, "Importance of the columns, largest first")),
+        figure(figures.importance_figure(largest, "Importance of the columns, largest first")),
     )
 
 
@@ -186,11 +203,11 @@ def data_summary(report: Report) -> str:
         f"<p>{count(report.rows)} rows, {count(report.positives)} of them positive "
         f"({percent(share)}). Every figure and curve above is measured on the test rows.</p>",
         _periods_table(report.periods),
-        _columns_table(report),
+        columns_table(report),
     )
 
 
-def parameters(report: Report) -> str:
+def parameters(report: ListReport) -> str:
     """Return every parameter of the run."""
     rows = [
         (text(name), f"<code>{text(value)}</code>") for name, value in report.parameters.items()
@@ -203,9 +220,23 @@ def parameters(report: Report) -> str:
     )
 
 
-def made_with(report: Report) -> str:
+def made_with(report: ListReport) -> str:
     """Return the last line of the page."""
     return f'<footer id="made-with">\n<p>Made with {text(report.made_with)}</p>\n</footer>'
+
+
+def columns_table(report: ListReport) -> str:
+    """Return the columns of the data with what is usual in them."""
+    rows = [
+        (text(column.name), text(column.kind), percent(column.missing), text(column.usual))
+        for column in report.columns
+    ]
+    return table("Columns", ("Column", "Kind", "Missing", "Usual values"), rows) if rows else ""
+
+
+def figure(svg: str) -> str:
+    """Return a drawing as a figure of the page."""
+    return f"<figure>{svg}</figure>"
 
 
 def _tiles(report):
@@ -231,9 +262,13 @@ def _remarks(remarks):
     return f'<ul class="remarks" aria-label="Remarks">\n{items}\n</ul>\n'
 
 
-def _alerts_sentence(alerts, has_verdicts):
+def _has_verdicts(alerts):
+    return any(alert.is_positive is not None for alert in alerts)
+
+
+def _alerts_sentence(alerts):
     words = "The rows to check first, with what raised each of them."
-    if not has_verdicts:
+    if not _has_verdicts(alerts):
         return words
     known = [alert.is_positive for alert in alerts if alert.is_positive is not None]
     return (
@@ -244,8 +279,7 @@ def _alerts_sentence(alerts, has_verdicts):
 def _alert_row(alert: Alert, headings: list[str]) -> str:
     cells = [
         text(alert.row),
-        f"<strong>{percent(alert.probability)}</strong> "
-        f"<small>suspicion {alert.suspicion:.4g}</small>",
+        _score(alert),
         _reasons(alert.reasons),
         " ".join(
             f"<span><i>{text(name)}</i> {text(value)}</span>"
@@ -258,6 +292,15 @@ def _alert_row(alert: Alert, headings: list[str]) -> str:
         for heading, cell in zip(headings[1:], cells, strict=True)
     )
     return f'<tr role="row"><th scope="row" role="rowheader">{alert.rank}</th>{inside}</tr>'
+
+
+def _score(alert: Alert) -> str:
+    if alert.probability is None:
+        return f"<strong>{alert.suspicion:.2f}</strong>"
+    return (
+        f"<strong>{percent(alert.probability)}</strong> "
+        f"<small>suspicion {alert.suspicion:.4g}</small>"
+    )
 
 
 def _reasons(reasons):
@@ -303,10 +346,6 @@ def _tried(report: Report) -> str:
         "were looked at. The lead is given with the middle 95% of resamples.</p>\n"
         + table("Recipes and how they stood", headings, rows)
     )
-
-
-def _figure(svg):
-    return f"<figure>{svg}</figure>"
 
 
 def _budget_words(report):
@@ -385,11 +424,3 @@ def _periods_table(periods):
     ]
     headings = ("Period", "Begin", "End", "Rows", "Positives", "Share")
     return table("Periods", headings, rows) if rows else ""
-
-
-def _columns_table(report):
-    rows = [
-        (text(column.name), text(column.kind), percent(column.missing), text(column.usual))
-        for column in report.columns
-    ]
-    return table("Columns", ("Column", "Kind", "Missing", "Usual values"), rows) if rows else ""
