@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.svm import OneClassSVM
 
@@ -20,14 +19,12 @@ from toprank import checks, metrics
 from toprank.anomaly.borrowed import BorrowedDetector, as_detector
 from toprank.anomaly.detector import Detector
 from toprank.anomaly.forest import AnomalyForest
+from toprank.anomaly.held_out import N_POINTS, Halves, has_exact_volumes
 from toprank.anomaly.ranker import AnomalyRanker
-from toprank.anomaly.sampling import UprightSpace, as_input
 from toprank.anomaly.tree_rank import AnomalyTreeRank
 from toprank.base import seed_of
 from toprank.metrics import HopelessVolume, Interval
-from toprank.tables import Schema
 
-_MOST_COLUMNS_FOR_EVEN_POINTS = 6
 _MOST_COLUMNS_FOR_RANKER = 10
 _MOST_ROWS_FOR_SVM = 5_000
 _LEAST_ROWS = 4
@@ -41,7 +38,7 @@ class Judged:
     that volumes are measured with and has no width where they are exact. `is_guess` says that
     hardly a point fell where ordinary rows are. `excess_mass` is the area under the excess-mass
     curve, higher is better, infinite where no point fell among nine rows in ten. `seconds` is what
-    fitting one half and scoring the other took. `average_precision` and `roc_auc` are those of
+    fitting one half and measuring the other took. `average_precision` and `roc_auc` are those of
     labelled rows, None without labels of both kinds.
     """
 
@@ -59,13 +56,13 @@ def judge_detectors(
     X: Any,
     *,
     y: ArrayLike | None = None,
-    n_points: int = 20_000,
+    n_points: int = N_POINTS,
     random_state: Any = 0,
 ) -> list[Judged]:
     """Return what is known of each detector, the best first.
 
-    Volumes are exact where a detector has `mass_volume` and learns its bounds by "range", which
-    are then those of all rows. Elsewhere they are measured with `n_points` points: even ones up to
+    Volumes are exact where a detector has `mass_volume` and no bounds of its own.
+    Elsewhere they are measured with `n_points` points: even ones up to
     six columns of numbers, beyond that points near rows with the weights that make up for it.
     Categories are drawn evenly and a tenth of a column with gaps is missing.
 
@@ -149,90 +146,47 @@ _LABEL_WORDS = "y must be 1 for positives, 0 for negatives and missing for rows 
 
 
 class _Contest(NamedTuple):
-    """All that detectors share: rows to learn from, rows and points to be judged by, labels."""
+    """All that detectors share: two halves of the rows, and labels."""
 
-    schema: Schema
-    features: NDArray[np.float32]
-    is_judged: NDArray[np.bool_]
+    halves: Halves
     labels: NDArray[np.float64]
-    space: UprightSpace
-    points: NDArray[np.float32]
-    weight: NDArray[np.float64] | None
 
     @classmethod
     def of(cls, X: Any, y: ArrayLike | None, n_points: int, seed: int) -> "_Contest":
         checks.whole_number(n_points, "n_points", 1)
-        schema = Schema.of(X)
-        features = schema.encode(X)
-        if len(features) < _LEAST_ROWS:
+        halves = Halves.of(X, np.random.default_rng(seed), n_points=n_points)
+        n_rows = halves.is_judged.size
+        if n_rows < _LEAST_ROWS:
             raise ValueError(
                 f"X must hold at least {_LEAST_ROWS} rows, to learn from and to judge by; got "
-                f"{len(features)}."
+                f"{n_rows}."
             )
-        labels = partial_labels(y, len(features))
-        generator = np.random.default_rng(seed)
-        is_judged = generator.permutation(len(features)) % 2 == 1
-        # nothing can be learned about a column that the one half knows nothing of
-        is_known = ~np.isnan(features[~is_judged]).all(axis=0)
-        columns = zip(schema.columns, is_known, strict=True)
-        schema = Schema(tuple(column for column, known in columns if known))
-        features = np.ascontiguousarray(features[:, is_known])
-        space = UprightSpace.around(features, schema)
-        points, weight = _points(space, features, n_points, generator)
-        return cls(schema, features, is_judged, labels, space, points, weight)
+        return cls(halves, partial_labels(y, n_rows))
 
     def judge(self, name: str, detector: Any) -> Judged:
         """Return what is known of a detector."""
-        fitted = clone(as_detector(detector))
-        is_exact = hasattr(fitted, "mass_volume") and isinstance(fitted.bounds, str)
-        is_exact = is_exact and fitted.bounds == "range"
-        if is_exact:
-            fitted.set_params(bounds=self._bounds())
         begun = time.perf_counter()
-        fitted.fit(self._rows(~self.is_judged))
-        suspicion = fitted.suspicion(self._rows(self.is_judged))
+        detector = as_detector(detector)
+        fitted = self.halves.taught(detector)
+        judged = self.halves.rows(self.halves.is_judged)
+        if has_exact_volumes(detector):
+            curve, is_guess = fitted.mass_volume(judged), False
+            area, excess = Interval(*3 * (curve.area,)), curve.excess_mass().area()
+        else:
+            measured = self.halves.measured(fitted)
+            area, is_guess = _area(*measured)
+            excess = metrics.area_under_excess_mass(*measured)
         seconds = time.perf_counter() - begun
-        ap, auc = self._by_labels(fitted)
-        if is_exact:
-            curve = fitted.mass_volume(self._rows(self.is_judged))
-            exact = Interval(curve.area, curve.area, curve.area)
-            return Judged(name, exact, curve.excess_mass().area(), seconds, ap, auc)
-        measured = (suspicion, fitted.suspicion(as_input(self.points, self.schema)), self.weight)
-        area, is_guess = _area(*measured)
-        excess = metrics.area_under_excess_mass(*measured)
-        return Judged(name, area, excess, seconds, ap, auc, is_guess)
-
-    def _rows(self, chosen: NDArray[np.bool_]) -> Any:
-        return as_input(self.features[chosen], self.schema)
-
-    def _bounds(self) -> NDArray[np.float64]:
-        """Return the box as a detector takes it, which must have some width everywhere."""
-        low, high = self.space.box.low, self.space.box.high
-        is_narrow = low == high
-        return np.column_stack([low - 0.5 * is_narrow, high + 0.5 * is_narrow])
+        return Judged(name, area, excess, seconds, *self._by_labels(fitted), is_guess)
 
     def _by_labels(self, fitted: Detector) -> tuple[float | None, float | None]:
         is_labelled = ~np.isnan(self.labels)
         is_positive = self.labels[is_labelled] == 1
         if not is_positive.any() or is_positive.all():
             return None, None
-        suspicion = fitted.suspicion(self._rows(is_labelled))
+        suspicion = fitted.suspicion(self.halves.rows(is_labelled))
         ap = metrics.average_precision(is_positive, suspicion)
         return ap, metrics.roc_auc(is_positive, suspicion)
-
-
-def _points(
-    space: UprightSpace,
-    features: NDArray[np.float32],
-    n_points: int,
-    generator: np.random.Generator,
-) -> tuple[NDArray[np.float32], NDArray[np.float64] | None]:
-    """Return points in the box, and their weights where they are not even."""
-    is_wide = (space.box.high > space.box.low) & ~space.is_choice
-    if np.count_nonzero(is_wide) <= _MOST_COLUMNS_FOR_EVEN_POINTS:
-        return space.drawn(features, n_points, generator), None
-    points, weight = space.drawn_near(features, n_points, generator)
-    return points.astype(np.float32), weight
 
 
 def _area(

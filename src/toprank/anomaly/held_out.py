@@ -1,22 +1,19 @@
 """How tightly a detector encloses rows that it did not learn from.
 
 Half of the rows teach, the other half are judged: a detector that merely remembers its rows gets
-no credit. At most 100,000 rows are drawn for both, which is more than the curve shows.
+no credit. Volumes are those of one box, which reaches around the rows of both halves.
 """
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from toprank import inputs
-from toprank.anomaly.sampling import UprightSpace
-from toprank.anomaly.volume_points import VolumePoints
+from toprank.anomaly.sampling import UprightSpace, as_input
 from toprank.metrics import Interval
 from toprank.metrics.mass_volume import (
     MassVolumeCurve,
@@ -25,8 +22,9 @@ from toprank.metrics.mass_volume import (
 )
 from toprank.tables import Schema
 
+N_POINTS = 20_000
+
 _MOST_ROWS = 100_000
-_N_POINTS = 20_000
 _FEW_NUMBERS = 6  # up to which even points fall among the rows often enough
 
 
@@ -50,7 +48,8 @@ def held_out_curve(
     """Return the curve of a detector with these parameters, fitted anew on half of the rows.
 
     Volume is that of the box around the rows, whatever the detector; `bounds` says which box.
-    Categories fill it evenly, and missing values a tenth of a column that has some.
+    Categories fill it evenly, and missing values a tenth of a column that has some. At most
+    100,000 rows are drawn for both halves, which is more than the curve shows.
 
     >>> from toprank import AnomalyTreeRank
     >>> amounts = pa.table({"amount": np.random.default_rng(0).exponential(size=2000)})
@@ -61,73 +60,98 @@ def held_out_curve(
         raise ValueError(f"table must hold at least 2 rows to be parted; got {table.num_rows}.")
     generator = np.random.default_rng(random_state)
     drawn = generator.permutation(table.num_rows)[:_MOST_ROWS]
-    half = drawn.size // 2
-    learned = _with_values(table.take(drawn[:half]))
-    judged = table.take(drawn[half:])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is odd about the table was said before
-        schema = Schema.of(learned)
-        rows = np.concatenate([schema.encode(learned), schema.encode(judged)])
-        space = UprightSpace.around(rows, schema, bounds)
-        fitted = _in_space(clone(detector), space).fit(learned)
-    if hasattr(fitted, "mass_volume"):
-        curve = fitted.mass_volume(judged)
-        return HeldOut(curve, _exact_area(curve, len(judged)), half, len(judged), 0)
-    measured = _scored(fitted, rows, half, space, generator)
-    return HeldOut(
-        mass_volume_curve(*measured),
-        mass_volume_interval(*measured, rows_vary=True),
-        half,
-        len(judged),
-        _N_POINTS,
-    )
+        halves = Halves.of(table.take(drawn), generator, bounds)
+        fitted = halves.taught(detector)
+    n_judged = int(np.count_nonzero(halves.is_judged))
+    sizes = (halves.is_judged.size - n_judged, n_judged)
+    if has_exact_volumes(detector):
+        curve = fitted.mass_volume(halves.rows(halves.is_judged))
+        return HeldOut(curve, _exact_area(curve, n_judged), *sizes, 0)
+    measured = halves.measured(fitted)
+    area = mass_volume_interval(*measured, rows_vary=True)
+    return HeldOut(mass_volume_curve(*measured), area, *sizes, len(halves.points))
 
 
-def _with_values(table: pa.Table) -> pa.Table:
-    """Return the columns that hold a value in some row: from others, nothing can be learned."""
-    names = [
-        name
-        for name in table.column_names
-        if not pc.all(pc.is_null(table[name], nan_is_null=True)).as_py()
-    ]
-    return table.select(names or table.column_names)
+class Halves(NamedTuple):
+    """Rows to learn from and rows to be judged by, and points in the box around both.
+
+    Points have weights where they are not even.
+    """
+
+    schema: Schema
+    features: NDArray[np.float32]
+    is_judged: NDArray[np.bool_]
+    space: UprightSpace
+    points: NDArray[np.float32]
+    weight: NDArray[np.float64] | None
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        generator: np.random.Generator,
+        bounds: str = "range",
+        n_points: int = N_POINTS,
+    ) -> "Halves":
+        """Return the rows in two halves, drawn at random."""
+        schema = Schema.of(X)
+        features = schema.encode(X)
+        is_judged = generator.permutation(len(features)) % 2 == 0
+        # nothing can be learned about a column that the one half knows nothing of
+        is_known = ~np.isnan(features[~is_judged]).all(axis=0)
+        if is_known.any():
+            columns = zip(schema.columns, is_known, strict=True)
+            schema = Schema(tuple(column for column, known in columns if known))
+            features = np.ascontiguousarray(features[:, is_known])
+        space = UprightSpace.around(features, schema, bounds)
+        points, weight = _points(space, features, n_points, generator)
+        return cls(schema, features, is_judged, space, points, weight)
+
+    def rows(self, chosen: NDArray[np.bool_]) -> Any:
+        """Return some of the rows as any detector reads them."""
+        return as_input(self.features[chosen], self.schema)
+
+    def taught(self, detector: Any) -> Any:
+        """Return a clone that learned from one half, its volumes, if any, those of the box."""
+        fresh = clone(detector)
+        if has_exact_volumes(fresh):
+            low, high = self.space.box.low, self.space.box.high
+            # a column of one value has no width, and any width gives the same shares
+            wide = np.where(low == high, 0.5, 0.0)
+            fresh.set_params(bounds=np.column_stack([low - wide, high + wide]))
+        return fresh.fit(self.rows(~self.is_judged))
+
+    def measured(
+        self, fitted: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return the suspicion of the rows held out and of the points, and the points' weights."""
+        of_rows = fitted.suspicion(self.rows(self.is_judged))
+        of_points = fitted.suspicion(as_input(self.points, self.schema))
+        # what lies outside needs the whole box to be held
+        outside = max(of_points.max(), of_rows.max()) + 1
+        is_inside = self.space.box.holds(self.features[self.is_judged])
+        return np.where(is_inside, of_rows, outside), of_points, self.weight
 
 
-def _in_space(detector: Any, space: UprightSpace) -> Any:
-    """Return the detector; if it has volumes of its own, they are those of the space."""
-    if not hasattr(detector, "mass_volume"):
-        return detector
-    low, high = space.box.low, space.box.high
-    # a column of one value has no width, and any width gives the same shares
-    wide = np.where(low == high, 0.5, 0.0)
-    return detector.set_params(bounds=np.column_stack([low - wide, high + wide]))
-
-
-def _scored(
-    detector: Any,
-    rows: NDArray[np.float32],
-    n_learned: int,
-    space: UprightSpace,
-    generator: np.random.Generator,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the suspicion of the rows held out and of points, and the points' weights."""
-    points, weight = _points(space, rows, generator)
-    judged = rows[n_learned:]
-    of_points = detector.suspicion(inputs.Encoded(points.astype(np.float32)))
-    of_rows = detector.suspicion(inputs.Encoded(judged))
-    # what lies outside needs the whole box to be held
-    outside = max(of_points.max(), of_rows.max()) + 1
-    return np.where(space.box.holds(judged), of_rows, outside), of_points, weight
+def has_exact_volumes(detector: Any) -> bool:
+    """Return whether a detector knows the volumes of its groups, in a box that it may be given."""
+    return hasattr(detector, "mass_volume") and isinstance(detector.bounds, str)
 
 
 def _points(
-    space: UprightSpace, rows: NDArray[np.float32], generator: np.random.Generator
-) -> VolumePoints:
+    space: UprightSpace,
+    features: NDArray[np.float32],
+    n_points: int,
+    generator: np.random.Generator,
+) -> tuple[NDArray[np.float32], NDArray[np.float64] | None]:
     """Return points that are even over the box, or near the rows where these fill little of it."""
-    if np.count_nonzero(~space.is_choice) > _FEW_NUMBERS:
-        return space.drawn_near(rows, _N_POINTS, generator)
-    points = space.drawn(rows, _N_POINTS, generator)
-    return VolumePoints(points.astype(np.float64), np.ones(_N_POINTS))
+    is_wide = (space.box.high > space.box.low) & ~space.is_choice
+    if np.count_nonzero(is_wide) <= _FEW_NUMBERS:
+        return space.drawn(features, n_points, generator), None
+    points, weight = space.drawn_near(features, n_points, generator)
+    return points.astype(np.float32), weight
 
 
 def _exact_area(curve: MassVolumeCurve, n_rows: int) -> Interval:
