@@ -9,10 +9,11 @@ cards       hour and log amount of 20,000 simulated card payments
 payments    the first two components of 20,000 real card payments
 
 Five folds each: a method learns from four and is judged on the fifth, all on the same box and
-the same points; "exact" is a tree's own area, without points. On the toy the excess is over the true density, on the same test rows. Rankers
-learn from as many even points as rows. Settings are named in METHODS. Those of the one tree and
-of RankForest were found on other draws of the toy (200 to 205) than those it is judged on (0 to
-7); all others are defaults. Rows recorded already are not run again.
+the same points: a lattice on the toy, 100,000 drawn ones elsewhere. "exact" is a tree's own area,
+without points; the excess is over the true density on the same test rows. Rankers learn from 5,000
+even points, or as many as rows. Settings are named in METHODS. Those of the one tree and of
+RankForest were found on other draws of the toy (200 to 205) than those it is judged on (0 to 7);
+all others are defaults. Rows recorded already are not run again.
 """
 
 import argparse
@@ -231,20 +232,19 @@ def _print_table(name: str, rows: list[dict]) -> None:
         return
     best = {row["draw"]: row["area"] for row in rows if row["method"] == "true density"}
     print(f"\n{name}: mean of {len({row['draw'] for row in rows})} draws, 5 folds each")
-    print(
-        f"{'method':<22}{'AMV':>8}{'± points':>10}{'exact':>8}{'excess':>9}{'paper':>8}{'seconds':>9}"
-    )
+    heads = "".join(f"{head:>9}" for head in ("AMV", "± points", "exact", "excess", "paper", "s"))
+    print(f"{'method':<22}{heads}")
     for method in dict.fromkeys(row["method"] for row in rows):
         mine = [row for row in rows if row["method"] == method]
         area = np.mean([row["area"] for row in mine])
         excess = [row["area"] - best[row["draw"]] for row in mine if row["draw"] in best]
         shown = f"{np.mean(excess):9.4f}" if excess else f"{'':>9}"
-        paper = f"{PUBLISHED[method]:8.4f}" if name == "toy" and method in PUBLISHED else " " * 8
+        paper = f"{PUBLISHED[method]:9.4f}" if name == "toy" and method in PUBLISHED else " " * 9
         points = np.mean([row["of_points"] for row in mine])
         exact = [row["exact"] for row in mine if row.get("exact") is not None]
-        known = f"{np.mean(exact):8.4f}" if exact else " " * 8
+        known = f"{np.mean(exact):9.4f}" if exact else " " * 9
         seconds = np.mean([row["seconds"] for row in mine])
-        print(f"{method:<22}{area:8.4f}{points:10.4f}{known}{shown}{paper}{seconds:9.1f}")
+        print(f"{method:<22}{area:9.4f}{points:9.4f}{known}{shown}{paper}{seconds:9.1f}")
 
 
 def _draw(folder: Path) -> None:

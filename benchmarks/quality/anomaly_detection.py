@@ -60,11 +60,14 @@ METHODS = {
 }
 
 
+OF_PYOD = ("ECOD", "LOF", "KNN")
+
+
 def main() -> None:
     options = _options()
     names = options.sets or set_names()
     seeds = range(options.seeds)
-    methods = [name for name in METHODS if name[0] not in "ELK" or find_spec("pyod")]
+    methods = [name for name in METHODS if name not in OF_PYOD or find_spec("pyod")]
     done = {(row["dataset"], row["seed"], row["method"]) for row in recorded()}
     tasks = [task for task in product(names, seeds, methods) if task not in done]
     if not options.report:

@@ -234,7 +234,9 @@ def test_the_table_is_aligned_and_shows_labels_where_there_are_any():
     [(0.0, ".0000"), (0.5, ".5000"), (0.01234, ".0123"), (1.234e-5, ".0000123"), (1.0, "1.0000")],
 )
 def test_an_exact_area_shows_three_digits_however_small(area, shown):
-    (_, line) = as_text([Judged("tree", Interval(area, area, area), 1.0, 0.0)]).splitlines()
+    (_, line) = as_text(
+        [Judged("tree", Interval(area, area, area), 1.0, 0.0, is_exact=True)]
+    ).splitlines()
     assert f" {shown} exact " in line
 
 

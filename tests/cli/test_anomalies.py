@@ -316,7 +316,7 @@ def test_labels_choose_the_detector_and_are_never_learned_from(checked, rows):
     outcome = ran(checked, *options, "--model", "m.toprank", "--report", "page.html", "--json")
 
     n_labels = pd.read_csv(checked)["checked"].count()
-    words = rf"Chose (\w+) among 3 detectors: AP \d\.\d\d on {n_labels} labelled rows\."
+    words = rf"Chose (\w+) among 3 that give reasons: AP \d\.\d\d on {n_labels} labelled rows\."
     chosen = re.search(words, outcome.stderr)
     assert json.loads(outcome.stdout)["detector"] == chosen[1]
     model = toprank.load("m.toprank")
@@ -396,7 +396,7 @@ def test_a_wrong_call_exits_2_and_touches_nothing(options, sentence, data):
         (
             lambda frame: frame.assign(paid_at="2024-01-31 10:00:00"),
             [],
-            "column 'paid_at' holds dates or times; leave it out with --drop paid_at, or turn it "
+            "column holds dates or times: 'paid_at'; leave out with --drop paid_at, or turn them "
             "into numbers such as the hour of the day.",
         ),
         (
@@ -425,7 +425,11 @@ def test_a_wrong_call_exits_2_and_touches_nothing(options, sentence, data):
             [],
             "column 'amount' must hold finite numbers",
         ),
-        (lambda frame: frame.assign(amount=np.nan), [], "column 'amount' must hold some values"),
+        (
+            lambda frame: frame.assign(amount=np.nan),
+            [],
+            "column holds no value at all: 'amount'; ",
+        ),
         (lambda frame: frame[:0], [], "rows.csv must hold at least one row"),
         (lambda frame: frame[:1], ["--report", "page.html"], "table must hold at least 2 rows"),
     ],

@@ -36,9 +36,10 @@ class Judged:
 
     `area` is that under the mass-volume curve, lower is better; its interval allows for the points
     that volumes are measured with and has no width where they are exact. `is_guess` says that
-    hardly a point fell where ordinary rows are. `excess_mass` is the area under the excess-mass
-    curve, higher is better, infinite where no point fell among nine rows in ten. `seconds` is what
-    fitting one half and measuring the other took. `average_precision` and `roc_auc` are those of
+    hardly a point fell where ordinary rows are, `is_exact` that no points were needed.
+    `excess_mass` is the area under the excess-mass curve, higher is better, infinite where no
+    point fell among nine rows in ten. `seconds` is what fitting one half and measuring the other
+    took. `average_precision` and `roc_auc` are those of
     labelled rows, None without labels of both kinds.
     """
 
@@ -49,6 +50,7 @@ class Judged:
     average_precision: float | None = None
     roc_auc: float | None = None
     is_guess: bool = False
+    is_exact: bool = False
 
 
 def judge_detectors(
@@ -61,7 +63,7 @@ def judge_detectors(
 ) -> list[Judged]:
     """Return what is known of each detector, the best first.
 
-    Volumes are exact where a detector has `mass_volume` and no bounds of its own.
+    Volumes are exact where a detector has `mass_volume` and learns its bounds by "range".
     Elsewhere they are measured with `n_points` points: even ones up to
     six columns of numbers, beyond that points near rows with the weights that make up for it.
     Categories are drawn evenly and a tenth of a column with gaps is missing.
@@ -89,7 +91,7 @@ def as_text(judged: list[Judged]) -> str:
     """Return a table to print, a detector a line.
 
     >>> one = Judged("forest", Interval(0.0312, 0.0305, 0.032), 4.07, 0.25)
-    >>> print(as_text([one, Judged("tree", Interval(0.05, 0.05, 0.05), 2.5, 0.1)]))
+    >>> print(as_text([one, Judged("tree", Interval(0.05, 0.05, 0.05), 2.5, 0.1, is_exact=True)]))
     detector  area under MV        excess mass  seconds
     forest    .0312 (.0305-.0320)         4.07      0.2
     tree      .0500 exact                  2.5      0.1
@@ -102,7 +104,9 @@ def as_text(judged: list[Judged]) -> str:
     return "\n".join(_aligned(line, widths) for line in lines)
 
 
-def default_detectors(n_columns: int, n_rows: int | None = None) -> dict[str, Detector]:
+def default_detectors(
+    n_columns: int, n_rows: int | None = None, random_state: Any = 0, n_jobs: int | None = None
+) -> dict[str, Detector]:
     """Return detectors worth comparing on so many columns, by name.
 
     A ranker against points is among them up to ten columns, a one-class SVM up to 5,000 rows.
@@ -111,12 +115,13 @@ def default_detectors(n_columns: int, n_rows: int | None = None) -> dict[str, De
     ['AnomalyForest', 'AnomalyTreeRank', 'IsolationForest']
     """
     found: dict[str, Detector] = {
-        "AnomalyForest": AnomalyForest(),
+        "AnomalyForest": AnomalyForest(random_state=random_state, n_jobs=n_jobs),
         "AnomalyTreeRank": AnomalyTreeRank(),
     }
     if n_columns <= _MOST_COLUMNS_FOR_RANKER:
-        found["AnomalyRanker"] = AnomalyRanker()
-    found["IsolationForest"] = BorrowedDetector(IsolationForest(random_state=0))
+        found["AnomalyRanker"] = AnomalyRanker(random_state=random_state)
+    forest = IsolationForest(random_state=random_state, n_jobs=n_jobs)
+    found["IsolationForest"] = BorrowedDetector(forest)
     if n_rows is not None and n_rows <= _MOST_ROWS_FOR_SVM:
         found["OneClassSVM"] = BorrowedDetector(OneClassSVM(nu=0.1))
     return found
@@ -171,13 +176,15 @@ class _Contest(NamedTuple):
         judged = self.halves.rows(self.halves.is_judged)
         if has_exact_volumes(detector):
             curve, is_guess = fitted.mass_volume(judged), False
+            is_exact = True
             area, excess = Interval(*3 * (curve.area,)), curve.excess_mass().area()
         else:
-            measured = self.halves.measured(fitted)
+            measured, is_exact = self.halves.measured(fitted), False
             area, is_guess = _area(*measured)
             excess = metrics.area_under_excess_mass(*measured)
         seconds = time.perf_counter() - begun
-        return Judged(name, area, excess, seconds, *self._by_labels(fitted), is_guess)
+        labelled = self._by_labels(fitted)
+        return Judged(name, area, excess, seconds, *labelled, is_guess, is_exact)
 
     def _by_labels(self, fitted: Detector) -> tuple[float | None, float | None]:
         is_labelled = ~np.isnan(self.labels)
@@ -218,9 +225,9 @@ def _rank(judged: Judged) -> tuple[float, float]:
 
 
 def _cells(judged: Judged) -> list[str]:
-    value, low, high = judged.area
-    area = f"{_short(value)} exact" if low == high else str(judged.area)
-    excess = f"{judged.excess_mass:.3g}"
+    area = f"{_short(judged.area.value)} exact" if judged.is_exact else str(judged.area)
+    is_known = not judged.is_guess and np.isfinite(judged.excess_mass)
+    excess = f"{judged.excess_mass:.3g}" if is_known else "-"
     points = [judged.average_precision, judged.roc_auc]
     shown = ["" if point is None else f"{point:.3f}".replace("0.", ".", 1) for point in points]
     note = " (a guess)" if judged.is_guess else ""

@@ -34,7 +34,8 @@ class AnomalyForest(Detector):
     Parameters
     ----------
     tree : AnomalyTreeRank or None
-        What the trees are like; its parameters left at None are those for a forest.
+        What the trees are like; its parameters left at None are those for a forest, and its
+        contamination and random_state are left aside.
     n_estimators : int
         How many trees.
     max_samples : int or float
@@ -111,7 +112,12 @@ class AnomalyForest(Detector):
         add_leaf_contributions(self.trees_, features, self._leaf_values(), parts)
         for box in self.boxes_:
             parts[:, :-1] += scoring.outside_terms(box.beyond(features))
-        return parts / self.n_estimators
+        parts /= self.n_estimators
+        if not isinstance(self._base_tree().bounds, str):
+            over = self.boxes_[0].beyond(features) > 0
+            share = over / np.maximum(over.sum(axis=1, keepdims=True), 1)
+            parts[:, :-1] += share * self._reach(self._leaf_values())
+        return parts
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -134,11 +140,18 @@ class AnomalyForest(Detector):
             for first in range(0, len(features), _ROWS_TOGETHER)
             for part in [slice(first, first + _ROWS_TOGETHER)]
         )
-        return total / self.n_estimators
+        mean = total / self.n_estimators
+        if isinstance(self._base_tree().bounds, str):
+            return mean
+        return np.where(self.boxes_[0].holds(features), mean, mean + self._reach(value))
+
+    def _reach(self, value: NDArray[np.float64]) -> float:
+        """Return how far suspicions inside the box can lie apart."""
+        leaves = self.trees_.nodes.left < 0
+        return float(value[leaves].max() - value[leaves].min())
 
     def _leaf_values(self) -> NDArray[np.float64]:
-        wanted = self._base_tree().shrinkage
-        shrinkage = 10.0 if wanted is None else float(wanted)
+        shrinkage = self._base_tree()._shrinkage(in_forest=True)
         return scoring.sparseness(self.trees_.unions, shrinkage)[self.trees_.nodes.union]
 
     def _base_tree(self) -> AnomalyTreeRank:

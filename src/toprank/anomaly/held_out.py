@@ -66,7 +66,7 @@ def held_out_curve(
         fitted = halves.taught(detector)
     n_judged = int(np.count_nonzero(halves.is_judged))
     sizes = (halves.is_judged.size - n_judged, n_judged)
-    if has_exact_volumes(detector):
+    if has_exact_volumes(detector, bounds):
         curve = fitted.mass_volume(halves.rows(halves.is_judged))
         return HeldOut(curve, _exact_area(curve, n_judged), *sizes, 0)
     measured = halves.measured(fitted)
@@ -83,6 +83,7 @@ class Halves(NamedTuple):
     schema: Schema
     features: NDArray[np.float32]
     is_judged: NDArray[np.bool_]
+    bounds: str
     space: UprightSpace
     points: NDArray[np.float32]
     weight: NDArray[np.float64] | None
@@ -107,7 +108,7 @@ class Halves(NamedTuple):
             features = np.ascontiguousarray(features[:, is_known])
         space = UprightSpace.around(features, schema, bounds)
         points, weight = _points(space, features, n_points, generator)
-        return cls(schema, features, is_judged, space, points, weight)
+        return cls(schema, features, is_judged, bounds, space, points, weight)
 
     def rows(self, chosen: NDArray[np.bool_]) -> Any:
         """Return some of the rows as any detector reads them."""
@@ -116,7 +117,7 @@ class Halves(NamedTuple):
     def taught(self, detector: Any) -> Any:
         """Return a clone that learned from one half, its volumes, if any, those of the box."""
         fresh = clone(detector)
-        if has_exact_volumes(fresh):
+        if has_exact_volumes(fresh, self.bounds):
             low, high = self.space.box.low, self.space.box.high
             # a column of one value has no width, and any width gives the same shares
             wide = np.where(low == high, 0.5, 0.0)
@@ -135,9 +136,11 @@ class Halves(NamedTuple):
         return np.where(is_inside, of_rows, outside), of_points, self.weight
 
 
-def has_exact_volumes(detector: Any) -> bool:
-    """Return whether a detector knows the volumes of its groups, in a box that it may be given."""
-    return hasattr(detector, "mass_volume") and isinstance(detector.bounds, str)
+def has_exact_volumes(detector: Any, bounds: str = "range") -> bool:
+    """Return whether a detector knows the volumes of its groups, in a box learned this way."""
+    if not hasattr(detector, "mass_volume") or not isinstance(detector.bounds, str):
+        return False
+    return bool(detector.bounds == bounds)
 
 
 def _points(

@@ -24,6 +24,9 @@ from toprank.trees.kernel.meta_tree import MetaTrees
 from toprank.trees.pruning import pruned_by_judges
 from toprank.trees.scoring import add_leaf_contributions, leaves
 
+_DEPTHS, _DEPTHS_IN_FOREST = (3, 3), (8, 1)  # global and local
+_LEAF, _LEAF_IN_FOREST = 20, 5
+_SHRINKAGE, _SHRINKAGE_IN_FOREST = 20.0, 10.0
 _MOST_DEPTH = 30
 _FOLDS = 5
 
@@ -135,7 +138,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         self.tree_ = self._tree(inside)
         if self.pruning == "cv":
             self.tree_ = self._pruned(inside)
-        self.tree_ = self.tree_.ranked_by(scoring.sparseness(self.tree_.unions, self._shrinkage()))
+        self.tree_ = _by_density(self.tree_, self._shrinkage())
         self._level = _levels(self.tree_, self._shrinkage())
         self._see(inside)
         return self._judge(self._raw(features))
@@ -175,7 +178,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
 
     @property
     def groups_(self) -> list[SpaceGroup]:
-        """The groups from the emptiest to the densest, with their training rows."""
+        """The groups by rank, with their training rows; small ones may be emptier or denser."""
         check_is_fitted(self)
         unions = self.tree_.unions
         groups = np.flatnonzero(unions.rank >= 0)
@@ -198,14 +201,14 @@ class AnomalyTreeRank(ReadableSpace, Detector):
 
     def growth(self, *, in_forest: bool = False, n_tried: int | None = None) -> Growth:
         """Return how a tree with these parameters grows."""
-        depths = (8, 1) if in_forest else (3, 3)
+        depths = _DEPTHS_IN_FOREST if in_forest else _DEPTHS
         given = (self.global_depth, self.local_depth)
         global_depth, local_depth = (
             usual if depth is None else depth for depth, usual in zip(given, depths, strict=True)
         )
-        least = (
-            (5 if in_forest else 20) if self.min_samples_leaf is None else self.min_samples_leaf
-        )
+        least = self.min_samples_leaf
+        if least is None:
+            least = _LEAF_IN_FOREST if in_forest else _LEAF
         return Growth(global_depth, local_depth, least, self.max_bins, n_tried)
 
     def box_around(self, features: NDArray[np.float32], is_category: NDArray[np.bool_]) -> Box:
@@ -234,8 +237,9 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         """Return the suspicion of every node that is a group's leaf."""
         return self._level[self.tree_.unions.rank[self.tree_.nodes.union]]
 
-    def _shrinkage(self) -> float:
-        return 20.0 if self.shrinkage is None else float(self.shrinkage)
+    def _shrinkage(self, in_forest: bool = False) -> float:
+        usual = _SHRINKAGE_IN_FOREST if in_forest else _SHRINKAGE
+        return usual if self.shrinkage is None else float(self.shrinkage)
 
     def _tree(self, inside: NDArray[np.float32]) -> MetaTrees:
         return grow(inside, self.schema_.n_categories, self.box_, self.growth())
@@ -248,7 +252,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         return pruned_by_judges(
             self.tree_,
             (
-                (self._tree(inside[train]), partial(_held_out, inside[test]))
+                (self._tree(inside[train]), partial(_held_out, inside[test], self._shrinkage()))
                 for train, test in folds.split(inside)
             ),
         )
@@ -300,8 +304,14 @@ def _levels(tree: MetaTrees, shrinkage: float) -> NDArray[np.float64]:
     return scoring.sparseness(unions, shrinkage)[groups[np.argsort(unions.rank[groups])]]
 
 
-def _held_out(features: NDArray[np.float32], tree: MetaTrees) -> float:
+def _by_density(tree: MetaTrees, shrinkage: float) -> MetaTrees:
+    """Return the tree with its groups in the order of their density, the emptiest first."""
+    return tree.ranked_by(scoring.sparseness(tree.unions, shrinkage))
+
+
+def _held_out(features: NDArray[np.float32], shrinkage: float, tree: MetaTrees) -> float:
     """Return how good a tree is for rows it did not learn from: 1 minus the area."""
+    tree = _by_density(tree, shrinkage)
     rank = tree.unions.rank[tree.nodes.union[leaves(tree, features)]]
     return 1 - _mass_volume(tree, rank, len(features)).area
 

@@ -190,13 +190,29 @@ def _parted(table: Any, label: str | None, drop: tuple[str, ...]) -> tuple[Any, 
             "the table must have a column to look at beside the label and the dropped ones; got "
             f"only {', '.join(map(repr, table.column_names))}."
         )
-    for name in names:
-        if pt.is_temporal(table[name].type):
-            raise TableError(
-                f"column {name!r} holds dates or times; leave it out with --drop {quote(name)}, "
-                "or turn it into numbers such as the hour of the day."
-            )
+    _refuse_columns(
+        [name for name in names if pt.is_temporal(table[name].type)],
+        "dates or times",
+        "or turn them into numbers such as the hour of the day",
+    )
+    _refuse_columns(
+        [name for name in names if table[name].null_count == table.num_rows],
+        "no value at all",
+        "for nothing can be learned from it",
+    )
     return table.select(names), None if label is None else known_labels(table, label)
+
+
+def _refuse_columns(names: list[str], held: str, advice: str) -> None:
+    """Raise where columns hold what cannot be looked at, and name the way to leave all out."""
+    from toprank.tables import TableError
+
+    if names:
+        word = "column holds" if len(names) == 1 else "columns hold"
+        drops = " ".join(f"--drop {quote(name)}" for name in names)
+        raise TableError(
+            f"{word} {held}: {', '.join(map(repr, names))}; leave out with {drops}, {advice}."
+        )
 
 
 def _new_detector(name: str, bounds: str, seed: int) -> Any:
@@ -231,7 +247,7 @@ def _chosen(features: Any, known: Any, seed: int) -> tuple[Any, str]:
     from toprank.cli import screen
 
     rows = _rows_to_judge(known, seed)
-    defaults = default_detectors(features.num_columns, rows.size)
+    defaults = default_detectors(features.num_columns, rows.size, seed, n_jobs=-1)
     # a list without reasons would be of little use
     detectors = {name: each for name, each in defaults.items() if hasattr(each, "contributions")}
     with screen.busy("choosing a detector"):
@@ -242,7 +258,7 @@ def _chosen(features: Any, known: Any, seed: int) -> tuple[Any, str]:
     else:
         n_labels = np.count_nonzero(~np.isnan(known))
         why = f"AP {best.average_precision:.2f} on {n_labels:,} labelled rows"
-    remark = f"Chose {choice.chosen_} among {len(detectors)} detectors: {why}."
+    remark = f"Chose {choice.chosen_} among {len(detectors)} that give reasons: {why}."
     return clone(choice.detector_), remark
 
 
@@ -288,7 +304,7 @@ def _compare(features: Any, known: Any, seed: int, as_json: bool) -> None:
     _warn_of_atoms(judged_rows, Schema.of(judged_rows))
     with screen.busy("judging detectors"):
         judged = judge_detectors(
-            default_detectors(features.num_columns, rows.size),
+            default_detectors(features.num_columns, rows.size, seed, n_jobs=-1),
             judged_rows,
             y=labels[rows],
             random_state=seed,

@@ -24,6 +24,7 @@ from scipy.special import ndtri
 from toprank import checks
 from toprank.metrics.intervals import Interval
 
+_FAR = 0.999  # of the box lies below a row that is far from all others
 _FEW_POINTS = 10  # with fewer, nothing can be said about how far an estimate is off
 
 
@@ -230,8 +231,17 @@ class _Measured(NamedTuple):
         return self.weight * ((n_above + self.n_rows / 2) / self.n_rows.sum())[self.group]
 
     def n_carrying(self):
-        """Return how many points carry the area; fewer the less evenly they share it."""
-        carried = self.carried()
+        """Return how many points carry the area; fewer the less evenly they share it.
+
+        Rows that nearly all of the box lies below are left aside: all points carry those alike,
+        and however few fall among the others, it would look as if many did.
+        """
+        is_near = np.cumsum(self.volume) - self.volume < _FAR
+        n_near = np.where(is_near, self.n_rows, 0)
+        n_above = n_near.sum() - np.cumsum(n_near)
+        carried = self.weight * (n_above + n_near / 2)[self.group]
+        if not n_near.any():
+            carried = self.weight
         squares = carried @ carried
         return carried.sum() ** 2 / squares if squares > 0 else 0.0
 
