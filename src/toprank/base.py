@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from toprank import checks, inputs, reasons
 from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
 from toprank.inputs import Rows
-from toprank.tables import Schema
 
 _LARGEST_CALIBRATION = 1e100
 
@@ -124,8 +123,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         """Return what a model file keeps of any fitted ranker."""
         check_is_fitted(self)
         return {
-            "schema": self.schema_.to_json(),
-            "named_columns": hasattr(self, "feature_names_in_"),
+            **inputs.columns_of(self),
             "classes": self.classes_.tolist(),
             "positive": self.classes_.tolist().index(self.positive_label_),
             "calibration": list(self.calibration_),
@@ -134,12 +132,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
 
     def _restore_common(self, state: dict[str, Any]) -> None:
         """Take back what `_common_state` gave; ValueError where it does not fit."""
-        self.schema_ = Schema.from_json(state["schema"])
-        self.n_features_in_ = len(self.schema_.names)
-        if not isinstance(state["named_columns"], bool):
-            raise ValueError("named_columns must be true or false.")
-        if state["named_columns"]:
-            self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
+        inputs.restore_columns(self, state)
         self.classes_ = _two_classes(state["classes"])
         place = checks.whole_number(state["positive"], "positive", 0, 1)
         self.positive_label_ = self.classes_[place]

@@ -70,9 +70,7 @@ def read_training(
 ) -> tuple[NDArray[np.float32], NDArray]:
     """Return encoded features and checked labels; `estimator` learns its columns from `X`."""
     if as_frame(X) is not None:
-        estimator.schema_ = Schema.of(X)
-        estimator.feature_names_in_ = np.array(estimator.schema_.names, dtype=object)
-        estimator.n_features_in_ = len(estimator.schema_.names)
+        _learn_columns(estimator, Schema.of(X))
         if y is None:
             raise ValueError(
                 f"{type(estimator).__name__} requires y to be passed, but it is None."
@@ -89,6 +87,37 @@ def read_training(
     return features, labels
 
 
+def read_unlabelled(estimator: Any, X: Any) -> NDArray[np.float32]:
+    """Return encoded features; `estimator` learns its columns from `X`."""
+    if as_frame(X) is not None:
+        _learn_columns(estimator, Schema.of(X))
+    else:
+        X = validate_data(
+            estimator, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        )
+        estimator.schema_ = Schema.of(X)
+    return estimator.schema_.encode(X)
+
+
+def columns_of(estimator: Any) -> dict[str, Any]:
+    """Return what a model file keeps of the columns that an estimator learned."""
+    return {
+        "schema": estimator.schema_.to_json(),
+        "named_columns": hasattr(estimator, "feature_names_in_"),
+    }
+
+
+def restore_columns(estimator: Any, state: dict[str, Any]) -> None:
+    """Take back what `columns_of` gave; ValueError where it does not fit."""
+    schema = Schema.from_json(state["schema"])
+    if not isinstance(state["named_columns"], bool):
+        raise ValueError("named_columns must be true or false.")
+    if state["named_columns"]:
+        _learn_columns(estimator, schema)
+    else:
+        estimator.schema_, estimator.n_features_in_ = schema, len(schema.names)
+
+
 def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
     """Return the features of `X` encoded as in training.
 
@@ -103,6 +132,13 @@ def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
         estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
     )
     return estimator.schema_.encode(X)
+
+
+def _learn_columns(estimator: Any, schema: Schema) -> None:
+    """Let an estimator know its columns by name."""
+    estimator.schema_ = schema
+    estimator.feature_names_in_ = np.array(schema.names, dtype=object)
+    estimator.n_features_in_ = len(schema.names)
 
 
 def read_labels(y: NDArray, positive_label: Any = None) -> Labels:

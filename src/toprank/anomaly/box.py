@@ -93,6 +93,10 @@ class Box(NamedTuple):
             _with_missing(features),
         )
 
+    def inside(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the rows that lie in the box, of which there must be some."""
+        return some_inside(features, self.holds(features))
+
     def of_inside(self, inside: NDArray[np.float32]) -> Self:
         """Return the box as the rows inside know it: what none of them misses, none may miss."""
         return self._replace(may_miss=_with_missing(inside))
@@ -130,6 +134,18 @@ class Box(NamedTuple):
     def holds(self, features: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Return which rows lie in the box in every column."""
         return np.all(self.beyond(features) <= 0, axis=1)
+
+
+def some_inside(
+    features: NDArray[np.float32], is_inside: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """Return the rows inside, or raise where there are none."""
+    if not is_inside.any():
+        raise ValueError(
+            f"bounds must hold some of the rows; none of {len(features)} lies in the box; widen "
+            "it, or let 'range' learn it."
+        )
+    return features[is_inside]
 
 
 def _with_missing(features: NDArray[np.float32]) -> NDArray[np.bool_]:

@@ -5,11 +5,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons
-from toprank.tables import Schema
-from toprank.tables.columns import as_frame
 
 
 class Detector(OutlierMixin, BaseEstimator):
@@ -54,16 +52,7 @@ class Detector(OutlierMixin, BaseEstimator):
     def _read(self, X: Any) -> NDArray[np.float32]:
         """Return the encoded training rows; learns the columns and what is usual in them."""
         checks.number_above(self.contamination, "contamination", 0, 0.5)
-        if as_frame(X) is not None:
-            self.schema_ = Schema.of(X)
-            self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
-            self.n_features_in_ = len(self.schema_.names)
-        else:
-            X = validate_data(
-                self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
-            )
-            self.schema_ = Schema.of(X)
-        features = self.schema_.encode(X)
+        features = inputs.read_unlabelled(self, X)
         nobody = np.zeros(len(features), dtype=bool)
         self.usual_ = reasons.usual_values(features, nobody, self.schema_)
         return features
@@ -82,20 +71,14 @@ class Detector(OutlierMixin, BaseEstimator):
         """Return what a model file keeps of any fitted detector."""
         check_is_fitted(self)
         return {
-            "schema": self.schema_.to_json(),
-            "named_columns": hasattr(self, "feature_names_in_"),
+            **inputs.columns_of(self),
             "threshold": self.threshold_,
             "usual": [usual.to_json() for usual in self.usual_],
         }
 
     def _restore_common(self, state: dict[str, Any]) -> None:
         """Take back what `_common_state` gave; ValueError where it does not fit."""
-        self.schema_ = Schema.from_json(state["schema"])
-        self.n_features_in_ = len(self.schema_.names)
-        if not isinstance(state["named_columns"], bool):
-            raise ValueError("named_columns must be true or false.")
-        if state["named_columns"]:
-            self.feature_names_in_ = np.array(self.schema_.names, dtype=object)
+        inputs.restore_columns(self, state)
         self._set_threshold(float(state["threshold"]))
         if not np.isfinite(self.threshold_):
             raise ValueError(f"threshold must be finite; got {self.threshold_}.")

@@ -234,12 +234,7 @@ def _grown_one(
 ) -> tuple[MetaTrees, Box]:
     drawn = features[_drawn(len(features), plan.n_drawn, generator)]
     box = plan.tree.box_around(drawn, plan.n_categories > 0)
-    inside = drawn[box.holds(drawn)]
-    if not inside.size:
-        raise ValueError(
-            f"bounds must hold some of the rows that each tree draws; none of {len(drawn)} lies "
-            "in the box; widen it, or let 'range' learn it."
-        )
+    inside = box.inside(drawn)
     box = box.of_inside(inside)
     state = int(generator.integers(2**64, dtype=np.uint64))
     return grow(inside, plan.n_categories, box, plan.growth, state), box

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs
 from toprank.anomaly import scoring
-from toprank.anomaly.box import BOUNDS
+from toprank.anomaly.box import BOUNDS, some_inside
 from toprank.anomaly.detector import Detector
 from toprank.anomaly.sampling import SAMPLERS, RotatedSpace, Space, UprightSpace, as_input
 from toprank.base import Ranker, seed_of
@@ -124,7 +124,7 @@ class AnomalyRanker(Detector):
         features = self._read(X)
         generator = np.random.default_rng(seed_of(self.random_state))
         self.space_: Space = _SPACES[self.sampler].around(features, self.schema_, self.bounds)
-        inside = self._inside(features)
+        inside = some_inside(features, np.all(self.space_.outside(features) <= 0, axis=1))
         self.n_points_ = self._n_points(len(inside))
         kept, held_out = _parted(inside, generator)
         self._teach(kept, self.space_.drawn(inside, self.n_points_, generator))
@@ -161,15 +161,6 @@ class AnomalyRanker(Detector):
         """Return suspicions in their order, all below those of rows outside."""
         above = np.maximum(raw - self._top, 0.0)
         return np.minimum(raw, self._top) + scoring.OUTSIDE * above / (1 + above)
-
-    def _inside(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        inside = features[~(self.space_.outside(features) > 0).any(axis=1)]
-        if not inside.size:
-            raise ValueError(
-                f"bounds must hold some of the rows; none of {len(features)} lies in the box; "
-                "widen it, or let 'range' learn it."
-            )
-        return inside
 
     def _n_points(self, n_rows: int) -> int:
         """Return how many points to draw."""
@@ -302,7 +293,8 @@ def _hopeless(n_among: float, detector: AnomalyRanker) -> str:
     return (
         f"only {n_among:.1f} points' worth of {detector.n_points_:,} fall among the rows (the AUC "
         f"of points against rows is {detector.separation_:.4f}), too few to learn the order of "
-        f"the rows from; {ways}, or use AnomalyForest, which draws no points."
+        f"the rows from; {ways}, or use RankForest(AnomalyTreeRank()), which "
+        "draws no points."
     )
 
 

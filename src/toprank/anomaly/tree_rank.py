@@ -128,12 +128,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         self._check_parameters()
         features = self._read(X)
         self.box_ = self.box_around(features, self.schema_.n_categories > 0)
-        inside = features[self.box_.holds(features)]
-        if not inside.size:
-            raise ValueError(
-                f"bounds must hold some of the rows; none of {len(features)} lies in the box; "
-                "widen it, or let 'range' learn it."
-            )
+        inside = self.box_.inside(features)
         self.box_ = self.box_.of_inside(inside)
         self.tree_ = self._tree(inside)
         if self.pruning == "cv":

@@ -253,8 +253,8 @@ class _Measured(NamedTuple):
         if self.is_hopeless() and n_points > 10 * _FEW_POINTS:
             warnings.warn(
                 f"only {self.n_carrying():.1f} points' worth of {n_points:,} fall where ordinary "
-                "rows are, so that their volume is a guess; draw the points with "
-                "importance_points, draw more of them, or use fewer columns.",
+                "rows are, so that their volume is a guess; draw more points, near the rows "
+                "(importance_points), or use fewer columns.",
                 HopelessVolume,
                 stacklevel=3,
             )
