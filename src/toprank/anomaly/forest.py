@@ -204,7 +204,7 @@ class AnomalyForest(Detector):
         forest._check_parameters()
         forest._restore_common(saved.state)
         forest.boxes_ = Box.from_arrays(saved.arrays["box"], saved.arrays["may_miss"])
-        forest.trees_ = tree_arrays.trees_in(saved.arrays, forest.schema_)
+        forest.trees_ = tree_arrays.trees_in(saved.arrays, forest.schema_, least_rows=0)
         scoring.check_volumes(forest.trees_)
         for n_parts, part in ((len(forest.boxes_), "boxes"), (forest.trees_.n_trees, "trees")):
             if n_parts != forest.n_estimators:

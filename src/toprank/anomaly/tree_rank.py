@@ -285,7 +285,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         boxes = Box.from_arrays(saved.arrays["box"][None], saved.arrays["may_miss"][None])
         (detector.box_,) = boxes
         detector._check_columns(detector.box_.n_columns, "box")
-        detector.tree_ = tree_arrays.one_tree_in(saved.arrays, detector.schema_)
+        detector.tree_ = tree_arrays.one_tree_in(saved.arrays, detector.schema_, least_rows=0)
         scoring.check_volumes(detector.tree_)
         detector._level = _levels(detector.tree_, detector._shrinkage())
         detector._restore_seen(saved.arrays)

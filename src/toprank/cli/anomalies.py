@@ -100,8 +100,9 @@ def anomalies(
         return
     fitted, remarks = _fitted(features, known, _new_detector(detector, bounds, seed), seed)
     alerts = most_unusual(fitted, table, budget, reasons)
+    rows = "row" if alerts.n_seen == 1 else "rows"
     screen.remark(
-        f"{alerts.n_seen:,} rows read, the {len(alerts.suspicion):,} most unusual listed."
+        f"{alerts.n_seen:,} {rows} read, the {len(alerts.suspicion):,} most unusual listed."
     )
     if model is not None:
         _write_model(fitted, model, budget, features)

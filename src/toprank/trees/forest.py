@@ -1,7 +1,8 @@
 """A forest of ranking trees, each grown on its own draw of the rows."""
 
+from inspect import Signature, signature
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -74,6 +75,7 @@ class RankForest(Ranker):
     """
 
     oob_suspicion_: NDArray[np.float64]
+    __signature__: ClassVar[Signature]
 
     def __new__(cls, tree: Any = None, **others: Any) -> Any:
         """Return a forest, or the one without labels for a tree that needs none."""
@@ -289,6 +291,9 @@ class RankForest(Ranker):
             )
         return forest
 
+
+# what help and scikit-learn's checks read is __init__'s, not that of __new__
+RankForest.__signature__ = Signature([*signature(RankForest.__init__).parameters.values()][1:])
 
 _KINDS_OF_TREE = {kind.__name__: kind for kind in (TreeRank, MetaAP)}
 

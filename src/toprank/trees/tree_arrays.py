@@ -31,13 +31,16 @@ def arrays_of(trees: MetaTrees) -> dict[str, NDArray]:
     return {**nodes, **unions, "roots": trees.roots, "goes_left": trees.goes_left}
 
 
-def trees_in(arrays: dict[str, NDArray], schema: Schema) -> MetaTrees:
-    """Return the trees that `arrays_of` gave; ValueError where they are not sound."""
+def trees_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
+    """Return the trees that `arrays_of` gave; ValueError where they are not sound.
+
+    Nodes must have `least_rows`: 0 in trees that part space.
+    """
     nodes = Nodes(**_columns(arrays, _NODE, _NODE_TYPES))
     unions = Unions(**_columns(arrays, _UNION, _UNION_TYPES))
     roots = _vector(arrays, "roots", _WHOLE)
     goes_left = _vector(arrays, "goes_left", _FLAG)
-    _check_counts(nodes, unions)
+    _check_counts(nodes, unions, least_rows)
     _check_unions(unions, nodes.column.size, roots.size)
     _check_nodes(nodes, unions)
     _check_cuts(nodes, goes_left, schema)
@@ -45,9 +48,9 @@ def trees_in(arrays: dict[str, NDArray], schema: Schema) -> MetaTrees:
     return MetaTrees(nodes, unions, roots, goes_left)
 
 
-def one_tree_in(arrays: dict[str, NDArray], schema: Schema) -> MetaTrees:
+def one_tree_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
     """Return the one tree that `arrays_of` gave; ValueError where it is not sound."""
-    trees = trees_in(arrays, schema)
+    trees = trees_in(arrays, schema, least_rows)
     _check(trees.n_trees == 1, f"there must be one tree; got {trees.n_trees}.")
     return trees
 
@@ -77,11 +80,11 @@ def _check(is_sound: bool | np.bool_, sentence: str) -> None:
         raise ValueError(sentence)
 
 
-def _check_counts(nodes: Nodes, unions: Unions) -> None:
+def _check_counts(nodes: Nodes, unions: Unions, least_rows: int) -> None:
     for part, name in ((nodes, "nodes"), (unions, "unions")):
         numbers = np.stack([part.n_rows, part.mass, part.hits])
         _check(np.isfinite(numbers).all(), f"counts of {name} must be finite.")
-        is_sound = (part.mass > 0) & (part.hits >= 0) & (part.n_rows >= 0)
+        is_sound = (part.mass > 0) & (part.hits >= 0) & (part.n_rows >= least_rows)
         _check(is_sound.all(), f"counts of {name} must not be negative.")
         _check((part.hits <= part.mass * (1 + 1e-9)).all(), f"hits of {name} exceed their mass.")
     _check(np.isfinite(nodes.gain).all(), "gains of nodes must be finite.")
