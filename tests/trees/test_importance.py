@@ -1,5 +1,7 @@
 """Importances: gains in AP or AUC that add up, shared out among the columns that are cut."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -82,3 +84,11 @@ def test_trees_of_one_class_leave_a_forests_importances_whole(tree):
     X = np.random.default_rng(0).normal(size=(60, 2))
     forest = RankForest(tree, n_estimators=30).fit(X, np.arange(60) < 2)
     assert forest.feature_importances_.sum() == approx(1)
+
+
+def test_a_gain_that_rounding_left_below_nothing_counts_for_nothing():
+    X = np.repeat([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]], [12, 8, 60], axis=0)
+    tree = MetaAP(local_depth=2, min_samples_leaf=1).fit(X, X[:, 0] == 1).tree_
+    gain = np.where(tree.nodes.column == 1, -4e-16, tree.nodes.gain)
+    found = importances(replace(tree, nodes=tree.nodes._replace(gain=gain)), "ap", 2)
+    assert found.tolist() == [1.0, 0.0]

@@ -18,11 +18,10 @@ def importances(tree: MetaTrees, aim: str, n_columns: int) -> NDArray[np.float64
     gains = auc_gains(unions) if aim == "auc" else ap_gains(unions)
     gains = np.maximum(gains, 0.0)
     cuts = np.flatnonzero(nodes.column >= 0)
-    by_union = np.bincount(nodes.union[cuts], nodes.gain[cuts], unions.tree.size)
+    cut_gains = np.maximum(nodes.gain[cuts], 0.0)  # rounding may leave a little below nothing
+    by_union = np.bincount(nodes.union[cuts], cut_gains, unions.tree.size)
     weight = np.divide(gains, by_union, out=np.zeros(by_union.size), where=by_union > 0)
-    shares = np.bincount(
-        nodes.column[cuts], nodes.gain[cuts] * weight[nodes.union[cuts]], n_columns
-    )
+    shares = np.bincount(nodes.column[cuts], cut_gains * weight[nodes.union[cuts]], n_columns)
     return shares / (shares.sum() or 1.0)
 
 
