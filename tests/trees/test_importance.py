@@ -88,7 +88,9 @@ def test_trees_of_one_class_leave_a_forests_importances_whole(tree):
 
 def test_a_gain_that_rounding_left_below_nothing_counts_for_nothing():
     X = np.repeat([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]], [12, 8, 60], axis=0)
-    tree = MetaAP(local_depth=2, min_samples_leaf=1).fit(X, X[:, 0] == 1).tree_
+    y = np.concatenate([np.ones(12), np.zeros(8), np.arange(60) < 4]).astype(bool)
+    tree = MetaAP(global_depth=1, local_depth=2, min_samples_leaf=1).fit(X, y).tree_
+    assert {0, 1} <= {*tree.nodes.column}
     gain = np.where(tree.nodes.column == 1, -4e-16, tree.nodes.gain)
     found = importances(replace(tree, nodes=tree.nodes._replace(gain=gain)), "ap", 2)
     assert found.tolist() == [1.0, 0.0]
