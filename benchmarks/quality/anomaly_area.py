@@ -11,9 +11,10 @@ payments    the first two components of 20,000 real card payments
 Five folds each: a method learns from four and is judged on the fifth, all on the same box and
 the same points: a lattice on the toy, 100,000 drawn ones elsewhere. "exact" is a tree's own area,
 without points; the excess is over the true density on the same test rows. Rankers learn from 5,000
-even points, or as many as rows. Settings are named in METHODS. Those of the one tree and of
-RankForest were found on other draws of the toy (200 to 205) than those it is judged on (0 to 7);
-all others are defaults. Rows recorded already are not run again.
+even points, or as many as rows. Settings are named in METHODS. Those of the one tree were found on
+other draws of the toy (200 to 205) than those it is judged on (0 to 7), after another setting had
+been scored on the latter; those of RankForest were known before. All others are defaults. Rows
+recorded already are not run again.
 """
 
 import argparse

@@ -150,6 +150,8 @@ def mass_volume_interval(
     standing of each point among the rows and of each row among the points; the interval is
     Wilson's, for as many yes-or-no draws as would spread that much. Where fewer than ten points'
     worth carry the area, its spread cannot be seen and the widest possible one is used instead.
+    With only dozens of weighted points it is a little too narrow: of 90 % intervals from 40 such
+    points, 86 % held the area.
 
     >>> suspicion, volume_suspicion = np.arange(40), np.arange(10, 90)
     >>> print(mass_volume_interval(suspicion, volume_suspicion))
