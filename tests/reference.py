@@ -1,6 +1,6 @@
 """Slow, obvious twins of the package's kernels and metrics, to compare with on small input."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 from scipy.special import expit, logsumexp
@@ -543,3 +543,19 @@ def border_distance(tree, row, is_whole_path=False):
     finite = [each for each in distances if np.isfinite(each[0])]
     nearest, column = min(finite, key=lambda each: each[0], default=(0.0, -1))
     return nearest * np.sign(2 * nodes.hits[path[-1]] - nodes.mass[path[-1]]), column
+
+
+# Histograms of scores: what rows that share a bin may really be like.
+
+
+def binned(scores):
+    """Keep the sign, the exponent and 7 bits behind the first of each number's mantissa."""
+    mantissa, exponent = np.frexp(np.float32(scores))
+    return np.ldexp(np.trunc(mantissa * 256), exponent)
+
+
+def values_over_all_orders_within(metric, is_positive, bins):
+    """Order the rows of each bin in every possible way, ties included, and measure each time."""
+    places = product(range(bins.size), repeat=bins.size)
+    levels = np.unique(bins, return_inverse=True)[1] * bins.size
+    return [metric(is_positive, levels + np.array(place)) for place in places]

@@ -25,6 +25,7 @@ FORBIDDEN = {
     "trees/kernel": {"boosting", "cli", "report", "training", "plots", "tables", "base", "inputs"},
     "trees": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation", "cluster"},
     "anomaly": {"cli", "report", "training", "plots", "evaluation", "auto", "cluster"},
+    "online": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation", "trees"},
     "pairwise": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation"},
     "boosting": {"cli", "report", "training", "plots", "evaluation"},
     "cluster": {"cli", "report", "plots", "comparison"},

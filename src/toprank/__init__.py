@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from toprank.boosting.rank_boost import RankBoost
     from toprank.boosting.ranker import BoostedRanker
     from toprank.model_file import load, save
+    from toprank.online.ada_boost import AdaBoostOL, AdaBoostOLW
+    from toprank.online.boost_by_majority import OnlineBBM
+    from toprank.online.gradient_boost import OnlineGradientBoost, StreamBoost
+    from toprank.online.linear import OnlineLinearBoost
+    from toprank.online.non_linear import OnlineNonLinearBoost
     from toprank.pairwise.rank_rls import RankRLS
     from toprank.pairwise.rank_svm import RankSVM
     from toprank.trees.forest import RankForest
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME_OF = {
+    "AdaBoostOL": "toprank.online.ada_boost",
+    "AdaBoostOLW": "toprank.online.ada_boost",
     "AnomalyRanker": "toprank.anomaly.ranker",
     "AnomalyTreeRank": "toprank.anomaly.tree_rank",
     "AutoRanker": "toprank.auto.ranker",
@@ -32,10 +39,15 @@ _HOME_OF = {
     "GeometricTree": "toprank.trees.geometric_tree",
     "MetaAP": "toprank.trees.meta_ap",
     "NonLinearBoost": "toprank.boosting.non_linear",
+    "OnlineBBM": "toprank.online.boost_by_majority",
+    "OnlineGradientBoost": "toprank.online.gradient_boost",
+    "OnlineLinearBoost": "toprank.online.linear",
+    "OnlineNonLinearBoost": "toprank.online.non_linear",
     "RankBoost": "toprank.boosting.rank_boost",
     "RankForest": "toprank.trees.forest",
     "RankRLS": "toprank.pairwise.rank_rls",
     "RankSVM": "toprank.pairwise.rank_svm",
+    "StreamBoost": "toprank.online.gradient_boost",
     "TreeRank": "toprank.trees.tree_rank",
     "load": "toprank.model_file",
     "save": "toprank.model_file",
@@ -43,6 +55,8 @@ _HOME_OF = {
 _MODULES = ("losses", "metrics", "plots", "splits")
 
 __all__ = [
+    "AdaBoostOL",
+    "AdaBoostOLW",
     "AnomalyRanker",
     "AnomalyTreeRank",
     "AutoRanker",
@@ -50,10 +64,15 @@ __all__ = [
     "GeometricTree",
     "MetaAP",
     "NonLinearBoost",
+    "OnlineBBM",
+    "OnlineGradientBoost",
+    "OnlineLinearBoost",
+    "OnlineNonLinearBoost",
     "RankBoost",
     "RankForest",
     "RankRLS",
     "RankSVM",
+    "StreamBoost",
     "TreeRank",
     "load",
     "losses",

@@ -9,6 +9,8 @@ from toprank.model_file.faults import shown
 
 # Where each is found; imported when needed, since a learner itself imports Saved from here.
 _LEARNERS = {
+    "AdaBoostOL": "toprank.online.ada_boost",
+    "AdaBoostOLW": "toprank.online.ada_boost",
     "AnomalyForest": "toprank.anomaly.forest",
     "AnomalyRanker": "toprank.anomaly.ranker",
     "AnomalyTreeRank": "toprank.anomaly.tree_rank",
@@ -17,10 +19,15 @@ _LEARNERS = {
     "GeometricTree": "toprank.trees.geometric_tree",
     "MetaAP": "toprank.trees.meta_ap",
     "NonLinearBoost": "toprank.boosting.non_linear",
+    "OnlineBBM": "toprank.online.boost_by_majority",
+    "OnlineGradientBoost": "toprank.online.gradient_boost",
+    "OnlineLinearBoost": "toprank.online.linear",
+    "OnlineNonLinearBoost": "toprank.online.non_linear",
     "RankBoost": "toprank.boosting.rank_boost",
     "RankForest": "toprank.trees.forest",
     "RankRLS": "toprank.pairwise.rank_rls",
     "RankSVM": "toprank.pairwise.rank_svm",
+    "StreamBoost": "toprank.online.gradient_boost",
     "TreeRank": "toprank.trees.tree_rank",
 }
 

@@ -1,0 +1,382 @@
+"""What all online boosters share: rows and labels come in, scores and probabilities go out."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit, logsumexp, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from toprank import checks, inputs
+from toprank.base import seed_of
+from toprank.model_file.learners import Saved
+from toprank.online import kernel
+from toprank.online.classes import Classes, Label
+from toprank.online.columns import Encoded
+from toprank.online.model import Model
+from toprank.tables.columns import as_frame, shortened
+
+_VOTING = (kernel.MAJORITY, kernel.ADAPTIVE, kernel.IMPORTANCE)
+_NO_SCORES = np.empty((0, 1))
+
+
+class OnlineBooster(ClassifierMixin, BaseEstimator):
+    """A booster of small networks that learns from one row at a time.
+
+    A booster gives its rule of the kernel. All of them keep running means and spreads of the
+    columns, take text and gaps as they come, and hold as much memory after a billion rows as
+    after a thousand.
+    """
+
+    n_learners: int
+    width: int
+    learning_rate: float
+    class_weight: Any
+    averaged: bool
+    n_buckets: int
+    positive_label: Any
+    random_state: Any
+
+    _most_classes: int | None = 2
+
+    def _rule(self) -> dict[str, Any]:
+        """Return what of the kernel's `Shape` is this booster's own, its parameters checked."""
+        raise NotImplementedError
+
+    def learn_one(self, x: Mapping[str, Any], y: Any, weight: float = 1.0) -> None:
+        """Learn from one row, a mapping of column names to values, and its label."""
+        weight = checks.number_from(weight, "weight", 0)
+        self.learn_encoded(self.encode_one(x), y, weight)
+
+    def score_one(self, x: Mapping[str, Any]) -> float:
+        """Return the raw score of one row: higher is more suspicious, 0 where nothing is known.
+
+        The learner stays as it is.
+        """
+        if not self._has_learned():
+            return 0.0
+        return float(self._suspicion(self._raw_one(x))[0])
+
+    def probability_one(self, x: Mapping[str, Any]) -> float:
+        """Return one row's probability of being positive; the learner stays as it is."""
+        if not self._has_learned():
+            return 0.5
+        return float(self._probability(self._suspicion(self._raw_one(x)))[0])
+
+    def probabilities_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
+        """Return one row's probability of each class seen so far; the learner stays as it is."""
+        if not self._has_learned():
+            return {}
+        probabilities = self._probabilities(self._raw_one(x))[0]
+        return dict(zip(self.classes_.tolist(), probabilities.tolist(), strict=True))
+
+    def encode_one(self, x: Mapping[str, Any]) -> Encoded:
+        """Return a row to be scored now and learned from when its label comes.
+
+        Columns that are new join; nothing is learned.
+        """
+        if not isinstance(x, Mapping):
+            raise TypeError(
+                f"a row must be a mapping of column names to values; got {type(x).__name__}; "
+                "score and learn arrays and tables with suspicion and partial_fit."
+            )
+        self._begin()
+        if self.model_.n_rows == 0 or self.model_.columns.new_among(x):
+            self._add_columns(x)
+        return self.model_.columns.encode_one(x)
+
+    def score_encoded(self, row: Encoded) -> float:
+        """Return the raw score of a row that `encode_one` gave."""
+        return float(self._suspicion(self.model_.raw(row))[0]) if self._has_learned() else 0.0
+
+    def learn_encoded(self, row: Encoded, y: Any, weight: float = 1.0) -> None:
+        """Learn from a row that `encode_one` gave."""
+        if weight == 0:
+            return  # no row at all
+        places = self._places([y])
+        self.model_.learn(row, places, self._weighted([y], np.array([float(weight)])))
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from rows in their order; the model is the one that `learn_one` would give.
+
+        `classes` may tell, before the first row, the labels that will come; others join as they
+        come.
+        """
+        self._learn_rows(X, y, classes, sample_weight, has_scores=False)
+        return self
+
+    def score_then_learn(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """Learn from rows in their order; return the suspicion each had before it was learned.
+
+        This is progressive validation: every row is a test row once, before it is learned from.
+        """
+        return self._suspicion(self._learn_rows(X, y, classes, sample_weight, has_scores=True))
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, then learn from rows in one pass, in their order."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        labels = _checked_labels(self, y)
+        check_classification_targets(labels)
+        classes = np.unique(labels)
+        if classes.size < 2:
+            got = f"one class, {classes[0]!r}" if classes.size else "no rows"
+            raise ValueError(f"y must hold two classes; got {got}.")
+        if classes.size == 2 or self._most_classes == 2:
+            self._begin(inputs.read_labels(labels, self.positive_label).positive)
+        return self.partial_fit(X, labels, classes, sample_weight)
+
+    @property
+    def classes_(self) -> NDArray:
+        """The labels seen so far, sorted."""
+        check_is_fitted(self)
+        return self.model_.classes.sorted()
+
+    def suspicion(self, X: Any) -> NDArray[np.float64]:
+        """Return one raw score a row; higher is more suspicious."""
+        return self._suspicion(self._raw(X))
+
+    def probability(self, X: Any) -> NDArray[np.float64]:
+        """Return each row's probability of being positive."""
+        return self._probability(self.suspicion(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-odds of `classes_[1]`; of every class where there are more than two."""
+        log_odds = logit(self.predict_proba(X))
+        return log_odds[:, 1] if log_odds.shape[1] == 2 else log_odds
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, in the order of `classes_`."""
+        return self._probabilities(self._raw(X))
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the most probable class; with rare positives, mostly the other one."""
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._most_classes is None
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # Learning
+
+    def _begin(self, positive_label: Any = None) -> None:
+        """Check the parameters; know nothing yet. Later calls leave all as it is."""
+        if hasattr(self, "model_"):
+            return
+        named = self.positive_label if positive_label is None else positive_label
+        shape = self._shape(seed_of(self.random_state))
+        self.model_ = Model(shape, Classes(named, self._classes_taken(shape)))
+
+    def _shape(self, seed: int) -> kernel.Shape:
+        """Return the kernel's settings for two classes, all parameters checked."""
+        _check_class_weight(self.class_weight)
+        general = {
+            "update": kernel.FULL,
+            "loss": kernel.LOG,
+            "n_latents": 0,
+            "step": 1.0,
+            "edge": 0.0,
+        }
+        shape = kernel.Shape(
+            **(general | self._rule()),
+            n_learners=checks.whole_number(self.n_learners, "n_learners", 1, 10_000),
+            width=checks.whole_number(self.width, "width", 1, 10_000),
+            n_outputs=1,
+            n_buckets=checks.whole_number(self.n_buckets, "n_buckets", 1, 2**24),
+            rate=checks.number_above(self.learning_rate, "learning_rate", 0, 1e6),
+            seed=seed,
+            is_averaged=bool(self.averaged),
+            is_balanced=isinstance(self.class_weight, str),
+            is_calibrated=False,
+        )
+        is_log_odds = shape.rule not in _VOTING and shape.loss == kernel.LOG
+        return shape._replace(is_calibrated=not is_log_odds or self.class_weight is not None)
+
+    def _classes_taken(self, shape: kernel.Shape) -> int | None:
+        return self._most_classes if shape.loss == kernel.LOG else 2
+
+    def _learn_rows(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        has_scores: bool,
+    ) -> NDArray[np.float64]:
+        """Learn from rows; return the raw scores they had before, where asked for."""
+        labels = _checked_labels(self, y)
+        is_first = not hasattr(self, "n_features_in_")
+        self._begin()
+        frame = as_frame(X)
+        if frame is None:
+            X = validate_data(
+                self, X, reset=is_first, dtype=np.float64, ensure_all_finite="allow-nan"
+            )
+            if is_first:
+                self.model_.add_columns([f"x{j}" for j in range(X.shape[1])])
+        else:
+            self._add_columns(frame.names)
+        rows = self._encoded(X)
+        check_consistent_length(rows.values, labels)
+        if not labels.size:
+            return np.empty((0, self.model_.shape.n_outputs))
+        row_weights = checks.sample_weight(sample_weight, labels.size)
+        if row_weights is None:
+            row_weights = np.ones(labels.size)
+        if classes is not None:
+            self._places(np.asarray(classes).tolist())
+        places = self._places(labels.tolist())
+        row_weights = self._weighted(labels.tolist(), row_weights)
+        counts = row_weights > 0  # a row of no weight is no row
+        if not counts.all():
+            rows = rows.take(counts)
+            places, row_weights = places[counts], row_weights[counts]
+        scores = np.zeros((labels.size, self.model_.classes.n_outputs)) if has_scores else None
+        self.model_.learn(rows, places, row_weights, _NO_SCORES if scores is None else scores)
+        return _NO_SCORES if scores is None else scores
+
+    def _add_columns(self, names: Iterable[Any]) -> None:
+        """Let columns that are new join, known by name from now on."""
+        self.model_.add_columns(names)
+        self.n_features_in_ = len(self.model_.columns)
+        self.feature_names_in_ = np.array(self.model_.columns.names, dtype=object)
+
+    def _places(self, labels: list[Any]) -> NDArray[np.int64]:
+        """Return the place of each label; where one will not do, none of them joins."""
+        classes = self.model_.classes.copy()
+        places = classes.places_of(labels)
+        self.model_.classes = classes
+        return places
+
+    def _weighted(self, labels: list[Any], row_weights: NDArray[np.float64]) -> NDArray:
+        """Return what each row counts for, by the weights given to the classes."""
+        if not isinstance(self.class_weight, dict):
+            return row_weights
+        return row_weights * [float(self.class_weight.get(label, 1)) for label in labels]
+
+    # Scoring
+
+    def _has_learned(self) -> bool:
+        return hasattr(self, "model_") and self.model_.n_rows > 0
+
+    def _encoded(self, X: Any) -> Encoded:
+        """Return rows as the kernel takes them; columns of a table are found by name."""
+        check_is_fitted(self)
+        frame = as_frame(X)
+        if frame is not None and hasattr(self, "feature_names_in_"):
+            return self.model_.columns.encode_frame(frame)
+        X = validate_data(
+            self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan", order="C"
+        )
+        return self.model_.columns.encode_array(X)
+
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self.model_.raw(self._encoded(X))
+
+    def _raw_one(self, x: Mapping[str, Any]) -> NDArray[np.float64]:
+        return self.model_.raw(self.model_.columns.encode_one(x))
+
+    def _suspicion(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-odds, or what stands for them, of the positive class."""
+        classes = self.model_.classes
+        if classes.positive is None and classes.places:
+            raise ValueError(
+                "positive_label must name the label that is suspicious, since the labels do not "
+                f"say it; got {shortened(classes.sorted().tolist())}."
+            )
+        if raw.shape[1] == 1:
+            return raw[:, 0]
+        others = np.column_stack([np.zeros(len(raw)), raw[:, 1:]])
+        return raw[:, 0] - logsumexp(others, axis=1)
+
+    def _probability(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of the class at place 1."""
+        if not self.model_.shape.is_calibrated:
+            return expit(raw)
+        slope, start = self.model_.seen.calibration[:2]
+        return expit(slope * raw + start)
+
+    def _probabilities(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of each class, in sorted order."""
+        places = self.model_.classes.places
+        if raw.shape[1] == 1:
+            of_first = self._probability(raw[:, 0])
+            by_place = np.column_stack([1 - of_first, of_first])
+        else:
+            by_place = softmax(np.column_stack([np.zeros(len(raw)), raw]), axis=1)
+        known = by_place[:, [places[label] for label in self.classes_.tolist()]]
+        return known / known.sum(axis=1, keepdims=True)
+
+    # To and from files
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a learner."""
+        state = {
+            **self.model_.state(),
+            "n_features": self.n_features_in_,
+            "named_columns": hasattr(self, "feature_names_in_"),
+        }
+        return Saved(state, self.model_.arrays(), {})
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the learner that `_to_saved` described; ValueError where that does not fit."""
+        learner = cls(**parameters)
+        state = saved.state
+        shape = learner._shape(checks.whole_number(state["seed"], "seed", 0, 2**31 - 1))
+        classes = Classes.restored(
+            state["positive"], learner._classes_taken(shape), state["classes"]
+        )
+        learner.model_ = Model.restored(shape, classes, state, saved.arrays)
+        learner.n_features_in_ = len(learner.model_.columns)
+        if state["named_columns"] is True:
+            learner._add_columns([])
+        return learner
+
+
+def _checked_labels(learner: OnlineBooster, y: Any) -> NDArray:
+    if y is None:
+        raise ValueError(
+            f"{type(learner).__name__} requires y to be passed, but the target y is None."
+        )
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    return labels
+
+
+def _check_class_weight(class_weight: Any) -> None:
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            "class_weight must be None, 'balanced' or a dict of labels and weights; "
+            f"got {shortened(class_weight)}."
+        )
+    for label, weight in class_weight.items():
+        checks.number_from(weight, f"class_weight of {label!r}", 0)

@@ -1,0 +1,160 @@
+"""Rows of a stream as arrays: numbers by column, text by hash bucket.
+
+A column gets the next free place when its name first comes, and keeps it. What stands in it is
+told value by value: a number (or true and false, 1 and 0) is a value; text is hashed together
+with the column's name into one of a fixed number of buckets; what is missing has a bucket of its
+own. So no category is ever unknown, and memory does not grow with their number.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from toprank.tables import values as column_values
+from toprank.tables.columns import Frame, TableError, check_columns, shortened
+
+MOST_COLUMNS = 10_000
+
+
+class Encoded(NamedTuple):
+    """Rows ready for the kernel; a cell is a value, or stands in a bucket."""
+
+    values: NDArray[np.float64]
+    """(row, column): the number, NaN where there is none."""
+    buckets: NDArray[np.int32]
+    """(row, column): the bucket of text or of what is missing, -1 for a number."""
+
+    def take(self, chosen: Any) -> "Encoded":
+        """Return some of the rows, by number, slice or mask."""
+        return Encoded(self.values[chosen], self.buckets[chosen])
+
+
+class Columns:
+    """The columns of a stream, in the order in which they first came.
+
+    >>> columns = Columns(n_buckets=16)
+    >>> columns.add(["amount", "country"])
+    >>> columns.encode_one({"country": "FR", "amount": 9.5})
+    Encoded(values=array([[9.5, nan]]), buckets=array([[-1, 14]], dtype=int32))
+    """
+
+    def __init__(self, n_buckets: int):
+        self.n_buckets = n_buckets
+        self.names: list[str] = []
+        self._place_of: dict[str, int] = {}
+        self._missing: list[int] = []  # the bucket of each column's missing values
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def new_among(self, names: Iterable[Any]) -> list[str]:
+        """Return the names that have no place yet."""
+        if self._place_of.keys() >= set(names):
+            return []
+        own = dict.fromkeys(map(own_name, names))
+        return [name for name in own if name not in self._place_of]
+
+    def add(self, names: Iterable[Any]) -> None:
+        """Give the names that are new the next places."""
+        new = self.new_among(names)
+        if len(self) + len(new) > MOST_COLUMNS:
+            raise TableError(
+                f"a stream must have at most {MOST_COLUMNS:,} columns; {shortened(new[0])} comes "
+                f"after {len(self):,} others; put values that never end into a column of text."
+            )
+        for name in new:
+            self._place_of[name] = len(self.names)
+            self.names.append(name)
+            self._missing.append(self._bucket(name, None))
+
+    def encode_one(self, row: Mapping[Any, Any]) -> Encoded:
+        """Return one row; names that are not known are passed over."""
+        values, buckets = [math.nan] * len(self.names), self._missing.copy()
+        for name, value in row.items():
+            place = self._place_of.get(name)
+            if place is None:
+                name = own_name(name)
+                place = self._place_of.get(name)
+            if place is None or value is None or value != value:
+                continue
+            if type(value) is str:
+                buckets[place] = self._bucket(name, value)
+            else:
+                values[place] = _number(value, name)
+                buckets[place] = -1
+        return Encoded(np.array([values]), np.array([buckets], dtype=np.int32))
+
+    def encode_frame(self, frame: Frame) -> Encoded:
+        """Return the rows of a table, which must have all the columns; others are passed over."""
+        given = {own_name(name): name for name in frame.names}
+        check_columns(self.names, list(given))
+        values = np.full((frame.n_rows, len(self)), np.nan)
+        buckets = np.tile(np.array(self._missing, dtype=np.int32), (frame.n_rows, 1))
+        for place, name in enumerate(self.names):
+            column = frame.column(given[name])
+            kind = column_values.kind_of(column, name)
+            if kind == "category":
+                self._fill_buckets(buckets[:, place], column, name)
+            elif kind != "missing":
+                self._fill_values(values[:, place], buckets[:, place], _numbers(column, name))
+        return Encoded(values, buckets)
+
+    def encode_array(self, matrix: NDArray[np.float64]) -> Encoded:
+        """Return the rows of a matrix, its columns in the order of the names."""
+        missing = np.array(self._missing, dtype=np.int32)
+        return Encoded(matrix, np.where(np.isnan(matrix), missing, np.int32(-1)))
+
+    def _fill_values(self, values: NDArray, buckets: NDArray, numbers: NDArray) -> None:
+        values[:] = numbers
+        buckets[~np.isnan(numbers)] = -1
+
+    def _fill_buckets(self, buckets: NDArray, column: pa.ChunkedArray, name: str) -> None:
+        texts = list(column_values.category_counts(column))
+        codes = column_values.category_codes(column, texts)
+        is_present = ~np.isnan(codes)
+        own = np.array([self._bucket(name, text) for text in texts], dtype=np.int32)
+        buckets[is_present] = own[codes[is_present].astype(np.int64)]
+
+    def _bucket(self, name: str, text: str | None) -> int:
+        # a text may hold any character but the mark, which parts it from the name
+        mark = "\x00" if text is None else f"\x01{text}"
+        return crc32(f"{name}{mark}".encode("utf-8", "surrogatepass")) % self.n_buckets
+
+
+def own_name(name: Any) -> str:
+    """Return what a column is called here: numbered ones x0, x1, ..., as those of an array are.
+
+    >>> own_name(3), own_name("3"), own_name("amount")
+    ('x3', 'x3', 'amount')
+    """
+    if type(name) is not str:
+        if not isinstance(name, Integral | str):
+            raise TypeError(f"a column's name must be text or a number; got {shortened(name)}.")
+        name = str(name)
+    return f"x{name}" if name.isdecimal() else name
+
+
+def _number(value: Any, name: str) -> float:
+    # most are plain floats and ints, and asking for their type is fast
+    if type(value) not in (float, int, bool) and not isinstance(value, Real | np.bool_):
+        raise TableError(
+            f"column {name!r} must hold numbers, true or false, or text; got {shortened(value)}."
+        )
+    number = float(value)
+    if math.isinf(number):
+        raise TableError(
+            f"column {name!r} must hold finite numbers; got {number}; leave it missing."
+        )
+    return number
+
+
+def _numbers(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
+    numbers = column.cast(pa.float64(), safe=False).to_numpy()
+    column_values.check_finite(int(np.count_nonzero(np.isinf(numbers))), numbers.size, name)
+    return numbers

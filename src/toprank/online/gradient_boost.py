@@ -1,0 +1,90 @@
+"""Gradient boosting for streams: each weak learner fits the residuals of those before it."""
+
+from typing import Any
+
+from toprank import checks
+from toprank.online import kernel
+from toprank.online.booster import OnlineBooster
+
+
+class OnlineGradientBoost(OnlineBooster):
+    """OGB: F_t = (1 - step s_t) F_(t-1) + step h_t, with shrinkages s_t that are learned.
+
+    Each weak learner is moved towards the residuals of those before it by the square loss. After
+    Beygelzimer, Hazan, Kale and Luo, "Online gradient boosting" (NIPS 2015), algorithm 1, with
+    the log-loss.
+
+    `step` is how far each weak learner moves the score. The other parameters are those of
+    `OnlineNonLinearBoost`.
+
+    >>> learner = OnlineGradientBoost().fit([[9.0], [12.0], [980.0]] * 60, [0, 0, 1] * 60)
+    >>> learner.predict([[10.0], [990.0]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        n_learners: int = 20,
+        *,
+        step: float = 1.0,
+        width: int = 2,
+        learning_rate: float = 0.1,
+        class_weight: str | dict[Any, float] | None = None,
+        averaged: bool = False,
+        n_buckets: int = 4096,
+        positive_label: Any = None,
+        random_state: Any = 0,
+    ):
+        self.n_learners = n_learners
+        self.step = step
+        self.width = width
+        self.learning_rate = learning_rate
+        self.class_weight = class_weight
+        self.averaged = averaged
+        self.n_buckets = n_buckets
+        self.positive_label = positive_label
+        self.random_state = random_state
+
+    def _rule(self) -> dict[str, Any]:
+        return {"rule": kernel.GRADIENT, "step": checks.number_above(self.step, "step", 0, 1)}
+
+
+class StreamBoost(OnlineBooster):
+    """StreamBoost: F_t = F_(t-1) + step h_t, each h_t moved towards the residuals of F_(t-1).
+
+    After Hu, Sun, Venkatraman, Hebert and Bagnell, "Gradient boosting on stochastic data streams"
+    (AISTATS 2017), the algorithm for smooth losses, with the log-loss.
+
+    `step` is how far each weak learner moves the score. The other parameters are those of
+    `OnlineNonLinearBoost`.
+
+    >>> learner = StreamBoost().fit([[9.0], [12.0], [980.0]] * 60, [0, 0, 1] * 60)
+    >>> learner.predict([[10.0], [990.0]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        n_learners: int = 20,
+        *,
+        step: float = 1.0,
+        width: int = 2,
+        learning_rate: float = 0.1,
+        class_weight: str | dict[Any, float] | None = None,
+        averaged: bool = False,
+        n_buckets: int = 4096,
+        positive_label: Any = None,
+        random_state: Any = 0,
+    ):
+        self.n_learners = n_learners
+        self.step = step
+        self.width = width
+        self.learning_rate = learning_rate
+        self.class_weight = class_weight
+        self.averaged = averaged
+        self.n_buckets = n_buckets
+        self.positive_label = positive_label
+        self.random_state = random_state
+
+    def _rule(self) -> dict[str, Any]:
+        return {"rule": kernel.STREAM, "step": checks.number_above(self.step, "step", 0, 100)}

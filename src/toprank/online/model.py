@@ -1,0 +1,237 @@
+"""What an online booster knows: columns, classes, weights; learned from by the kernel."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from toprank import checks
+from toprank.online import kernel
+from toprank.online import weights as all_weights
+from toprank.online.classes import Classes
+from toprank.online.columns import Columns, Encoded
+
+_NO_SCORES = np.empty((0, 1))
+_MOST_WEIGHTS = 2**27  # a gigabyte
+_SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag")
+
+
+class Model:
+    """Columns, classes and weights that grow with the stream as columns and classes come."""
+
+    weights: kernel.Weights
+    seen: kernel.Seen
+
+    def __init__(self, shape: kernel.Shape, classes: Classes):
+        self.shape = shape
+        self.classes = classes
+        self.columns = Columns(shape.n_buckets)
+        self.scale = 0.0
+        self.n_renewed = 0
+        self._has_weights = False
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows have been learned from."""
+        return int(self.seen.averaging[1]) if self._has_weights else 0
+
+    def add_columns(self, names: Iterable[Any]) -> None:
+        """Make room for columns that are new."""
+        new = self.columns.new_among(names)
+        self._check_size(len(self.columns) + len(new))
+        self.columns.add(new)
+        if not self._has_weights:
+            self._has_weights = True
+            self.scale = all_weights.unit_scale(len(self.columns))
+            self.weights = all_weights.fresh(self.shape, self.columns.names, self.scale)
+            self.seen = _nothing_seen(self.shape, len(self.columns))
+        elif new:
+            self.weights = all_weights.with_columns(self.weights, self.shape, new, self.scale)
+            self.seen = _with_columns(self.seen, len(new))
+
+    def learn(
+        self,
+        rows: Encoded,
+        places: NDArray[np.int64],
+        row_weights: NDArray[np.float64],
+        scores: NDArray[np.float64] = _NO_SCORES,
+    ) -> None:
+        """Learn from rows in their order; fills `scores`, unless empty, with those from before.
+
+        A class joins at the row where it first comes.
+        """
+        rows = self._padded(rows)
+        n_outputs = np.maximum.accumulate(np.maximum(places, self.shape.n_outputs))
+        starts = np.flatnonzero(np.diff(n_outputs, prepend=self.shape.n_outputs))
+        for start, stop in zip([0, *starts], [*starts, len(places)], strict=True):
+            if start == stop:
+                continue
+            self._add_outputs(int(n_outputs[start]))
+            part = slice(start, stop)
+            before = np.empty((stop - start if len(scores) else 0, self.shape.n_outputs))
+            own = (*rows.take(part), places[part], row_weights[part])
+            kernel.learn(*own, self.shape, self.weights, self.seen, before)
+            if len(scores):
+                scores[part, : self.shape.n_outputs] = before
+
+    def raw(self, rows: Encoded, left_out: int = -1) -> NDArray[np.float64]:
+        """Return the raw scores of rows, (row, output); one weak learner may be left out."""
+        rows = self._padded(rows)
+        scores = np.empty((len(rows.values), self.shape.n_outputs))
+        kernel.score(*rows, self.shape, self.weights, self.seen, left_out, scores)
+        return scores
+
+    def scoring_head(self) -> NDArray[np.float64]:
+        """Return the head that scores: as it is now, or its average over the rows."""
+        head = np.empty_like(self.weights.head)
+        kernel.fill_head(self.shape, self.weights, self.seen, head)
+        return head
+
+    def weak_outputs(self, rows: Encoded) -> NDArray[np.float64]:
+        """Return what each weak learner says of each row, (row, learner, output)."""
+        rows = self._padded(rows)
+        sizes = (len(rows.values), self.shape.n_learners, self.shape.n_outputs)
+        outputs = np.empty(sizes)
+        kernel.weak_outputs(*rows, self.shape, self.weights, self.seen, outputs)
+        return outputs
+
+    def log_loss(self, rows: Encoded, places: NDArray[np.int64], left_out: int = -1) -> float:
+        """Return the mean log-loss of the raw scores of labelled rows."""
+        raw = self.raw(rows, left_out)
+        against = np.column_stack([np.zeros(len(raw)), raw])
+        return float(np.mean(logsumexp(against, axis=1) - against[np.arange(len(raw)), places]))
+
+    def raise_rate(self, times: float) -> None:
+        """Make the next steps larger: Adagrad forgets a part of the gradients it has summed up."""
+        for squares in (self.weights.units_squares, self.weights.head_squares):
+            squares /= times * times
+
+    def renew_worst(self, rows: Encoded, places: NDArray[np.int64]) -> int:
+        """Let the weak learner begin anew without which these rows are told best; return it."""
+        losses = [self.log_loss(rows, places, t) for t in range(self.shape.n_learners)]
+        worst = int(np.argmin(losses))
+        self.n_renewed += 1
+        all_weights.renew_learner(self.weights, self.shape, worst, self.scale, self.n_renewed)
+        return worst
+
+    def _padded(self, rows: Encoded) -> Encoded:
+        """Return rows with the columns that came after they were encoded, missing all of them."""
+        n_new = len(self.columns) - rows.values.shape[1]
+        if n_new == 0:
+            return rows
+        missing = self.columns.encode_one({})
+        later = Encoded(missing.values[:, -n_new:], missing.buckets[:, -n_new:])
+        later = later.take(np.zeros(len(rows.values), dtype=np.int64))
+        return Encoded(
+            np.hstack([rows.values, later.values]), np.hstack([rows.buckets, later.buckets])
+        )
+
+    def _add_outputs(self, n_outputs: int) -> None:
+        if n_outputs == self.shape.n_outputs:
+            return
+        before = self.shape
+        self.shape = before._replace(n_outputs=n_outputs, is_calibrated=False)
+        self._check_size(len(self.columns))
+        self.weights = all_weights.with_outputs(self.weights, before, self.shape)
+        new = np.zeros(n_outputs - before.n_outputs)
+        self.seen = self.seen._replace(rows=np.append(self.seen.rows, new))
+
+    def _check_size(self, n_columns: int) -> None:
+        n_units = self.shape.n_learners * self.shape.width
+        n_weights = n_units * (self.shape.n_buckets + n_columns) + all_weights.head_size(
+            self.shape
+        )
+        if n_weights > _MOST_WEIGHTS:
+            raise ValueError(
+                f"a booster must have at most {_MOST_WEIGHTS:,} weights; n_learners, width, "
+                f"n_latents and n_buckets make {n_weights:,} of them; lower one."
+            )
+
+    # To and from files
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Return the arrays a file keeps."""
+        return {**self.weights._asdict(), **self.seen._asdict()}
+
+    def state(self) -> dict[str, Any]:
+        """Return what a file keeps beside them."""
+        return {
+            "columns": self.columns.names,
+            "classes": [list(pair) for pair in self.classes.places.items()],
+            "positive": self.classes.positive_label,
+            "scale": self.scale,
+            "seed": self.shape.seed,
+            "n_renewed": self.n_renewed,
+        }
+
+    @classmethod
+    def restored(
+        cls, shape: kernel.Shape, classes: Classes, state: dict[str, Any], arrays: dict[str, Any]
+    ) -> Self:
+        """Return the model of a file; ValueError where its parts do not fit together."""
+        model = cls(shape, classes)
+        model.add_columns(_checked_names(state["columns"]))
+        model.scale = checks.number_above(state["scale"], "scale", 0, 2)
+        model.n_renewed = checks.whole_number(state["n_renewed"], "n_renewed", 0)
+        model._add_outputs(classes.n_outputs)
+        model.weights = kernel.Weights(*_matching(model.weights, arrays))
+        model.seen = kernel.Seen(*_matching(model.seen, arrays))
+        _check_seen(model.seen, arrays)
+        return model
+
+
+def _nothing_seen(shape: kernel.Shape, n_columns: int) -> kernel.Seen:
+    return kernel.Seen(
+        n_values=np.zeros(n_columns),
+        mean=np.zeros(n_columns),
+        spread=np.zeros(n_columns),
+        is_flag=np.ones(n_columns, dtype=bool),
+        rows=np.zeros(1 + shape.n_outputs),
+        averaging=np.zeros(2),
+        ranked=np.zeros((2, 2 * kernel.HALF_BINS)),
+        calibration=np.array([1.0, 0.0, 0.0, 0.0]),
+    )
+
+
+def _with_columns(seen: kernel.Seen, n_new: int) -> kernel.Seen:
+    new = {
+        name: np.append(getattr(seen, name), np.full(n_new, name == "is_flag", dtype=kind))
+        for name, kind in zip(_SEEN_PER_COLUMN, (float, float, float, bool), strict=True)
+    }
+    return seen._replace(**new)
+
+
+def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
+    """Return the arrays named like the fields, checked to be of their sizes and kinds."""
+    found = []
+    for name, expected in like._asdict().items():
+        array = arrays[name]
+        if array.shape != expected.shape or array.dtype != expected.dtype:
+            raise ValueError(
+                f"{name} must be {expected.dtype} of sizes {expected.shape}; "
+                f"got {array.dtype} of {array.shape}."
+            )
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} must hold finite numbers.")
+        found.append(np.ascontiguousarray(array))
+    return found
+
+
+def _check_seen(seen: kernel.Seen, arrays: dict[str, Any]) -> None:
+    counted = ("n_values", "spread", "rows", "averaging", "ranked")
+    squared = ("units_squares", "head_squares")
+    for name in (*counted, *squared):
+        if (arrays[name] < 0).any():
+            raise ValueError(f"{name} must not be negative.")
+    if seen.calibration[0] <= 0 or (seen.calibration[2:] < 0).any():
+        raise ValueError("calibration must rise and its sums must not be negative.")
+
+
+def _checked_names(names: Any) -> list[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("columns must be a list of texts.")
+    if len(set(names)) < len(names):
+        raise ValueError("columns must differ.")
+    return names
