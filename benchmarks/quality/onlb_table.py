@@ -228,7 +228,9 @@ def _table(dataset: str) -> tuple[Any, np.ndarray]:
     table = pq.read_table(_path(dataset))
     is_positive = table["y"].to_numpy() == 1
     table = table.drop_columns([name for name in NOT_FEATURES if name in table.column_names])
-    if any(pa.types.is_string(field.type) for field in table.schema):
+    if any(
+        pa.types.is_dictionary(type_) or pa.types.is_string(type_) for type_ in table.schema.types
+    ):
         return table, is_positive
     return table.to_pandas().to_numpy(dtype=np.float64), is_positive
 
