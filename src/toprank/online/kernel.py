@@ -29,6 +29,7 @@ _FORGET = 1.0 - 1.0 / 50_000.0  # how far back, in rows, the list of scores look
 _WARM_POSITIVES = 20  # until so many are seen, there is no list to speak of
 _LEAST_WEIGHT = 0.1  # of a row far below the list
 _LARGEST_ALPHA = 2.0
+_AVERAGING_POWER = 8.0  # row i counts i^8 in the average: the last ninth of the rows, about
 _CALIBRATION_RATE = 0.3
 _LEAST_SLOPE = 1e-3  # probabilities never fall as the raw score rises
 
@@ -348,7 +349,7 @@ def _step(inputs, amounts, n_active, weight, shape, weights, seen, head_gradient
         weights.head[k] -= change
         weights.head_past[k] -= before * change
     seen.averaging[1] += 1.0
-    seen.averaging[0] += seen.averaging[1]
+    seen.averaging[0] += seen.averaging[1] ** _AVERAGING_POWER
 
 
 # How the weak learners are combined, one rule after the other
