@@ -76,19 +76,25 @@ class Columns:
     def encode_one(self, row: Mapping[Any, Any]) -> Encoded:
         """Return one row; names that are not known are passed over."""
         values, buckets = [math.nan] * len(self.names), self._missing.copy()
+        place_of = self._place_of
         for name, value in row.items():
-            place = self._place_of.get(name)
+            place = place_of.get(name)
             if place is None:
                 name = own_name(name)
-                place = self._place_of.get(name)
+                place = place_of.get(name)
             if place is None or value is None or value != value:
                 continue
-            if type(value) is str:
+            kind = type(value)
+            if kind is str:
                 buckets[place] = self._bucket(name, value)
             else:
-                values[place] = _number(value, name)
+                # asking for the type of plain floats is fast, and most are
+                values[place] = value if kind is float else _number(value, name)
                 buckets[place] = -1
-        return Encoded(np.array([values]), np.array([buckets], dtype=np.int32))
+        encoded = Encoded(np.array([values]), np.array([buckets], dtype=np.int32))
+        if np.isinf(encoded.values).any():
+            self._refuse_infinite(encoded.values[0])
+        return encoded
 
     def encode_frame(self, frame: Frame) -> Encoded:
         """Return the rows of a table, which must have all the columns; others are passed over."""
@@ -121,6 +127,13 @@ class Columns:
         own = np.array([self._bucket(name, text) for text in texts], dtype=np.int32)
         buckets[is_present] = own[codes[is_present].astype(np.int64)]
 
+    def _refuse_infinite(self, values: NDArray) -> None:
+        name = self.names[int(np.flatnonzero(np.isinf(values))[0])]
+        raise TableError(
+            f"column {name!r} must hold finite numbers; one is infinite or too large; leave it "
+            "missing."
+        )
+
     def _bucket(self, name: str, text: str | None) -> int:
         # a text may hold any character but the mark, which parts it from the name
         mark = "\x00" if text is None else f"\x01{text}"
@@ -141,17 +154,14 @@ def own_name(name: Any) -> str:
 
 
 def _number(value: Any, name: str) -> float:
-    # most are plain floats and ints, and asking for their type is fast
-    if type(value) not in (float, int, bool) and not isinstance(value, Real | np.bool_):
+    if type(value) not in (int, bool) and not isinstance(value, Real | np.bool_):
         raise TableError(
             f"column {name!r} must hold numbers, true or false, or text; got {shortened(value)}."
         )
-    number = float(value)
-    if math.isinf(number):
-        raise TableError(
-            f"column {name!r} must hold finite numbers; got {number}; leave it missing."
-        )
-    return number
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _numbers(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:

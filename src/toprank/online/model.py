@@ -1,6 +1,7 @@
 """What an online booster knows: columns, classes, weights; learned from by the kernel."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -63,14 +64,9 @@ class Model:
         A class joins at the row where it first comes.
         """
         rows = self._padded(rows)
-        n_outputs = np.maximum.accumulate(np.maximum(places, self.shape.n_outputs))
-        starts = np.flatnonzero(np.diff(n_outputs, prepend=self.shape.n_outputs))
-        for start, stop in zip([0, *starts], [*starts, len(places)], strict=True):
-            if start == stop:
-                continue
-            self._add_outputs(int(n_outputs[start]))
-            part = slice(start, stop)
-            before = np.empty((stop - start if len(scores) else 0, self.shape.n_outputs))
+        for part in self._parts_of_same_outputs(places):
+            self._add_outputs(int(places[part][0]))
+            before = np.empty((len(places[part]) if len(scores) else 0, self.shape.n_outputs))
             own = (*rows.take(part), places[part], row_weights[part])
             kernel.learn(*own, self.shape, self.weights, self.seen, before)
             if len(scores):
@@ -128,8 +124,19 @@ class Model:
             np.hstack([rows.values, later.values]), np.hstack([rows.buckets, later.buckets])
         )
 
+    def _parts_of_same_outputs(self, places: NDArray[np.int64]) -> Iterator[slice]:
+        """Yield the rows up to the first of a new class, from it to the next such, and so on."""
+        if places.size == 1 or places.max(initial=0) <= self.shape.n_outputs:
+            yield slice(0, places.size)
+            return
+        n_outputs = np.maximum.accumulate(np.maximum(places, self.shape.n_outputs))
+        starts = np.flatnonzero(np.diff(n_outputs, prepend=self.shape.n_outputs))
+        for start, stop in pairwise([0, *starts.tolist(), places.size]):
+            if start < stop:
+                yield slice(start, stop)
+
     def _add_outputs(self, n_outputs: int) -> None:
-        if n_outputs == self.shape.n_outputs:
+        if n_outputs <= self.shape.n_outputs:
             return
         before = self.shape
         self.shape = before._replace(n_outputs=n_outputs, is_calibrated=False)
