@@ -176,7 +176,7 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._most_classes is None
+        tags.classifier_tags.multi_class = self._classes_taken(self._shape(0)) is None
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
