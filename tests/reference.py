@@ -559,3 +559,278 @@ def values_over_all_orders_within(metric, is_positive, bins):
     places = product(range(bins.size), repeat=bins.size)
     levels = np.unique(bins, return_inverse=True)[1] * bins.size
     return [metric(is_positive, levels + np.array(place)) for place in places]
+
+
+# Online boosting: every row, label and weight of the past is kept and gone through again.
+
+
+class OnlineTwin:
+    """An online booster in plain matrices, which begins with the weights it is given.
+
+    `units` is (input, unit), its first rows those of buckets; `parts` holds the rest by name.
+    `coin(n_rows, learner)` gives the numbers in [0, 1) that AdaBoost.OL samples by.
+    """
+
+    def __init__(self, rule, units, parts, n_buckets, coin=None, **settings):
+        self.rule, self.n_buckets, self.coin = rule, n_buckets, coin
+        self.update = settings.get("update", "full")
+        self.rate, self.step = settings.get("rate", 0.1), settings.get("step", 1.0)
+        self.edge, self.is_averaged = settings.get("edge", 0.1), settings.get("averaged", False)
+        self.is_balanced = settings.get("balanced", False)
+        self.loss = settings.get("loss", "log")
+        self.weights = {"units": units.copy(), **{name: parts[name].copy() for name in parts}}
+        self.squares = {name: np.zeros_like(self.weights[name]) for name in self.weights}
+        self.rows, self.labels, self.scores, self.kept = [], [], [], []
+        self.mistakes = np.zeros(self.n_learners)
+        self.slope_start = np.array([1.0, 0.0])
+        self.calibration_squares = np.zeros(2)
+
+    @property
+    def n_learners(self):
+        return self.weights["output bias"].shape[0]
+
+    @property
+    def n_outputs(self):
+        return self.weights["output bias"].shape[1]
+
+    def grow(self, parts):
+        """Let outputs join; their weights are those they would always have had."""
+        for name, new in parts.items():
+            for weights in (self.weights, self.squares, *self.kept):
+                grown = np.zeros_like(new) if weights is self.squares else new.copy()
+                grown[..., : weights[name].shape[-1]] = weights[name]
+                weights[name] = grown
+
+    def learn(self, values, buckets, label, weight=1.0):
+        before = self.score(values, buckets)
+        if self.n_outputs == 1:
+            self._calibrate(before[0], label, weight)
+        self.rows.append(values)
+        self.labels.append(label)
+        if self.is_balanced:
+            counts = np.bincount(self.labels, minlength=self.n_outputs + 1)
+            weight = weight * counts.sum() / (counts.size * counts[label])
+        if self.loss == "ap":
+            weight = weight * self._precision_of_the_list(before[0])
+        self.scores.append(before[0])
+        inputs = self._inputs(values, buckets)
+        hidden, outputs = self._forward(inputs, self.weights)
+        of_outputs, gradients = self._gradients(outputs, label)
+        gradients |= self._network_gradients(hidden, of_outputs)
+        of_units = gradients["unit bias"][:, 0]
+        for place, amount in inputs:  # one by one: two columns may share a bucket
+            self._move("units", weight * amount * of_units, place)
+        for name, gradient in gradients.items():
+            self._move(name, weight * gradient)
+        self.kept.append({name: self.weights[name].copy() for name in self.weights})
+
+    def score(self, values, buckets):
+        """The raw scores by the weights as they are, or by their mean where row i counts i^8."""
+        if not self.rows:
+            return np.zeros(self.n_outputs)
+        weights = dict(self.weights)
+        if self.is_averaged:
+            counts = np.arange(1.0, len(self.kept) + 1) ** 8
+            for name in weights:
+                if name not in ("alpha", "trust", "shrinkage"):
+                    past = [kept[name] for kept in self.kept]
+                    weights[name] = np.average(past, axis=0, weights=counts)
+        outputs = self._forward(self._inputs(values, buckets), weights)[1]
+        return self.combined(outputs, weights)
+
+    def loss_of_first(self, n_first, inputs, label, weights):
+        """The log-loss of the model restricted to its first learners."""
+        outputs = self._forward(inputs, weights)[1]
+        raw = self.combined(outputs, weights, n_first)
+        return logsumexp(np.append(0, raw)) - np.append(0, raw)[label]
+
+    def combined(self, outputs, weights, n_first=None):
+        n_first = self.n_learners if n_first is None else n_first
+        outputs = outputs[:n_first]
+        votes = np.where(outputs[:, 0] > 0, 1.0, -1.0)
+        if self.rule == "non-linear":
+            latents = self._latents(outputs, weights)
+            return weights["constant"][0] + np.sum(weights["latent"] * np.maximum(latents, 0), 0)
+        if self.rule == "linear":
+            return weights["constant"][0] + np.sum(weights["share"][:n_first] * outputs, axis=0)
+        if self.rule == "majority":
+            return np.array([votes.sum() + np.tanh(outputs.mean()) / 2])
+        if self.rule == "importance":
+            return np.array([weights["alpha"][:, 0] @ votes])
+        if self.rule == "adaptive":
+            of_experts = np.cumsum(weights["alpha"][:, 0] * votes)
+            trust = np.exp(self.mistakes.min() - self.mistakes)
+            return np.array([trust @ of_experts / trust.sum()])
+        shrinkages = weights.get("shrinkage", np.zeros((self.n_learners, 1)))[:, 0]
+        raw = 0.0
+        for output, shrinkage in zip(outputs[:, 0], shrinkages, strict=False):
+            raw = (1 - self.step * shrinkage) * raw + self.step * output
+        return np.array([raw])
+
+    def active(self, values, buckets):
+        """The inputs of a row that is taken into what is known of the columns."""
+        self.rows.append(values)
+        return self._inputs(values, buckets)
+
+    def _inputs(self, values, buckets):
+        """Pairs of place and amount; numbers in standard deviations from the mean of all seen."""
+        inputs = []
+        for j, (value, bucket) in enumerate(zip(values, buckets, strict=True)):
+            if bucket >= 0:
+                inputs.append((int(bucket), 1.0))
+                continue
+            past = [row[j] for row in self.rows if j < len(row) and not np.isnan(row[j])]
+            if np.isin([*past, value], (0, 1)).all():
+                amount = value
+            elif len(past) < 2 or np.ptp(past) == 0:
+                amount = 0.0
+            else:
+                amount = np.clip((value - np.mean(past)) / np.std(past), -5, 5)
+            inputs.append((self.n_buckets + j, amount))
+        return [(place, amount) for place, amount in inputs if amount]
+
+    def _forward(self, inputs, weights):
+        hidden = weights["unit bias"][:, 0].copy()
+        for place, amount in inputs:
+            hidden += amount * weights["units"][place]
+        hidden = np.maximum(hidden, 0)
+        by_learner = hidden.reshape(self.n_learners, -1)
+        last = weights["output"].reshape(*by_learner.shape, self.n_outputs)
+        return hidden, weights["output bias"] + np.einsum("tk,tkj->tj", by_learner, last)
+
+    def _latents(self, outputs, weights):
+        projection = weights["projection"][: len(outputs)]
+        return weights["latent bias"] + np.einsum("tpj,tj->pj", projection, outputs)
+
+    def _slope(self, outputs, label, n_first=None):
+        """Probability minus truth of the model restricted to its first learners."""
+        raw = np.append(0, self.combined(outputs, self.weights, n_first))
+        return np.exp(raw - logsumexp(raw))[1:] - (np.arange(1, raw.size) == label)
+
+    def _gradients(self, outputs, label):
+        """The gradients of the outputs and of what combines them."""
+        if self.rule in ("non-linear", "linear"):
+            return self._gradients_of_stages(outputs, label)
+        side = 2 * label - 1
+        of_weak = expit(outputs) - label  # of the log-loss of each weak learner alone
+        votes = np.where(outputs[:, 0] > 0, 1, -1)
+        if self.rule == "majority":
+            return majority_weights(side * votes, self.edge)[:, None] * of_weak, {}
+        if self.rule in ("adaptive", "importance"):
+            return self._follow_votes(side * votes)[:, None] * of_weak, {}
+        return self._follow_residuals(outputs[:, 0], label), {}
+
+    def _gradients_of_stages(self, outputs, label):
+        n_learners = self.n_learners
+        stages = [n_learners] * n_learners if self.update == "full" else range(1, n_learners + 1)
+        of_outputs = np.zeros_like(outputs)
+        shared = [name for name in ("constant", "latent", "latent bias") if name in self.weights]
+        own = "projection" if self.rule == "non-linear" else "share"
+        gradients = {name: np.zeros_like(self.weights[name]) for name in [*shared, own]}
+        for t, n_first in enumerate(stages):
+            slope = self._slope(outputs, label, n_first)
+            gradients["constant"][0] += slope / n_learners
+            through = slope
+            if self.rule == "non-linear":
+                latents = self._latents(outputs[:n_first], self.weights)
+                through = slope * self.weights["latent"] * (latents > 0)
+                gradients["latent"] += slope * np.maximum(latents, 0) / n_learners
+                gradients["latent bias"] += through / n_learners
+            gradients[own][t] = through * outputs[t]
+            own_through = (through * self.weights[own][t]).reshape(-1, self.n_outputs)
+            of_outputs[t] = own_through.sum(axis=0)
+            if self.update == "residual":
+                residual = -self._slope(outputs, label, t)
+                of_outputs[t] = 2 * (outputs[t] - residual)
+        return of_outputs, gradients
+
+    def _follow_votes(self, rights):
+        """AdaBoost's weights of the row, one a learner; moves alpha and counts mistakes."""
+        n_rows, alpha = len(self.labels), self.weights["alpha"][:, 0]
+        sums = np.cumsum(alpha * rights)
+        weights = expit(-np.append(0, sums[:-1]))
+        alpha += 4 / np.sqrt(n_rows) * rights * expit(-sums)
+        np.clip(alpha, -2, 2, out=alpha)
+        self.mistakes += sums <= 0
+        self.weights["trust"][:, 0] = self.mistakes.min() - self.mistakes
+        if self.rule == "importance":
+            return weights
+        return np.array([float(self.coin(n_rows, t) < w) for t, w in enumerate(weights)])
+
+    def _follow_residuals(self, outputs, label):
+        """The gradient of the square loss to the residuals; moves the shrinkages."""
+        shrinkages = self.weights.get("shrinkage", np.zeros((self.n_learners, 1)))[:, 0]
+        raw, gradient = 0.0, np.zeros((outputs.size, 1))
+        for t, output in enumerate(outputs):
+            residual, shrinkage = label - expit(raw), shrinkages[t]
+            gradient[t] = 2 * (output - residual)
+            if self.rule == "gradient":
+                moved = shrinkage - residual * raw / np.sqrt(len(self.labels))
+                shrinkages[t] = np.clip(moved, 0, 1)
+            raw = (1 - self.step * shrinkage) * raw + self.step * output
+        return gradient
+
+    def _network_gradients(self, hidden, of_outputs):
+        width = hidden.size // self.n_learners
+        of_own = np.repeat(of_outputs, width, axis=0)  # (unit, output)
+        through = np.sum(of_own * self.weights["output"], axis=1, keepdims=True)
+        return {
+            "output bias": of_outputs,
+            "output": hidden[:, None] * of_own,
+            "unit bias": through * (hidden > 0)[:, None],
+        }
+
+    def _move(self, name, gradient, place=slice(None)):
+        """Adagrad."""
+        self.squares[name][place] += gradient**2
+        length = np.sqrt(self.squares[name][place]) + 1e-6
+        self.weights[name][place] -= self.rate * gradient / length
+
+    def _calibrate(self, raw, label, weight):
+        slope, start = self.slope_start
+        gradient = weight * (expit(slope * raw + start) - label) * np.array([raw, 1])
+        self.calibration_squares += gradient**2
+        self.slope_start -= 0.3 * gradient / (np.sqrt(self.calibration_squares) + 1e-6)
+        self.slope_start[0] = max(self.slope_start[0], 1e-3)
+
+    def _precision_of_the_list(self, raw):
+        """The precision, drawn to 1 by a tenth, of the past rows in this score's bin or above."""
+        places = np.clip(np.floor(np.array([*self.scores, raw]) / 0.25), -48, 47)
+        is_listed = places[:-1] >= places[-1]
+        age = np.arange(len(self.scores))[::-1]
+        count = (1 - 1 / 50_000) ** age * is_listed
+        if sum(self.labels) < 20 or not count.any():
+            return 1.0
+        return 0.1 + 0.9 * np.sum(count * np.array(self.labels[:-1])) / np.sum(count)
+
+
+def majority_weights(rights, edge):
+    """How likely each vote is to decide, by trying all votes to come; likeliest case 1.
+
+    `rights` is 1 where a vote was right, -1 where it was wrong; even votes are a wrong outcome.
+    """
+    weights = []
+    for t in range(len(rights)):
+        n_left, ahead = len(rights) - t - 1, sum(rights[:t])
+        chances = [
+            _chance_to_decide(n_left, other, edge) for other in range(-n_left - 1, n_left + 2)
+        ]
+        weights.append(_chance_to_decide(n_left, ahead, edge) / max(chances))
+    return np.array(weights)
+
+
+def _chance_to_decide(n_left, ahead, edge):
+    chance = 0.0
+    for votes in product((1, -1), repeat=n_left):
+        is_decided_here = ahead - 1 + sum(votes) <= 0 < ahead + 1 + sum(votes)
+        chance += is_decided_here * np.prod([(1 + vote * edge) / 2 for vote in votes])
+    return chance
+
+
+def coin(seed, n_rows, learner):
+    """SplitMix64's mixing of a seed, the rows seen and the learner, as a number in [0, 1)."""
+    odd, whole = 0x9E3779B97F4A7C15, 2**64
+    z = ((seed * odd + n_rows) * 0xD1342543DE82EF95 + (learner + 1) * odd) % whole
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % whole
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % whole
+    return ((z ^ (z >> 31)) >> 11) / 2**53

@@ -1,0 +1,342 @@
+"""Progressive validation: every row is a test row first and a training row once its label comes.
+
+A row is scored by what the learner knew at that moment, and what counts is that score. So one pass
+over a stream gives the figures that the learner would have had in use, late labels included.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import validate_data
+
+from toprank import checks, metrics
+from toprank.online.booster import OnlineBooster
+from toprank.online.classes import Classes
+from toprank.online.columns import Encoded
+from toprank.online.drift import DriftWatch
+from toprank.online.windows import Window, WindowSummary
+from toprank.tables.columns import as_frame, shortened
+
+_POINTS = 50  # of a curve, unless told otherwise
+_LEAST_PROBABILITY = 1e-15  # of what happened, so that no row has an infinite loss
+
+
+class CurvePoint(NamedTuple):
+    """The window that ends with row number `row`, counted from 1."""
+
+    row: int
+    window: WindowSummary
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """What progressive validation found, over all rows and along the stream.
+
+    An error is a row on the wrong side of a raw score of 0. The average precision is None where
+    no row is positive.
+    """
+
+    suspicion: NDArray[np.float64]
+    """The raw score that each row had before its label was known."""
+    error: float
+    average_precision: float | None
+    log_loss: float
+    curve: tuple[CurvePoint, ...]
+
+    def to_table(self) -> pa.Table:
+        """Return the curve as a table, with columns for the bounds of what windows leave open."""
+        return pa.Table.from_pylist([_cells(point) for point in self.curve], _CURVE_SCHEMA)
+
+
+def progressive_validation(
+    learner: OnlineBooster,
+    X: Any,
+    y: ArrayLike,
+    *,
+    times: ArrayLike | None = None,
+    delay: Any = 0,
+    window: int = 10_000,
+    budget: int = 100,
+    every: int | None = None,
+    watch: DriftWatch | None = None,
+) -> Validation:
+    """Return how well `learner` scored rows in their order while it learned from them.
+
+    All rows are learned from, so that the learner goes on from here. Rows count in the order of
+    the stream, each with the score it had when it came, however late its label was.
+
+    Parameters
+    ----------
+    learner
+        An online booster, new or not, for two classes.
+    X, y
+        A table or an array, and the labels.
+    times
+        When each row came: numbers or datetimes that never fall.
+    delay
+        How long a label takes: a number of rows, or of the unit of `times`, or a timedelta where
+        these are datetimes. Before a row is scored, the labels that are due by then are learned
+        in their order: of rows j with `times[j] + delay <= times[i]`, or without times
+        `j + delay < i`. A delay of 0 is many times faster than any other.
+    window, budget
+        The size in rows of the windows of the curve, and how many alerts of that many rows could
+        be checked.
+    every
+        After how many rows the curve has a point; by default about 50 points.
+    watch
+        A watch for drift over the same learner; a raw score above 0 is its alert.
+
+    Examples
+    --------
+    >>> from toprank import OnlineNonLinearBoost
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> validation = progressive_validation(OnlineNonLinearBoost(), X, X[:, 0] > 1, delay=10)
+    >>> validation.error < 0.1, len(validation.curve)
+    (True, 50)
+    """
+    if watch is not None and watch.learner is not learner:
+        raise ValueError("watch must be over the learner that is validated; it is over another.")
+    labels = column_or_1d(y)
+    is_positive = positives_of(learner, labels)
+    n_known = _labels_known(labels.size, times, delay)
+    every = max(round(labels.size / _POINTS), 1) if every is None else every
+    every = checks.whole_number(every, "every", 1)
+    empty = Window(window, budget)  # what is wrong with the settings is said before hours of work
+    if watch is None and np.array_equal(n_known, np.arange(labels.size)):
+        suspicion, probability = scored_then_learned(learner, X, labels)
+    else:
+        suspicion, probability = _in_turn(learner, X, labels, n_known, watch)
+    is_error = errors_of(suspicion, is_positive)
+    return Validation(
+        suspicion,
+        float(is_error.mean()),
+        _average_precision(is_positive, suspicion),
+        float(log_losses(probability, is_positive).mean()),
+        _curve(empty, suspicion, is_positive, is_error, every),
+    )
+
+
+def scored_then_learned(
+    learner: OnlineBooster, X: Any, labels: NDArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the suspicion and probability of each row before it was learned from."""
+    learner._begin()
+    if learner.model_.shape.is_calibrated:
+        # a probability depends on what calibration had learned at that row
+        return _in_turn(learner, X, labels, np.arange(labels.size), None)
+    suspicion = learner.score_then_learn(X, labels)
+    return suspicion, learner._probability(suspicion)
+
+
+def positives_of(learner: OnlineBooster, labels: NDArray) -> NDArray[np.bool_]:
+    """Return which labels are the learner's positive one; ValueError unless two classes.
+
+    The learner stays as it is.
+    """
+    classes = Classes(learner.positive_label, most=2)
+    if hasattr(learner, "model_"):
+        classes.positive_label = learner.model_.classes.positive_label
+        classes.places_of(learner.model_.classes.places)
+    if not labels.size:
+        raise ValueError("y must hold at least one label; got none.")
+    classes.places_of(labels.tolist())
+    if classes.positive is None:
+        raise ValueError(
+            "positive_label must name the label that is suspicious, since the labels do not "
+            f"say it; got {shortened(classes.sorted().tolist())}."
+        )
+    return np.asarray(labels == classes.positive)
+
+
+def errors_of(suspicion: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows are on the wrong side of a raw score of 0."""
+    return (suspicion > 0) != is_positive
+
+
+def log_losses(
+    probability: NDArray[np.float64], is_positive: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the log-loss of each row, 35 at most."""
+    of_label = np.where(is_positive, probability, 1 - probability)
+    return -np.log(np.maximum(of_label, _LEAST_PROBABILITY))
+
+
+# Scoring and learning, each when its time has come
+
+
+def _in_turn(
+    learner: OnlineBooster,
+    X: Any,
+    labels: NDArray,
+    n_known: NDArray[np.intp],
+    watch: DriftWatch | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return suspicion and probability of rows, each scored when `n_known` labels were learned."""
+    stream = _Stream(learner, X, labels, watch)
+    start = n_learned = 0
+    while start < labels.size:
+        stream.learn(n_learned, n_known[start])
+        n_learned = n_known[start]
+        stop = int(np.searchsorted(n_known, n_learned, side="right"))
+        stream.score(start, stop)
+        start = stop
+    stream.learn(n_learned, labels.size)
+    return stream.suspicion, stream.probability
+
+
+class _Stream:
+    """Rows of a stream, encoded once, to be scored and learned from in runs."""
+
+    def __init__(
+        self, learner: OnlineBooster, X: Any, labels: NDArray, watch: DriftWatch | None
+    ) -> None:
+        self._learner, self._watch, self._labels = learner, watch, labels.tolist()
+        self._is_positive = positives_of(learner, labels)
+        self._rows = _joined(learner, X)
+        check_consistent_length(self._rows.values, labels)
+        self._places = learner._places(self._labels)
+        self._weights = learner._weighted(self._labels, np.ones(labels.size))
+        self.suspicion = np.zeros(labels.size)
+        self.probability = np.full(labels.size, 0.5)
+
+    def score(self, start: int, stop: int) -> None:
+        run = slice(start, stop)
+        if self._learner._has_learned():
+            raw = self._learner.model_.raw(self._rows.take(run))
+            self.suspicion[run] = self._learner._suspicion(raw)
+            self.probability[run] = self._learner._probability(self.suspicion[run])
+        if self._watch is not None:
+            for raw_score in self.suspicion[run].tolist():
+                self._watch.scored(raw_score > 0)
+
+    def learn(self, start: int, stop: int) -> None:
+        if self._watch is None:
+            self._learn_run(start, stop)
+            return
+        for row in range(start, stop):  # since an alarm may change the learner after any of them
+            self._learn_run(row, row + 1)
+            self._tell_of_label(self._watch, row)
+
+    def _learn_run(self, start: int, stop: int) -> None:
+        chosen = start + np.flatnonzero(self._weights[start:stop])  # no weight, no row
+        if chosen.size:
+            own = self._places[chosen], self._weights[chosen]
+            self._learner.model_.learn(self._rows.take(chosen), *own)
+
+    def _tell_of_label(self, watch: DriftWatch, row: int) -> None:
+        own = slice(row, row + 1)
+        loss = log_losses(self.probability[own], self._is_positive[own])[0]
+        watch.labelled(self._rows.take(own), self._labels[row], float(loss))
+
+
+def _joined(learner: OnlineBooster, X: Any) -> Encoded:
+    """Return encoded rows; columns that are new join, nothing is learned."""
+    learner._begin()
+    frame = as_frame(X)
+    if frame is not None:
+        learner._add_columns(frame.names)
+    elif not hasattr(learner, "n_features_in_"):
+        X = validate_data(learner, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        learner.model_.add_columns([f"x{j}" for j in range(X.shape[1])])
+    return learner._encoded(X)
+
+
+# Late labels
+
+
+def _labels_known(n_rows: int, times: ArrayLike | None, delay: Any) -> NDArray[np.intp]:
+    """Return how many labels have come when each row is scored, at most those of rows before."""
+    rows = np.arange(n_rows)
+    if times is None:
+        return np.maximum(rows - checks.whole_number(delay, "delay", 0), 0)
+    when = _checked_times(times, n_rows)
+    due = when + _checked_delay(delay, when.dtype)
+    return np.minimum(np.searchsorted(due, when, side="right"), rows)
+
+
+def _checked_times(times: ArrayLike, n_rows: int) -> NDArray:
+    """Return times as float64, or as datetime64 in microseconds."""
+    when = np.asarray(times)
+    if when.shape != (n_rows,):
+        raise ValueError(f"times must have {n_rows} values, one per row; got shape {when.shape}.")
+    if when.dtype.kind == "M" or isinstance(when[0], datetime):
+        when = when.astype("datetime64[us]")
+        is_sound = not np.isnat(when).any()
+    elif when.dtype.kind in "iuf":
+        when = checks.finite_vector(when, "times")
+        is_sound = True
+    else:
+        is_sound = False
+    if not is_sound:
+        raise ValueError("times must be all numbers or all datetimes; some are neither.")
+    falls = np.flatnonzero(when[1:] < when[:-1])
+    if falls.size:
+        raise ValueError(
+            f"times must not fall; that of row {falls[0] + 1} is before that of row {falls[0]}; "
+            "sort the rows by time."
+        )
+    return when
+
+
+def _checked_delay(delay: Any, kind: np.dtype) -> Any:
+    if kind.kind == "f" or (delay == 0 and not isinstance(delay, timedelta | np.timedelta64)):
+        delay = checks.number_from(delay, "delay", 0)
+        return delay if kind.kind == "f" else np.timedelta64(0, "us")
+    if not isinstance(delay, timedelta | np.timedelta64):
+        raise TypeError(f"delay must be a timedelta where times are datetimes; got {delay!r}.")
+    span = np.timedelta64(delay).astype("timedelta64[us]")
+    if not span >= np.timedelta64(0, "us"):
+        raise ValueError(f"delay must not be negative; got {delay!r}.")
+    return span
+
+
+# Figures
+
+
+def _average_precision(
+    is_positive: NDArray[np.bool_], suspicion: NDArray[np.float64]
+) -> float | None:
+    if not is_positive.any():
+        return None
+    return 1.0 if is_positive.all() else metrics.average_precision(is_positive, suspicion)
+
+
+def _curve(
+    window: Window,
+    suspicion: NDArray[np.float64],
+    is_positive: NDArray[np.bool_],
+    is_error: NDArray[np.bool_],
+    every: int,
+) -> tuple[CurvePoint, ...]:
+    """Return a point every so many rows; the last one is at the last row."""
+    points = []
+    for start in range(0, suspicion.size, every):
+        run = slice(start, start + every)
+        window.add_batch(suspicion[run], is_positive[run], is_error[run])
+        points.append(CurvePoint(min(run.stop, suspicion.size), window.summary()))
+    return tuple(points)
+
+
+def _cells(point: CurvePoint) -> dict[str, Any]:
+    cells: dict[str, Any] = {"row": point.row}
+    for name, value in point.window._asdict().items():
+        if name not in _BOUNDED:
+            cells[name] = value
+        elif value is not None:
+            cells |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+    return cells
+
+
+_BOUNDED = ("average_precision", "precision_at_budget", "recall_at_budget")
+_CURVE_SCHEMA = pa.schema(
+    [
+        *((name, pa.int64()) for name in ("row", "n_rows", "n_positives", "n_alerts")),
+        ("error", pa.float64()),
+        *((f"{name}{end}", pa.float64()) for name in _BOUNDED for end in ("", "_low", "_high")),
+    ]
+)
