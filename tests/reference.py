@@ -615,7 +615,7 @@ class OnlineTwin:
         self.scores.append(before[0])
         inputs = self._inputs(values, buckets)
         hidden, outputs = self._forward(inputs, self.weights)
-        of_outputs, gradients = self._gradients(outputs, label)
+        of_outputs, gradients = self._gradients(outputs, label, weight)
         gradients |= self._network_gradients(hidden, of_outputs)
         of_units = gradients["unit bias"][:, 0]
         for place, amount in inputs:  # one by one: two columns may share a bucket
@@ -647,7 +647,7 @@ class OnlineTwin:
     def combined(self, outputs, weights, n_first=None):
         n_first = self.n_learners if n_first is None else n_first
         outputs = outputs[:n_first]
-        votes = np.where(outputs[:, 0] > 0, 1.0, -1.0)
+        votes = np.sign(outputs[:, 0])
         if self.rule == "non-linear":
             latents = self._latents(outputs, weights)
             return weights["constant"][0] + np.sum(weights["latent"] * np.maximum(latents, 0), 0)
@@ -707,18 +707,18 @@ class OnlineTwin:
         raw = np.append(0, self.combined(outputs, self.weights, n_first))
         return np.exp(raw - logsumexp(raw))[1:] - (np.arange(1, raw.size) == label)
 
-    def _gradients(self, outputs, label):
+    def _gradients(self, outputs, label, weight):
         """The gradients of the outputs and of what combines them."""
         if self.rule in ("non-linear", "linear"):
             return self._gradients_of_stages(outputs, label)
         side = 2 * label - 1
         of_weak = expit(outputs) - label  # of the log-loss of each weak learner alone
-        votes = np.where(outputs[:, 0] > 0, 1, -1)
+        votes = np.sign(outputs[:, 0])
         if self.rule == "majority":
             return majority_weights(side * votes, self.edge)[:, None] * of_weak, {}
         if self.rule in ("adaptive", "importance"):
-            return self._follow_votes(side * votes)[:, None] * of_weak, {}
-        return self._follow_residuals(outputs[:, 0], label), {}
+            return self._follow_votes(side * votes, weight)[:, None] * of_weak, {}
+        return self._follow_residuals(outputs[:, 0], label, weight), {}
 
     def _gradients_of_stages(self, outputs, label):
         n_learners = self.n_learners
@@ -744,20 +744,20 @@ class OnlineTwin:
                 of_outputs[t] = 2 * (outputs[t] - residual)
         return of_outputs, gradients
 
-    def _follow_votes(self, rights):
+    def _follow_votes(self, rights, weight):
         """AdaBoost's weights of the row, one a learner; moves alpha and counts mistakes."""
         n_rows, alpha = len(self.labels), self.weights["alpha"][:, 0]
         sums = np.cumsum(alpha * rights)
         weights = expit(-np.append(0, sums[:-1]))
-        alpha += 4 / np.sqrt(n_rows) * rights * expit(-sums)
+        alpha += 4 * weight / np.sqrt(n_rows) * rights * expit(-sums)
         np.clip(alpha, -2, 2, out=alpha)
-        self.mistakes += sums <= 0
+        self.mistakes = self.mistakes + weight * (sums <= 0)
         self.weights["trust"][:, 0] = self.mistakes.min() - self.mistakes
         if self.rule == "importance":
             return weights
         return np.array([float(self.coin(n_rows, t) < w) for t, w in enumerate(weights)])
 
-    def _follow_residuals(self, outputs, label):
+    def _follow_residuals(self, outputs, label, weight):
         """The gradient of the square loss to the residuals; moves the shrinkages."""
         shrinkages = self.weights.get("shrinkage", np.zeros((self.n_learners, 1)))[:, 0]
         raw, gradient = 0.0, np.zeros((outputs.size, 1))
@@ -765,7 +765,7 @@ class OnlineTwin:
             residual, shrinkage = label - expit(raw), shrinkages[t]
             gradient[t] = 2 * (output - residual)
             if self.rule == "gradient":
-                moved = shrinkage - residual * raw / np.sqrt(len(self.labels))
+                moved = shrinkage - weight * residual * raw / np.sqrt(len(self.labels))
                 shrinkages[t] = np.clip(moved, 0, 1)
             raw = (1 - self.step * shrinkage) * raw + self.step * output
         return gradient

@@ -122,8 +122,8 @@ def made_stream(n_rows, seed=0):
 def check_twins_agree(model, twin, stream):
     """Both score every row alike before they learn from it, and end with the same weights."""
     rows, classes, row_weights = stream
-    scores = np.empty((len(classes), model.shape.n_outputs))
-    model.learn(rows, classes, row_weights, scores)
+    n_known = np.arange(len(classes))
+    scores = model.score_and_learn(rows, classes, row_weights, n_known).raw
     for i, label in enumerate(classes):
         row = rows.values[i], rows.buckets[i]
         assert_allclose(scores[i], twin.score(*row), rtol=1e-7, atol=1e-9)
@@ -394,7 +394,7 @@ def test_importance_weights_are_how_wrong_the_votes_before_are():
     parts = parts_of(model)
     parts["alpha"][:, 0] = [0.5, -0.3, 0.2]
     outputs = model.weak_outputs(one_row([0.0, 1.0, 0.0]))[0, :, 0]
-    votes = np.where(outputs > 0, 1, -1)
+    votes = np.sign(outputs)
     sums = np.append(0, np.cumsum([0.5, -0.3, 0.2] * votes)[:-1])
     gradient = gradients_of(model, one_row([0.0, 1.0, 0.0]), 1)["output bias"][:, 0]
     assert_allclose(gradient, expit(-sums) * (expit(outputs) - 1))

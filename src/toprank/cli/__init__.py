@@ -18,6 +18,7 @@ from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
 from toprank.cli.fit import fit
 from toprank.cli.rank import rank
+from toprank.cli.stream import stream
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -33,7 +34,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, rank, explain, evaluate, compare, anomalies):
+for command in (demo, fit, rank, explain, evaluate, compare, anomalies, stream):
     commands.add_command(command)
 
 

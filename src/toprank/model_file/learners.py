@@ -16,6 +16,7 @@ _LEARNERS = {
     "AnomalyTreeRank": "toprank.anomaly.tree_rank",
     "AutoRanker": "toprank.auto.ranker",
     "BoostedRanker": "toprank.boosting.ranker",
+    "EventStream": "toprank.online.event_stream",
     "GeometricTree": "toprank.trees.geometric_tree",
     "MetaAP": "toprank.trees.meta_ap",
     "NonLinearBoost": "toprank.boosting.non_linear",

@@ -95,6 +95,8 @@ def _checked_learner(model: Any) -> str:
     name, known = type(model).__name__, learner_names()
     if name not in known or type(model) is not learner_class(name):
         raise TypeError(f"save takes a fitted {', '.join(known)}; got {name}.")
+    if not hasattr(model, "fit"):
+        return name  # a stream, which is whole before its first row
     try:
         check_is_fitted(model)
     except NotFittedError as error:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit, logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
@@ -26,7 +26,7 @@ from toprank.online.model import Model
 from toprank.tables.columns import as_frame, shortened
 
 _VOTING = (kernel.MAJORITY, kernel.ADAPTIVE, kernel.IMPORTANCE)
-_NO_SCORES = np.empty((0, 1))
+_LARGEST_WEIGHT = 1e12
 
 
 class OnlineBooster(ClassifierMixin, BaseEstimator):
@@ -54,7 +54,6 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
     def learn_one(self, x: Mapping[str, Any], y: Any, weight: float = 1.0) -> None:
         """Learn from one row, a mapping of column names to values, and its label."""
-        weight = checks.number_from(weight, "weight", 0)
         self.learn_encoded(self.encode_one(x), y, weight)
 
     def score_one(self, x: Mapping[str, Any]) -> float:
@@ -100,10 +99,10 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
     def learn_encoded(self, row: Encoded, y: Any, weight: float = 1.0) -> None:
         """Learn from a row that `encode_one` gave."""
+        weight = checks.number_from(weight, "weight", 0, _LARGEST_WEIGHT)
         if weight == 0:
             return  # no row at all
-        places = self._places([y])
-        self.model_.learn(row, places, self._weighted([y], np.array([float(weight)])))
+        self.model_.learn(row, self._places([y]), np.array([weight]))
 
     def partial_fit(
         self,
@@ -117,7 +116,8 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         `classes` may tell, before the first row, the labels that will come; others join as they
         come.
         """
-        self._learn_rows(X, y, classes, sample_weight, has_scores=False)
+        rows, places, row_weights = self._prepared(X, y, classes, sample_weight)
+        self.model_.learn(rows, places, row_weights)
         return self
 
     def score_then_learn(
@@ -131,7 +131,10 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
         This is progressive validation: every row is a test row once, before it is learned from.
         """
-        return self._suspicion(self._learn_rows(X, y, classes, sample_weight, has_scores=True))
+        rows, places, row_weights = self._prepared(X, y, classes, sample_weight)
+        self._check_positive()
+        n_known = np.arange(len(places))
+        return self._suspicion(self.model_.score_and_learn(rows, places, row_weights, n_known).raw)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn from rows in one pass, in their order."""
@@ -145,6 +148,7 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y must hold two classes; got {got}.")
         if classes.size == 2 or self._most_classes == 2:
             self._begin(inputs.read_labels(labels, self.positive_label).positive)
+        checks.sample_weight(sample_weight, labels.size)
         return self.partial_fit(X, labels, classes, sample_weight)
 
     @property
@@ -163,20 +167,37 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the log-odds of `classes_[1]`; of every class where there are more than two."""
-        log_odds = logit(self.predict_proba(X))
-        return log_odds[:, 1] if log_odds.shape[1] == 2 else log_odds
+        raw, classes = self._raw(X), self.model_.classes
+        if raw.shape[1] == 1:
+            slope, start = self.model_.seen.calibration[:2]
+            log_odds = slope * raw[:, 0] + start
+            return log_odds if classes.places.get(self.classes_.tolist()[-1]) == 1 else -log_odds
+        by_place = np.column_stack([np.zeros(len(raw)), raw])
+        others = [np.delete(by_place, place, axis=1) for place in self._places_in_order()]
+        own = by_place[:, self._places_in_order()]
+        return own - np.column_stack([logsumexp(other, axis=1) for other in others])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, in the order of `classes_`."""
         return self._probabilities(self._raw(X))
 
     def predict(self, X: Any) -> NDArray:
-        """Return the most probable class; with rare positives, mostly the other one."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        """Return the most probable class; with rare positives, mostly the other one.
+
+        With `class_weight`, the class with the most weight: probabilities say what is likely,
+        predictions what to decide where mistakes cost as much as the classes weigh.
+        """
+        raw = self._raw(X)
+        if self.class_weight is None:
+            return self.classes_[np.argmax(self._probabilities(raw), axis=1)]
+        by_place = np.column_stack([np.zeros(len(raw)), raw])
+        return self.classes_[np.argmax(by_place[:, self._places_in_order()], axis=1)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._classes_taken(self._shape(0)) is None
+        # by the names alone: tags are asked for before parameters are checked
+        takes_many = self._most_classes is None and getattr(self, "loss", "log") == "log"
+        tags.classifier_tags.multi_class = takes_many
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
@@ -190,7 +211,8 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
             return
         named = self.positive_label if positive_label is None else positive_label
         shape = self._shape(seed_of(self.random_state))
-        self.model_ = Model(shape, Classes(named, self._classes_taken(shape)))
+        classes = Classes(named, self._classes_taken(shape))
+        self.model_ = Model(shape, classes, self._weights_given())
 
     def _shape(self, seed: int) -> kernel.Shape:
         """Return the kernel's settings for two classes, all parameters checked."""
@@ -217,48 +239,42 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         is_log_odds = shape.rule not in _VOTING and shape.loss == kernel.LOG
         return shape._replace(is_calibrated=not is_log_odds or self.class_weight is not None)
 
+    def _weights_given(self) -> dict[Any, float] | None:
+        return self.class_weight if isinstance(self.class_weight, dict) else None
+
     def _classes_taken(self, shape: kernel.Shape) -> int | None:
         return self._most_classes if shape.loss == kernel.LOG else 2
 
-    def _learn_rows(
+    def _prepared(
         self,
         X: Any,
         y: ArrayLike,
-        classes: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        has_scores: bool,
-    ) -> NDArray[np.float64]:
-        """Learn from rows; return the raw scores they had before, where asked for."""
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> tuple[Encoded, NDArray[np.int64], NDArray[np.float64]]:
+        """Return rows, places and weights to learn from; columns and classes that are new join."""
         labels = _checked_labels(self, y)
-        is_first = not hasattr(self, "n_features_in_")
-        self._begin()
-        frame = as_frame(X)
-        if frame is None:
-            X = validate_data(
-                self, X, reset=is_first, dtype=np.float64, ensure_all_finite="allow-nan"
-            )
-            if is_first:
-                self.model_.add_columns([f"x{j}" for j in range(X.shape[1])])
-        else:
-            self._add_columns(frame.names)
-        rows = self._encoded(X)
+        rows = self._joined(X)
         check_consistent_length(rows.values, labels)
-        if not labels.size:
-            return np.empty((0, self.model_.shape.n_outputs))
-        row_weights = checks.sample_weight(sample_weight, labels.size)
-        if row_weights is None:
-            row_weights = np.ones(labels.size)
+        row_weights = _row_weights(sample_weight, labels.size)
         if classes is not None:
             self._places(np.asarray(classes).tolist())
-        places = self._places(labels.tolist())
-        row_weights = self._weighted(labels.tolist(), row_weights)
-        counts = row_weights > 0  # a row of no weight is no row
-        if not counts.all():
-            rows = rows.take(counts)
-            places, row_weights = places[counts], row_weights[counts]
-        scores = np.zeros((labels.size, self.model_.classes.n_outputs)) if has_scores else None
-        self.model_.learn(rows, places, row_weights, _NO_SCORES if scores is None else scores)
-        return _NO_SCORES if scores is None else scores
+            self.model_.add_outputs(self.model_.classes.n_outputs)
+        places = np.zeros(labels.size, dtype=np.int64)
+        counts = row_weights > 0  # the class of a row that does not count does not join
+        places[counts] = self._places(labels[counts].tolist())
+        return rows, places, row_weights
+
+    def _joined(self, X: Any) -> Encoded:
+        """Return encoded rows; columns that are new join, nothing is learned."""
+        self._begin()
+        frame = as_frame(X)
+        if frame is not None:
+            self._add_columns(frame.names)
+        elif not hasattr(self, "n_features_in_"):
+            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+            self.model_.add_columns([f"x{j}" for j in range(X.shape[1])])
+        return self._encoded(X)
 
     def _add_columns(self, names: Iterable[Any]) -> None:
         """Let columns that are new join, known by name from now on."""
@@ -272,12 +288,6 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         places = classes.places_of(labels)
         self.model_.classes = classes
         return places
-
-    def _weighted(self, labels: list[Any], row_weights: NDArray[np.float64]) -> NDArray:
-        """Return what each row counts for, by the weights given to the classes."""
-        if not isinstance(self.class_weight, dict):
-            return row_weights
-        return row_weights * [float(self.class_weight.get(label, 1)) for label in labels]
 
     # Scoring
 
@@ -297,41 +307,48 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        return self.model_.raw(self._encoded(X))
+        rows = self._encoded(X)
+        if not self._has_learned():
+            return np.zeros((len(rows.values), self.model_.shape.n_outputs))
+        return self.model_.raw(rows)
 
     def _raw_one(self, x: Mapping[str, Any]) -> NDArray[np.float64]:
         return self.model_.raw(self.model_.columns.encode_one(x))
 
     def _suspicion(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the log-odds, or what stands for them, of the positive class."""
+        self._check_positive()
+        if raw.shape[1] == 1:
+            return raw[:, 0]
+        others = np.column_stack([np.zeros(len(raw)), raw[:, 1:]])
+        return raw[:, 0] - logsumexp(others, axis=1)
+
+    def _check_positive(self) -> None:
         classes = self.model_.classes
         if classes.positive is None and classes.places:
             raise ValueError(
                 "positive_label must name the label that is suspicious, since the labels do not "
                 f"say it; got {shortened(classes.sorted().tolist())}."
             )
-        if raw.shape[1] == 1:
-            return raw[:, 0]
-        others = np.column_stack([np.zeros(len(raw)), raw[:, 1:]])
-        return raw[:, 0] - logsumexp(others, axis=1)
 
     def _probability(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probability of the class at place 1."""
-        if not self.model_.shape.is_calibrated:
-            return expit(raw)
+        """Return the probability of the class at place 1 by its raw score."""
         slope, start = self.model_.seen.calibration[:2]
         return expit(slope * raw + start)
 
     def _probabilities(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of each class, in sorted order."""
-        places = self.model_.classes.places
         if raw.shape[1] == 1:
             of_first = self._probability(raw[:, 0])
             by_place = np.column_stack([1 - of_first, of_first])
         else:
             by_place = softmax(np.column_stack([np.zeros(len(raw)), raw]), axis=1)
-        known = by_place[:, [places[label] for label in self.classes_.tolist()]]
+        known = by_place[:, self._places_in_order()]
         return known / known.sum(axis=1, keepdims=True)
+
+    def _places_in_order(self) -> list[int]:
+        """Return the places of the classes in the order of `classes_`."""
+        return [self.model_.classes.places[label] for label in self.classes_.tolist()]
 
     # To and from files
 
@@ -339,21 +356,27 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         """Return what a model file keeps of a learner."""
         state = {
             **self.model_.state(),
-            "n_features": self.n_features_in_,
             "named_columns": hasattr(self, "feature_names_in_"),
         }
-        return Saved(state, self.model_.arrays(), {})
+        parameters = self.get_params(deep=False)
+        if isinstance(self.class_weight, dict):
+            # JSON has text for keys only
+            parameters["class_weight"] = [list(pair) for pair in self.class_weight.items()]
+        return Saved(state, self.model_.arrays(), {}, parameters)
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
         """Return the learner that `_to_saved` described; ValueError where that does not fit."""
-        learner = cls(**parameters)
+        given = parameters["class_weight"]
+        weight = dict(given) if isinstance(given, list) else given
+        learner = cls(**{**parameters, "class_weight": weight})
         state = saved.state
         shape = learner._shape(checks.whole_number(state["seed"], "seed", 0, 2**31 - 1))
         classes = Classes.restored(
             state["positive"], learner._classes_taken(shape), state["classes"]
         )
-        learner.model_ = Model.restored(shape, classes, state, saved.arrays)
+        weights = learner._weights_given()
+        learner.model_ = Model.restored(shape, classes, weights, state, saved.arrays)
         learner.n_features_in_ = len(learner.model_.columns)
         if state["named_columns"] is True:
             learner._add_columns([])
@@ -380,3 +403,12 @@ def _check_class_weight(class_weight: Any) -> None:
         )
     for label, weight in class_weight.items():
         checks.number_from(weight, f"class_weight of {label!r}", 0)
+
+
+def _row_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return what each row counts for; all of them may be 0, which is to learn nothing."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    given = np.asarray(sample_weight, dtype=np.float64)
+    checked = checks.sample_weight(given, n_rows) if given.any() else None
+    return np.zeros(n_rows) if checked is None else checked

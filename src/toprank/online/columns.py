@@ -21,6 +21,8 @@ from toprank.tables.columns import Frame, TableError, check_columns, shortened
 
 MOST_COLUMNS = 10_000
 
+_LARGEST = 1e100
+
 
 class Encoded(NamedTuple):
     """Rows ready for the kernel; a cell is a value, or stands in a bucket."""
@@ -82,18 +84,17 @@ class Columns:
             if place is None:
                 name = own_name(name)
                 place = place_of.get(name)
-            if place is None or value is None or value != value:
+            if place is None or value is None:
                 continue
-            kind = type(value)
-            if kind is str:
+            if type(value) is not float:  # most are, and asking for it is fast
+                value = _cell(value, name)
+            if type(value) is str:
                 buckets[place] = self._bucket(name, value)
-            else:
-                # asking for the type of plain floats is fast, and most are
-                values[place] = value if kind is float else _number(value, name)
+            elif value == value:
+                values[place] = value
                 buckets[place] = -1
         encoded = Encoded(np.array([values]), np.array([buckets], dtype=np.int32))
-        if np.isinf(encoded.values).any():
-            self._refuse_infinite(encoded.values[0])
+        self._check_size(encoded.values)
         return encoded
 
     def encode_frame(self, frame: Frame) -> Encoded:
@@ -108,11 +109,13 @@ class Columns:
             if kind == "category":
                 self._fill_buckets(buckets[:, place], column, name)
             elif kind != "missing":
-                self._fill_values(values[:, place], buckets[:, place], _numbers(column, name))
+                self._fill_values(values[:, place], buckets[:, place], _numbers(column))
+        self._check_size(values)
         return Encoded(values, buckets)
 
     def encode_array(self, matrix: NDArray[np.float64]) -> Encoded:
         """Return the rows of a matrix, its columns in the order of the names."""
+        self._check_size(matrix)
         missing = np.array(self._missing, dtype=np.int32)
         return Encoded(matrix, np.where(np.isnan(matrix), missing, np.int32(-1)))
 
@@ -127,12 +130,16 @@ class Columns:
         own = np.array([self._bucket(name, text) for text in texts], dtype=np.int32)
         buckets[is_present] = own[codes[is_present].astype(np.int64)]
 
-    def _refuse_infinite(self, values: NDArray) -> None:
-        name = self.names[int(np.flatnonzero(np.isinf(values))[0])]
-        raise TableError(
-            f"column {name!r} must hold finite numbers; one is infinite or too large; leave it "
-            "missing."
-        )
+    def _check_size(self, values: NDArray[np.float64]) -> None:
+        """Raise for numbers whose squares could not be summed up."""
+        # fmax passes over NaN
+        largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
+        if (largest > _LARGEST).any():
+            name = self.names[int(np.flatnonzero(largest > _LARGEST)[0])]
+            raise TableError(
+                f"column {name!r} must hold finite numbers below {_LARGEST:g} in size; got one "
+                "that is infinite or larger; leave it missing."
+            )
 
     def _bucket(self, name: str, text: str | None) -> int:
         # a text may hold any character but the mark, which parts it from the name
@@ -153,8 +160,13 @@ def own_name(name: Any) -> str:
     return f"x{name}" if name.isdecimal() else name
 
 
-def _number(value: Any, name: str) -> float:
+def _cell(value: Any, name: str) -> float | str:
+    """Return a value as plain text or as a float, NaN where it is missing."""
+    if isinstance(value, str):
+        return str(value)
     if type(value) not in (int, bool) and not isinstance(value, Real | np.bool_):
+        if _is_missing(value):
+            return math.nan
         raise TableError(
             f"column {name!r} must hold numbers, true or false, or text; got {shortened(value)}."
         )
@@ -164,7 +176,15 @@ def _number(value: Any, name: str) -> float:
         return math.inf
 
 
-def _numbers(column: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
-    numbers = column.cast(pa.float64(), safe=False).to_numpy()
-    column_values.check_finite(int(np.count_nonzero(np.isinf(numbers))), numbers.size, name)
-    return numbers
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is neither equal nor unequal to itself for sure: NaN, NA or NaT."""
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+    except ValueError:
+        return False  # an array
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    return column.cast(pa.float64(), safe=False).to_numpy()

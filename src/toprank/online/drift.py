@@ -179,7 +179,7 @@ class DriftWatch:
 
     def _recent_rows(self) -> tuple[Encoded, NDArray[np.int64]]:
         # columns may have joined since a row was encoded
-        rows = [self.learner.model_._padded(row) for row, _ in self._recent]
+        rows = [self.learner.model_.padded(row) for row, _ in self._recent]
         places = np.array([place for _, place in self._recent], dtype=np.int64)
         return Encoded(*(np.concatenate(cells) for cells in zip(*rows, strict=True))), places
 

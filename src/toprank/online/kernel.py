@@ -85,75 +85,124 @@ class Seen(NamedTuple):
     """[slope, start] that make raw scores log-odds, and their sums of squared gradients."""
 
 
-@njit(cache=True, error_model="numpy")
-def learn(values, buckets, classes, row_weights, shape, weights, seen, scores):
-    """Learn from rows in their order; `scores`, unless empty, takes each row's from before."""
-    inputs, amounts, units, outputs = _scratch(shape, values.shape[1])
-    outputs_gradient, head_gradient = np.empty_like(outputs), np.empty_like(weights.head)
-    head, raw = np.empty_like(weights.head), np.empty(shape.n_outputs)
-    for i in range(values.shape[0]):
-        if scores.shape[0] or shape.is_calibrated:
-            n_active = _find_inputs(values[i], buckets[i], shape, seen, inputs, amounts)
-            fill_head(shape, weights, seen, head)
-            _fill_average_units(inputs, amounts, n_active, shape, weights, seen, head, units)
-            _fill_outputs(units, head, shape, outputs)
-            _fill_raw(outputs, _combination(head, shape), shape, raw)
-            if seen.averaging[1] == 0.0:
-                raw[:] = 0.0  # nothing is known yet
-            if scores.shape[0]:
-                scores[i] = raw
-            if shape.is_calibrated:
-                _calibrate(raw[0], classes[i], row_weights[i], seen)
-        _note_columns(values[i], seen)
-        weight = row_weights[i] * _note_class(classes[i], shape, seen)
-        if shape.loss == AVERAGE_PRECISION:
-            weight *= _weight_in_list(raw[0], classes[i], seen)
-        n_active = _find_inputs(values[i], buckets[i], shape, seen, inputs, amounts)
-        _fill_units(inputs, amounts, n_active, weights.units, weights.head, units)
-        _fill_outputs(units, weights.head, shape, outputs)
-        head_gradient[:] = 0.0
-        _fill_gradients(
-            classes[i], shape, weights.head, seen, outputs, outputs_gradient, head_gradient
-        )
-        _fill_network_gradients(units, outputs_gradient, weights.head, shape, head_gradient)
-        _step(inputs, amounts, n_active, weight, shape, weights, seen, head_gradient)
+class Labels(NamedTuple):
+    """What rows are learned by."""
+
+    places: np.ndarray
+    """Of each row: the place of its class."""
+    row_weights: np.ndarray
+    class_weights: np.ndarray
+    """Of each place: what its rows count for when the learners learn, but not in calibration."""
+
+
+class _Scratch(NamedTuple):
+    """Room for what one row is made into on its way through the learners."""
+
+    inputs: np.ndarray
+    amounts: np.ndarray
+    units: np.ndarray
+    outputs: np.ndarray
+    outputs_gradient: np.ndarray
+    head_gradient: np.ndarray
+    head: np.ndarray
+    """The head that scores."""
 
 
 @njit(cache=True, error_model="numpy")
-def score(values, buckets, shape, weights, seen, left_out, scores):
+def learn(values, buckets, labels, n_known, shape, weights, seen, raw, log_odds):
+    """Learn from rows in their order.
+
+    Unless `n_known` is empty, each row is scored as well: as soon as, and not before, the first
+    `n_known` rows of it have been learned.
+    """
+    scratch = _scratch(shape, values.shape[1], weights.head.size)
+    n_learned = 0
+    for i in range(n_known.size):
+        for k in range(n_learned, n_known[i]):
+            _learn_row(values[k], buckets[k], labels, k, shape, weights, seen, scratch)
+        n_learned = max(n_learned, n_known[i])
+        fill_head(shape, weights, seen, scratch.head)
+        _score_row(values[i], buckets[i], shape, weights, seen, scratch, -1, raw[i])
+        if seen.averaging[1] == 0.0:
+            raw[i] = 0.0  # nothing is known yet
+        log_odds[i] = seen.calibration[0] * raw[i, 0] + seen.calibration[1]
+    for k in range(n_learned, values.shape[0]):
+        _learn_row(values[k], buckets[k], labels, k, shape, weights, seen, scratch)
+
+
+@njit(cache=True, error_model="numpy")
+def score(values, buckets, shape, weights, seen, left_out, raw):
     """Fill the raw scores of rows, (row, output); leaves out one learner, or none with -1."""
-    inputs, amounts, units, outputs = _scratch(shape, values.shape[1])
-    head = np.empty_like(weights.head)
-    fill_head(shape, weights, seen, head)
+    scratch = _scratch(shape, values.shape[1], weights.head.size)
+    fill_head(shape, weights, seen, scratch.head)
     for i in range(values.shape[0]):
-        n_active = _find_inputs(values[i], buckets[i], shape, seen, inputs, amounts)
-        _fill_average_units(inputs, amounts, n_active, shape, weights, seen, head, units)
-        _fill_outputs(units, head, shape, outputs)
-        if left_out >= 0:
-            outputs[left_out] = 0.0
-        _fill_raw(outputs, _combination(head, shape), shape, scores[i])
+        _score_row(values[i], buckets[i], shape, weights, seen, scratch, left_out, raw[i])
 
 
 @njit(cache=True, error_model="numpy")
 def weak_outputs(values, buckets, shape, weights, seen, outputs):
     """Fill what each weak learner says of each row, (row, learner, output)."""
-    inputs, amounts, units, _ = _scratch(shape, values.shape[1])
-    head = np.empty_like(weights.head)
-    fill_head(shape, weights, seen, head)
+    scratch, raw = _scratch(shape, values.shape[1], weights.head.size), np.empty(shape.n_outputs)
+    fill_head(shape, weights, seen, scratch.head)
     for i in range(values.shape[0]):
-        n_active = _find_inputs(values[i], buckets[i], shape, seen, inputs, amounts)
-        _fill_average_units(inputs, amounts, n_active, shape, weights, seen, head, units)
-        _fill_outputs(units, head, shape, outputs[i])
+        _score_row(values[i], buckets[i], shape, weights, seen, scratch, -1, raw)
+        outputs[i] = scratch.outputs
+
+
+@njit(cache=True, error_model="numpy")
+def _score_row(values, buckets, shape, weights, seen, scratch, left_out, raw):
+    """Fill the raw scores of one row by the head that scores."""
+    inputs, amounts, units, head = scratch.inputs, scratch.amounts, scratch.units, scratch.head
+    n_active = _find_inputs(values, buckets, shape, seen, inputs, amounts)
+    _fill_average_units(inputs, amounts, n_active, shape, weights, seen, head, units)
+    _fill_outputs(units, head, shape, scratch.outputs)
+    if left_out >= 0:
+        scratch.outputs[left_out] = 0.0
+    _fill_raw(scratch.outputs, _combination(head, shape), shape, raw)
+
+
+@njit(cache=True, error_model="numpy")
+def _learn_row(values, buckets, labels, k, shape, weights, seen, scratch):
+    """Take one step by one row; a row of no weight is no row."""
+    label, row_weight = labels.places[k], labels.row_weights[k]
+    weight = row_weight * labels.class_weights[label]
+    if weight == 0.0:
+        return
+    raw = np.zeros(shape.n_outputs)
+    if shape.is_calibrated:
+        fill_head(shape, weights, seen, scratch.head)
+        _score_row(values, buckets, shape, weights, seen, scratch, -1, raw)
+        if seen.averaging[1] == 0.0:
+            raw[:] = 0.0  # as it was scored
+        _calibrate(raw[0], label, row_weight, seen)
+    _note_columns(values, seen)
+    weight *= _note_class(label, shape, seen)
+    if shape.loss == AVERAGE_PRECISION:
+        weight *= _weight_in_list(raw[0], label, seen)
+    inputs, amounts, units, outputs = scratch[:4]
+    n_active = _find_inputs(values, buckets, shape, seen, inputs, amounts)
+    _fill_units(inputs, amounts, n_active, weights.units, weights.head, units)
+    _fill_outputs(units, weights.head, shape, outputs)
+    scratch.head_gradient[:] = 0.0
+    _fill_gradients(label, weight, shape, weights.head, seen, scratch)
+    _fill_network_gradients(
+        units, scratch.outputs_gradient, weights.head, shape, scratch.head_gradient
+    )
+    _step(inputs, amounts, n_active, weight, shape, weights, seen, scratch.head_gradient)
 
 
 @njit(cache=True)
-def _scratch(shape, n_columns):
+def _scratch(shape, n_columns, n_head):
     n_units = shape.n_learners * shape.width
-    return (
+    outputs = np.empty((shape.n_learners, shape.n_outputs))
+    return _Scratch(
         np.empty(n_columns, np.int64),
         np.empty(n_columns),
         np.empty(n_units),
-        np.empty((shape.n_learners, shape.n_outputs)),
+        outputs,
+        np.empty_like(outputs),
+        np.empty(n_head),
+        np.empty(n_head),
     )
 
 
@@ -380,25 +429,27 @@ def _fill_raw(outputs, combination, shape, raw):
 
 
 @njit(cache=True, error_model="numpy")
-def _fill_gradients(label, shape, head, seen, outputs, outputs_gradient, head_gradient):
-    """Fill the gradient of what each weak learner says and of the combination."""
-    combination = _combination(head, shape)
-    gradient = _combination(head_gradient, shape)
+def _fill_gradients(label, weight, shape, head, seen, scratch):
+    """Fill the gradient of what each weak learner says and of the combination.
+
+    Gradients are those of a row of weight 1. What does not follow a gradient moves here, by the
+    row's weight.
+    """
+    combination, gradient = _combination(head, shape), _combination(scratch.head_gradient, shape)
+    outputs, outputs_gradient = scratch.outputs, scratch.outputs_gradient
     if shape.rule == NON_LINEAR:
         if shape.update == FULL:
-            _non_linear_full(label, shape, combination, seen, outputs, outputs_gradient, gradient)
+            _non_linear_full(label, shape, combination, outputs, outputs_gradient, gradient)
         else:
-            _non_linear_stages(
-                label, shape, combination, seen, outputs, outputs_gradient, gradient
-            )
+            _non_linear_stages(label, shape, combination, outputs, outputs_gradient, gradient)
     elif shape.rule == LINEAR:
-        _linear_stages(label, shape, combination, seen, outputs, outputs_gradient, gradient)
+        _linear_stages(label, shape, combination, outputs, outputs_gradient, gradient)
     elif shape.rule == MAJORITY:
         _majority_stages(label, shape, outputs, outputs_gradient)
     elif shape.rule == GRADIENT or shape.rule == STREAM:
-        _gradient_stages(label, shape, combination, seen, outputs, outputs_gradient)
+        _gradient_stages(label, weight, shape, combination, seen, outputs, outputs_gradient)
     else:
-        _adaptive_stages(label, shape, combination, seen, outputs, outputs_gradient)
+        _adaptive_stages(label, weight, shape, combination, seen, outputs, outputs_gradient)
 
 
 @njit(cache=True, error_model="numpy")
@@ -437,7 +488,7 @@ def _non_linear_raw(outputs, combination, shape, raw):
 
 
 @njit(cache=True, error_model="numpy")
-def _non_linear_full(label, shape, combination, seen, outputs, outputs_gradient, gradient):
+def _non_linear_full(label, shape, combination, outputs, outputs_gradient, gradient):
     """Every part by the loss of the whole model: plain backpropagation."""
     n_outputs, n_latents, n_learners = shape.n_outputs, shape.n_latents, shape.n_learners
     per_learner = n_latents * n_outputs
@@ -464,7 +515,7 @@ def _non_linear_full(label, shape, combination, seen, outputs, outputs_gradient,
 
 
 @njit(cache=True, error_model="numpy")
-def _non_linear_stages(label, shape, combination, seen, outputs, outputs_gradient, gradient):
+def _non_linear_stages(label, shape, combination, outputs, outputs_gradient, gradient):
     """Learner t by the models of the first learners: residuals of t - 1, or the loss of t."""
     n_outputs, n_latents, n_learners = shape.n_outputs, shape.n_latents, shape.n_learners
     per_learner = n_latents * n_outputs
@@ -520,7 +571,7 @@ def _linear_raw(outputs, combination, shape, raw):
 
 
 @njit(cache=True, error_model="numpy")
-def _linear_stages(label, shape, combination, seen, outputs, outputs_gradient, gradient):
+def _linear_stages(label, shape, combination, outputs, outputs_gradient, gradient):
     n_outputs, n_learners = shape.n_outputs, shape.n_learners
     raw, slope = combination[:n_outputs].copy(), np.empty(n_outputs)
     if shape.update == FULL:
@@ -587,7 +638,10 @@ def _log_binomial(n, k, p):
 
 @njit(cache=True, error_model="numpy")
 def _vote(output):
-    return 1.0 if output > 0.0 else -1.0
+    """Return 1 or -1, or 0 for one that says nothing, or is left out."""
+    if output > 0.0:
+        return 1.0
+    return -1.0 if output < 0.0 else 0.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -620,22 +674,22 @@ def _adaptive_raw(outputs, combination):
 
 
 @njit(cache=True, error_model="numpy")
-def _adaptive_stages(label, shape, combination, seen, outputs, outputs_gradient):
+def _adaptive_stages(label, weight, shape, combination, seen, outputs, outputs_gradient):
     """Weigh each learner's row by how wrong the votes before it are; move alpha and trust."""
     n_learners, side = shape.n_learners, 2.0 * label - 1.0
     n_rows = seen.rows.sum()
-    pace, ahead, best = 4.0 / math.sqrt(n_rows), 0.0, -np.inf
+    pace, ahead, best = 4.0 * weight / math.sqrt(n_rows), 0.0, -np.inf
     for t in range(n_learners):
-        weight = 1.0 / (1.0 + math.exp(ahead))
+        share = 1.0 / (1.0 + math.exp(ahead))
         if shape.rule == ADAPTIVE:
-            weight = 1.0 if _uniform(shape.seed, n_rows, t) < weight else 0.0
-        outputs_gradient[t, 0] = weight * _log_slope(outputs[t, 0], label)
+            share = 1.0 if _uniform(shape.seed, n_rows, t) < share else 0.0
+        outputs_gradient[t, 0] = share * _log_slope(outputs[t, 0], label)
         right = side * _vote(outputs[t, 0])
         ahead += combination[t] * right
         moved = combination[t] + pace * right / (1.0 + math.exp(ahead))
         combination[t] = min(max(moved, -_LARGEST_ALPHA), _LARGEST_ALPHA)
         if ahead <= 0.0:
-            combination[n_learners + t] -= 1.0
+            combination[n_learners + t] -= weight
         best = max(best, combination[n_learners + t])
     combination[n_learners:] -= best
 
@@ -665,8 +719,8 @@ def _gradient_raw(outputs, combination, shape):
 
 
 @njit(cache=True, error_model="numpy")
-def _gradient_stages(label, shape, combination, seen, outputs, outputs_gradient):
-    pace, raw = 1.0 / math.sqrt(seen.rows.sum()), 0.0
+def _gradient_stages(label, weight, shape, combination, seen, outputs, outputs_gradient):
+    pace, raw = weight / math.sqrt(seen.rows.sum()), 0.0
     for t in range(shape.n_learners):
         slope = _log_slope(raw, label)
         outputs_gradient[t, 0] = 2.0 * (outputs[t, 0] + slope)

@@ -1,8 +1,8 @@
 """What an online booster knows: columns, classes, weights; learned from by the kernel."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,18 @@ from toprank.online import weights as all_weights
 from toprank.online.classes import Classes
 from toprank.online.columns import Columns, Encoded
 
-_NO_SCORES = np.empty((0, 1))
+_NOT_SCORED = np.empty(0, dtype=np.int64)
 _MOST_WEIGHTS = 2**27  # a gigabyte
 _SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag")
+
+
+class Scores(NamedTuple):
+    """What rows were scored."""
+
+    raw: NDArray[np.float64]
+    """(row, output)"""
+    log_odds: NDArray[np.float64]
+    """Of each row, where there are two classes."""
 
 
 class Model:
@@ -25,9 +34,15 @@ class Model:
     weights: kernel.Weights
     seen: kernel.Seen
 
-    def __init__(self, shape: kernel.Shape, classes: Classes):
+    def __init__(
+        self,
+        shape: kernel.Shape,
+        classes: Classes,
+        class_weight: Mapping[Any, float] | None = None,
+    ):
         self.shape = shape
         self.classes = classes
+        self.class_weight = class_weight
         self.columns = Columns(shape.n_buckets)
         self.scale = 0.0
         self.n_renewed = 0
@@ -53,31 +68,47 @@ class Model:
             self.seen = _with_columns(self.seen, len(new))
 
     def learn(
+        self, rows: Encoded, places: NDArray[np.int64], row_weights: NDArray[np.float64]
+    ) -> None:
+        """Learn from rows in their order; a class joins at the row where it first comes."""
+        rows = self.padded(rows)
+        for part in self._parts_of_same_outputs(places):
+            self.add_outputs(int(places[part][0]))
+            self._run(rows.take(part), places[part], row_weights[part], _NOT_SCORED)
+
+    def score_and_learn(
         self,
         rows: Encoded,
         places: NDArray[np.int64],
         row_weights: NDArray[np.float64],
-        scores: NDArray[np.float64] = _NO_SCORES,
-    ) -> None:
-        """Learn from rows in their order; fills `scores`, unless empty, with those from before.
+        n_known: NDArray[np.int64],
+    ) -> Scores:
+        """Learn from rows in their order; return the scores they had on the way.
 
-        A class joins at the row where it first comes.
+        Of each row, `n_known` says how many of the first rows are learned before it is scored.
+        Where classes join on the way, that must be those before it.
         """
-        rows = self._padded(rows)
-        for part in self._parts_of_same_outputs(places):
-            self._add_outputs(int(places[part][0]))
-            before = np.empty((len(places[part]) if len(scores) else 0, self.shape.n_outputs))
-            own = (*rows.take(part), places[part], row_weights[part])
-            kernel.learn(*own, self.shape, self.weights, self.seen, before)
-            if len(scores):
-                scores[part, : self.shape.n_outputs] = before
+        rows = self.padded(rows)
+        n_outputs = max(int(places.max(initial=0)), self.shape.n_outputs)
+        # a class that has not come has no chance: exp(-inf) is 0
+        scores = Scores(np.full((len(places), n_outputs), -np.inf), np.zeros(len(places)))
+        n_slow = self._rows_until_all_have_joined(places)
+        for i in range(n_slow):
+            own = slice(i, i + 1)
+            raw = self.raw(rows.take(own)) if self.n_rows else 0.0
+            scores.raw[i, : self.shape.n_outputs] = raw
+            self.learn(rows.take(own), places[own], row_weights[own])
+        rest = slice(n_slow, None)
+        fast = self._run(rows.take(rest), places[rest], row_weights[rest], n_known[rest] - n_slow)
+        scores.raw[rest], scores.log_odds[rest] = fast
+        return scores
 
     def raw(self, rows: Encoded, left_out: int = -1) -> NDArray[np.float64]:
         """Return the raw scores of rows, (row, output); one weak learner may be left out."""
-        rows = self._padded(rows)
-        scores = np.empty((len(rows.values), self.shape.n_outputs))
-        kernel.score(*rows, self.shape, self.weights, self.seen, left_out, scores)
-        return scores
+        rows = self.padded(rows)
+        raw = np.empty((len(rows.values), self.shape.n_outputs))
+        kernel.score(*rows, self.shape, self.weights, self.seen, left_out, raw)
+        return raw
 
     def scoring_head(self) -> NDArray[np.float64]:
         """Return the head that scores: as it is now, or its average over the rows."""
@@ -87,7 +118,7 @@ class Model:
 
     def weak_outputs(self, rows: Encoded) -> NDArray[np.float64]:
         """Return what each weak learner says of each row, (row, learner, output)."""
-        rows = self._padded(rows)
+        rows = self.padded(rows)
         sizes = (len(rows.values), self.shape.n_learners, self.shape.n_outputs)
         outputs = np.empty(sizes)
         kernel.weak_outputs(*rows, self.shape, self.weights, self.seen, outputs)
@@ -112,7 +143,7 @@ class Model:
         all_weights.renew_learner(self.weights, self.shape, worst, self.scale, self.n_renewed)
         return worst
 
-    def _padded(self, rows: Encoded) -> Encoded:
+    def padded(self, rows: Encoded) -> Encoded:
         """Return rows with the columns that came after they were encoded, missing all of them."""
         n_new = len(self.columns) - rows.values.shape[1]
         if n_new == 0:
@@ -124,9 +155,36 @@ class Model:
             np.hstack([rows.values, later.values]), np.hstack([rows.buckets, later.buckets])
         )
 
+    def _run(
+        self,
+        rows: Encoded,
+        places: NDArray[np.int64],
+        row_weights: NDArray[np.float64],
+        n_known: NDArray[np.int64],
+    ) -> Scores:
+        """Let the kernel learn from rows whose classes are all known, and score them."""
+        labels = kernel.Labels(places, row_weights, self._class_weights())
+        scores = Scores(np.empty((n_known.size, self.shape.n_outputs)), np.empty(n_known.size))
+        kernel.learn(*rows, labels, n_known, self.shape, self.weights, self.seen, *scores)
+        return scores
+
+    def _class_weights(self) -> NDArray[np.float64]:
+        """Return what the rows of each place count for."""
+        weights = np.ones(1 + self.shape.n_outputs)
+        for label, weight in (self.class_weight or {}).items():
+            if label in self.classes.places:
+                weights[self.classes.places[label]] = weight
+        return weights
+
+    def _rows_until_all_have_joined(self, places: NDArray[np.int64]) -> int:
+        """Return how many of the first rows there are until the last new class has come."""
+        if places.max(initial=0) <= self.shape.n_outputs:
+            return 0
+        return max(part.start for part in self._parts_of_same_outputs(places)) + 1
+
     def _parts_of_same_outputs(self, places: NDArray[np.int64]) -> Iterator[slice]:
         """Yield the rows up to the first of a new class, from it to the next such, and so on."""
-        if places.size == 1 or places.max(initial=0) <= self.shape.n_outputs:
+        if places.size <= 1 or places.max() <= self.shape.n_outputs:
             yield slice(0, places.size)
             return
         n_outputs = np.maximum.accumulate(np.maximum(places, self.shape.n_outputs))
@@ -135,7 +193,8 @@ class Model:
             if start < stop:
                 yield slice(start, stop)
 
-    def _add_outputs(self, n_outputs: int) -> None:
+    def add_outputs(self, n_outputs: int) -> None:
+        """Make room for classes that are new."""
         if n_outputs <= self.shape.n_outputs:
             return
         before = self.shape
@@ -143,7 +202,8 @@ class Model:
         self._check_size(len(self.columns))
         self.weights = all_weights.with_outputs(self.weights, before, self.shape)
         new = np.zeros(n_outputs - before.n_outputs)
-        self.seen = self.seen._replace(rows=np.append(self.seen.rows, new))
+        fresh = _nothing_seen(self.shape, 0).calibration
+        self.seen = self.seen._replace(rows=np.append(self.seen.rows, new), calibration=fresh)
 
     def _check_size(self, n_columns: int) -> None:
         n_units = self.shape.n_learners * self.shape.width
@@ -175,14 +235,19 @@ class Model:
 
     @classmethod
     def restored(
-        cls, shape: kernel.Shape, classes: Classes, state: dict[str, Any], arrays: dict[str, Any]
+        cls,
+        shape: kernel.Shape,
+        classes: Classes,
+        class_weight: Mapping[Any, float] | None,
+        state: dict[str, Any],
+        arrays: dict[str, Any],
     ) -> Self:
         """Return the model of a file; ValueError where its parts do not fit together."""
-        model = cls(shape, classes)
+        model = cls(shape, classes, class_weight)
         model.add_columns(_checked_names(state["columns"]))
         model.scale = checks.number_above(state["scale"], "scale", 0, 2)
         model.n_renewed = checks.whole_number(state["n_renewed"], "n_renewed", 0)
-        model._add_outputs(classes.n_outputs)
+        model.add_outputs(classes.n_outputs)
         model.weights = kernel.Weights(*_matching(model.weights, arrays))
         model.seen = kernel.Seen(*_matching(model.seen, arrays))
         _check_seen(model.seen, arrays)

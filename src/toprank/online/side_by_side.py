@@ -17,7 +17,7 @@ from toprank.online.validation import (
     errors_of,
     log_losses,
     positives_of,
-    scored_then_learned,
+    scored_and_learned,
 )
 from toprank.online.windows import Window
 
@@ -69,7 +69,7 @@ class SideBySide:
         for name, learner in self.learners.items():
             is_positive = positives_of(learner, labels)
             if self.metric == "log-loss":
-                suspicion, probability = scored_then_learned(learner, X, labels)
+                suspicion, probability = scored_and_learned(learner, X, labels)
             else:
                 suspicion, probability = learner.score_then_learn(X, labels), np.empty(0)
             self._judge(name, suspicion, probability, is_positive)

@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import validate_data
+from scipy.special import expit
+from sklearn.utils import column_or_1d
 
 from toprank import checks, metrics
 from toprank.online.booster import OnlineBooster
 from toprank.online.classes import Classes
-from toprank.online.columns import Encoded
 from toprank.online.drift import DriftWatch
 from toprank.online.windows import Window, WindowSummary
-from toprank.tables.columns import as_frame, shortened
+from toprank.tables.columns import shortened
 
 _POINTS = 50  # of a curve, unless told otherwise
 _LEAST_PROBABILITY = 1e-15  # of what happened, so that no row has an infinite loss
@@ -82,7 +81,7 @@ def progressive_validation(
         How long a label takes: a number of rows, or of the unit of `times`, or a timedelta where
         these are datetimes. Before a row is scored, the labels that are due by then are learned
         in their order: of rows j with `times[j] + delay <= times[i]`, or without times
-        `j + delay < i`. A delay of 0 is many times faster than any other.
+        `j + delay < i`.
     window, budget
         The size in rows of the windows of the curve, and how many alerts of that many rows could
         be checked.
@@ -107,8 +106,8 @@ def progressive_validation(
     every = max(round(labels.size / _POINTS), 1) if every is None else every
     every = checks.whole_number(every, "every", 1)
     empty = Window(window, budget)  # what is wrong with the settings is said before hours of work
-    if watch is None and np.array_equal(n_known, np.arange(labels.size)):
-        suspicion, probability = scored_then_learned(learner, X, labels)
+    if watch is None:
+        suspicion, probability = scored_and_learned(learner, X, labels, n_known)
     else:
         suspicion, probability = _in_turn(learner, X, labels, n_known, watch)
     is_error = errors_of(suspicion, is_positive)
@@ -121,16 +120,18 @@ def progressive_validation(
     )
 
 
-def scored_then_learned(
-    learner: OnlineBooster, X: Any, labels: NDArray
+def scored_and_learned(
+    learner: OnlineBooster, X: Any, labels: NDArray, n_known: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the suspicion and probability of each row before it was learned from."""
-    learner._begin()
-    if learner.model_.shape.is_calibrated:
-        # a probability depends on what calibration had learned at that row
-        return _in_turn(learner, X, labels, np.arange(labels.size), None)
-    suspicion = learner.score_then_learn(X, labels)
-    return suspicion, learner._probability(suspicion)
+    """Return the suspicion and probability of each row when `n_known` labels were learned.
+
+    By default, those of the rows before it.
+    """
+    rows, places, row_weights = learner._prepared(X, labels)
+    if n_known is None:
+        n_known = np.arange(labels.size)
+    scores = learner.model_.score_and_learn(rows, places, row_weights, n_known)
+    return learner._suspicion(scores.raw), expit(scores.log_odds)
 
 
 def positives_of(learner: OnlineBooster, labels: NDArray) -> NDArray[np.bool_]:
@@ -173,10 +174,13 @@ def _in_turn(
     learner: OnlineBooster,
     X: Any,
     labels: NDArray,
-    n_known: NDArray[np.intp],
-    watch: DriftWatch | None,
+    n_known: NDArray[np.int64],
+    watch: DriftWatch,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return suspicion and probability of rows, each scored when `n_known` labels were learned."""
+    """Return suspicion and probability of rows, each scored when `n_known` labels were learned.
+
+    One after the other, since the watch may act on the learner after any of them.
+    """
     stream = _Stream(learner, X, labels, watch)
     start = n_learned = 0
     while start < labels.size:
@@ -192,15 +196,10 @@ def _in_turn(
 class _Stream:
     """Rows of a stream, encoded once, to be scored and learned from in runs."""
 
-    def __init__(
-        self, learner: OnlineBooster, X: Any, labels: NDArray, watch: DriftWatch | None
-    ) -> None:
+    def __init__(self, learner: OnlineBooster, X: Any, labels: NDArray, watch: DriftWatch) -> None:
         self._learner, self._watch, self._labels = learner, watch, labels.tolist()
         self._is_positive = positives_of(learner, labels)
-        self._rows = _joined(learner, X)
-        check_consistent_length(self._rows.values, labels)
-        self._places = learner._places(self._labels)
-        self._weights = learner._weighted(self._labels, np.ones(labels.size))
+        self._rows, self._places, self._weights = learner._prepared(X, labels)
         self.suspicion = np.zeros(labels.size)
         self.probability = np.full(labels.size, 0.5)
 
@@ -210,23 +209,15 @@ class _Stream:
             raw = self._learner.model_.raw(self._rows.take(run))
             self.suspicion[run] = self._learner._suspicion(raw)
             self.probability[run] = self._learner._probability(self.suspicion[run])
-        if self._watch is not None:
-            for raw_score in self.suspicion[run].tolist():
-                self._watch.scored(raw_score > 0)
+        for raw_score in self.suspicion[run].tolist():
+            self._watch.scored(raw_score > 0)
 
     def learn(self, start: int, stop: int) -> None:
-        if self._watch is None:
-            self._learn_run(start, stop)
-            return
         for row in range(start, stop):  # since an alarm may change the learner after any of them
-            self._learn_run(row, row + 1)
+            own = slice(row, row + 1)
+            rows, places = self._rows.take(own), self._places[own]
+            self._learner.model_.learn(rows, places, self._weights[own])
             self._tell_of_label(self._watch, row)
-
-    def _learn_run(self, start: int, stop: int) -> None:
-        chosen = start + np.flatnonzero(self._weights[start:stop])  # no weight, no row
-        if chosen.size:
-            own = self._places[chosen], self._weights[chosen]
-            self._learner.model_.learn(self._rows.take(chosen), *own)
 
     def _tell_of_label(self, watch: DriftWatch, row: int) -> None:
         own = slice(row, row + 1)
@@ -234,22 +225,10 @@ class _Stream:
         watch.labelled(self._rows.take(own), self._labels[row], float(loss))
 
 
-def _joined(learner: OnlineBooster, X: Any) -> Encoded:
-    """Return encoded rows; columns that are new join, nothing is learned."""
-    learner._begin()
-    frame = as_frame(X)
-    if frame is not None:
-        learner._add_columns(frame.names)
-    elif not hasattr(learner, "n_features_in_"):
-        X = validate_data(learner, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        learner.model_.add_columns([f"x{j}" for j in range(X.shape[1])])
-    return learner._encoded(X)
-
-
 # Late labels
 
 
-def _labels_known(n_rows: int, times: ArrayLike | None, delay: Any) -> NDArray[np.intp]:
+def _labels_known(n_rows: int, times: ArrayLike | None, delay: Any) -> NDArray[np.int64]:
     """Return how many labels have come when each row is scored, at most those of rows before."""
     rows = np.arange(n_rows)
     if times is None:

@@ -145,9 +145,9 @@ def renew_learner(
 def _column_units(shape: kernel.Shape, names: list[str], scale: float) -> NDArray[np.float64]:
     n_units = shape.n_learners * shape.width
     rows = [
-        np.random.default_rng([shape.seed, _COLUMNS, crc32(name.encode())]).uniform(
-            -scale, scale, n_units
-        )
+        np.random.default_rng(
+            [shape.seed, _COLUMNS, crc32(name.encode("utf-8", "surrogatepass"))]
+        ).uniform(-scale, scale, n_units)
         for name in names
     ]
     return np.array(rows).reshape(len(names), n_units)

@@ -1,0 +1,690 @@
+"""`toprank stream`: lines in and out, late labels, checkpoints, and what survives a kill."""
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+import toprank
+from cli.running import names_here, one_sentence, run_main, start
+from toprank import BoostedRanker, OnlineBBM, OnlineNonLinearBoost
+from toprank.cli.stream_input import Mark
+from toprank.cli.stream_run import _Looks
+from toprank.online.event_stream import EventStream
+
+
+def made_events(n_rows, delay=20, seed=0):
+    """Rows with text and gaps; two thirds get their labels late, as lines of their own."""
+    draw = random.Random(seed)
+    events, late = [], {}
+    for i in range(n_rows):
+        label = int(draw.random() < 0.2)
+        row = {
+            "id": f"e{i}",
+            "amount": round(draw.gauss(2.0 * label, 1.0), 4),
+            "country": draw.choice(["FR", "DE", "US"]),
+            "age": None if draw.random() < 0.2 else draw.randrange(20, 80),
+        }
+        if i % 3 == 0:
+            events.append(row | {"label": label})
+        else:
+            events.append(row)
+            late[i + delay] = {"id": f"e{i}", "label": label}
+        if i in late:
+            events.append(late.pop(i))
+    return events
+
+
+def written(events, name="events.ndjson"):
+    lines = (each if isinstance(each, str) else json.dumps(each) for each in events)
+    Path(name).write_text("".join(f"{line}\n" for line in lines))
+    return name
+
+
+def run_stream(*arguments, stdin=None):
+    """Run `toprank stream ... --model m.toprank` in this process."""
+    given = io.TextIOWrapper(io.BytesIO((stdin or "").encode()))
+    handler = signal.getsignal(signal.SIGINT)
+    with patch.object(sys, "stdin", given):
+        outcome = run_main("stream", *arguments, "--model", "m.toprank")
+    assert signal.getsignal(signal.SIGINT) == handler
+    return outcome
+
+
+def said(outcome):
+    assert outcome.exit_code == 0, outcome.stderr
+    return [json.loads(line) for line in outcome.stdout.splitlines()]
+
+
+def replayed(events, **options):
+    """The stream that the library alone makes of events, and what it says of them."""
+    stream, lines = EventStream(OnlineNonLinearBoost(), **options), []
+    for event in events:
+        row = {name: value for name, value in event.items() if name not in ("id", "label")}
+        label = event.get("label")
+        if not row:
+            stream.label(event["id"], label)
+            continue
+        if label is None:
+            scored = stream.score(row, event["id"])
+        else:
+            scored = stream.learn(row, label, event["id"])
+        suspicion, probability, is_alert = scored
+        lines.append({"id": event["id"], "suspicion": suspicion, "probability": probability,
+                      "alert": is_alert})  # fmt: skip
+    return stream, lines
+
+
+def state_of(model="m.toprank"):
+    """All that a model file holds but the time it was written at."""
+    saved = toprank.load(model)._to_saved()
+    return saved.state, {name: array.tobytes() for name, array in saved.arrays.items()}
+
+
+def test_rows_are_scored_and_learned_from_as_by_the_library():
+    events = made_events(200)
+    lines = said(run_stream(written(events)))
+    stream, expected = replayed(events)
+
+    assert lines == expected
+    found, saved = toprank.load("m.toprank")._to_saved(), stream._to_saved()
+    assert {name: array.tobytes() for name, array in found.arrays.items()} == {
+        name: array.tobytes() for name, array in saved.arrays.items()
+    }
+    assert found.state["counters"] == saved.state["counters"]
+
+
+def test_stdin_gives_the_same_as_a_file():
+    events = made_events(60)
+    text = "\n".join(map(json.dumps, events))
+    from_stdin = said(run_stream("-", stdin=text))
+    Path("m.toprank").unlink()
+
+    assert from_stdin == said(run_stream(written(events)))
+
+
+def test_the_fields_can_be_named_and_left_out():
+    events = [
+        {"key": 7, "is_fraud": True, "amount": 9.5, "paid_at": "2024-01-01"},
+        {"key": 8, "amount": 12.5, "paid_at": "2024-01-02"},
+        {"key": 8, "is_fraud": False, "paid_at": "2024-01-03"},  # of a late label
+    ]
+    options = ("--id", "key", "--label", "is_fraud", "--ignore", "paid_at", "--ignore", "none")
+    lines = said(run_stream(written(events), *options))
+    stream = toprank.load("m.toprank")
+
+    assert [line["id"] for line in lines] == [7, 8]
+    assert stream.learner.model_.columns.names == ["amount"]
+    assert stream.n_labelled == 2
+
+
+def test_a_csv_gives_what_json_does():
+    Path("events.csv").write_text(
+        '\ufeffid,amount,country,label\n1,9.5,FR,0\n2,,"D,E",\n\n2,,,1\n,-3e1,1_0,True\r\n',
+        encoding="utf-8",
+    )
+    events = [
+        {"id": "1", "amount": 9.5, "country": "FR", "label": 0},
+        {"id": "2", "amount": None, "country": "D,E"},
+        {"id": "2", "label": 1},
+        {"id": None, "amount": -30.0, "country": "1_0", "label": True},
+    ]
+
+    lines = said(run_stream("events.csv"))
+    assert lines == replayed(events)[1]
+    Path("m.toprank").unlink()
+    assert lines == said(run_stream("--format", "csv", stdin=Path("events.csv").read_text()))
+    Path("m.toprank").unlink()
+    assert lines == said(run_stream(written(events)))
+
+
+def test_each_score_comes_at_once_from_a_pipe():
+    run = start("stream", "--model", "m.toprank", stdin=subprocess.PIPE, bufsize=1)
+    try:
+        for i in range(3):
+            run.stdin.write(json.dumps({"id": i, "amount": 1.0}) + "\n")
+            assert json.loads(run.stdout.readline())["id"] == i
+    finally:
+        run.stdin.close()
+        run.wait(timeout=30)
+
+    assert run.returncode == 0
+
+
+def test_text_labels_are_learned_once_the_positive_one_is_named():
+    events = [{"amount": 1.0, "label": "genuine"}, {"amount": 9.0, "label": "fraud"}]
+    refused = run_stream(written(events))
+    assert "line 1 is passed over: labels must be true and false, 1 and 0" in refused.stderr
+    Path("m.toprank").unlink()
+    outcome = run_stream(written(events), "--positive-label", "fraud")
+
+    assert "2 learned from" in outcome.stderr
+    assert "1 positive" in outcome.stderr
+
+
+def test_options_reach_the_learner_and_the_stream():
+    options = ("--class-weight", "balanced", "--loss", "ap", "--learning-rate", "0.02")
+    more = ("--window", 500, "-k", 7, "--threshold", 0.25, "--drift", "adwin")
+    run_stream(written(made_events(5)), *options, *more, "--on-drift", "none")
+    stream = toprank.load("m.toprank")
+
+    assert (stream.learner.class_weight, stream.learner.loss) == ("balanced", "ap")
+    assert stream.learner.learning_rate == 0.02
+    assert (stream.window.size, stream.window.budget, stream.threshold) == (500, 7, 0.25)
+    assert (stream.drift, stream.on_drift) == ("adwin", "none")
+
+
+def test_the_summary_counts_what_the_run_did():
+    events = [*made_events(300), {"id": "never seen", "label": 1}, "{"]
+    outcome = run_stream(written(events), "--threshold", "0.3")
+    n_labels = sum(isinstance(each, dict) and each.get("label") is not None for each in events)
+    n_alerts = sum(line["alert"] for line in said(outcome))
+    counts, measured = outcome.stderr.splitlines()[-2:]
+
+    assert counts.startswith("300 rows scored in ")
+    assert f"; {n_labels - 1} learned from; {n_alerts} alerts; " in counts
+    assert counts.endswith("; 1 labels of unknown rows; 1 bad lines.")
+    assert measured.startswith(f"Of the last {n_labels - 1} labelled rows, ")
+    assert " positive: AP 0." in measured
+
+
+def test_a_long_window_tells_its_bounds():
+    outcome = run_stream(written(made_events(400)), "--window", 20_000)
+
+    assert ": AP 0." in outcome.stderr
+    assert " to 0." in outcome.stderr.split(": AP 0.")[1].split(";")[0]
+
+
+# Checkpoints
+
+
+@pytest.mark.parametrize("suffix", ["ndjson", "csv"])
+def test_a_file_that_has_grown_is_gone_on_with(suffix):
+    events = made_events(120)
+    if suffix == "csv":
+        names = ["id", "amount", "country", "age", "label"]
+        lines = [",".join(str(each.get(name, "")) for name in names) for each in events]
+        lines = [",".join(names), *(line.replace("None", "") for line in lines)]
+    else:
+        lines = list(map(json.dumps, events))
+    name = f"events.{suffix}"
+    for place in (30, 31, 100, len(lines)):
+        written(lines[:place], name)
+        outcome = run_stream(name, "-o", "scores.ndjson")
+        assert outcome.exit_code == 0, outcome.stderr
+        assert "note" not in outcome.stderr
+    in_parts, scores = state_of(), Path("scores.ndjson").read_bytes()
+    Path("m.toprank").unlink()
+    run_stream(name, "-o", "scores.ndjson")
+
+    assert state_of() == in_parts
+    assert Path("scores.ndjson").read_bytes() == scores
+    assert len(scores.splitlines()) == 120
+
+
+def test_a_file_under_another_name_is_the_same_file():
+    Path(written(made_events(20))).rename("moved.log")
+    run_stream("moved.log")
+    Path("moved.log").rename("moved again.log")
+
+    assert said(run_stream("moved again.log")) == []
+
+
+def test_another_file_is_read_from_its_start_and_its_scores_are_appended():
+    run_stream(written(made_events(20)), "-o", "scores.ndjson")
+    other = written(made_events(10, seed=1), "other.ndjson")
+    outcome = run_stream(other, "-o", "scores.ndjson")
+
+    assert "note: other.ndjson is not the input of before; it is read from its" in outcome.stderr
+    assert "10 rows scored" in outcome.stderr
+    assert len(Path("scores.ndjson").read_text().splitlines()) == 30
+    assert toprank.load("m.toprank").n_scored == 30
+
+
+def test_a_file_that_begins_alike_is_another_file():
+    events = [{"amount": float(i)} for i in range(300)]
+    run_stream(written(events))
+    events[200] = {"amount": -1.0}
+    run_stream(written(events))
+
+    assert toprank.load("m.toprank").n_scored == 600
+
+
+def test_of_stdin_nothing_is_skipped_unless_told():
+    text = "\n".join(map(json.dumps, made_events(20))) + "\n"
+    run_stream("-", stdin=text)
+    assert len(said(run_stream("-", stdin=text))) == 20
+    more = text + '{"id": "new", "amount": 2}\n'
+    (line,) = said(run_stream("-", "--skip-seen", stdin=more))
+
+    assert line["id"] == "new"
+
+
+def test_skip_seen_takes_all_where_nothing_was_seen():
+    assert said(run_stream("--skip-seen", stdin="")) == []
+    outcome = run_stream("--skip-seen", "--format", "csv", stdin="amount\n1\n")
+    assert len(said(outcome)) == 1
+    outcome = run_stream("--skip-seen", "--format", "csv", stdin="amount\n1\n2\n")
+    assert len(said(outcome)) == 1
+
+
+@pytest.mark.parametrize("text", ["", '{"amount": 2}\n', '{"amount": 2}\n{"amount": 3}\n'])
+def test_skip_seen_refuses_other_lines_than_those_seen(text):
+    run_stream("-", stdin='{"amount": 1}\n')
+    outcome = run_stream("-", "--skip-seen", stdin=text)
+
+    assert "the input must begin with what was read before" in one_sentence(outcome)
+
+
+def test_a_stream_begins_from_a_learner_that_was_saved_in_python():
+    learner = OnlineBBM(5)
+    for i in range(20):
+        learner.learn_one({"amount": float(i)}, i > 10)
+    expected = learner.score_one({"amount": 19.0})
+    toprank.save(learner, "m.toprank")
+    (line,) = said(run_stream("-", stdin='{"amount": 19.0}'))
+
+    assert line["suspicion"] == expected
+    assert isinstance(toprank.load("m.toprank").learner, OnlineBBM)
+
+
+def test_a_model_of_another_kind_is_refused():
+    ranker = BoostedRanker(n_estimators=2, n_jobs=1).fit([[9.0], [12.0], [980.0]], [0, 0, 1])
+    toprank.save(ranker, "m.toprank")
+
+    assert "must hold an online learner" in one_sentence(run_stream("-", stdin=""))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("--window", 500), ("-k", 5), ("--drift", "adwin"), ("--loss", "ap"),
+     ("--class-weight", "balanced"), ("--positive-label", "fraud"), ("--learning-rate", 0.5)],
+)  # fmt: skip
+def test_what_a_model_was_begun_with_cannot_be_changed(option):
+    run_stream("-", stdin='{"amount": 1}')
+    sentence = one_sentence(run_stream("-", *option, stdin='{"amount": 1}'))
+
+    assert "must be that of m.toprank" in sentence
+    assert toprank.load("m.toprank").n_scored == 1
+
+
+def test_the_same_options_and_another_threshold_may_be_given_again():
+    options = ("-", "--window", 500, "--learning-rate", 0.5, "--positive-label", "1")
+    run_stream(*options, stdin='{"amount": 1, "label": "1"}')
+    outcome = run_stream(*options, "--threshold", 0.01, stdin='{"amount": 1}')
+
+    assert said(outcome)[0]["alert"]
+
+
+def test_the_file_of_scores_is_cut_back_to_the_checkpoint():
+    run_stream(written(made_events(20)), "-o", "scores.ndjson")
+    scores = Path("scores.ndjson").read_bytes()
+    Path("scores.ndjson").write_bytes(scores + b'{"id": "e77", "susp')  # as after a kill
+    run_stream("events.ndjson", "-o", "scores.ndjson")
+
+    assert Path("scores.ndjson").read_bytes() == scores
+
+
+@pytest.mark.parametrize("other", ["", "something else\n" * 1000])
+def test_a_file_of_something_else_is_not_written_to(other):
+    run_stream(written(made_events(20)), "-o", "scores.ndjson")
+    Path("scores.ndjson").write_text(other)
+    sentence = one_sentence(run_stream("events.ndjson", "-o", "scores.ndjson"))
+
+    assert "scores.ndjson must be the file of scores that m.toprank went on with" in sentence
+    assert Path("scores.ndjson").read_text() == other
+
+
+def test_a_new_file_of_scores_may_be_named():
+    events = made_events(30)
+    run_stream(written(events[:20]), "-o", "scores.ndjson")
+    outcome = run_stream(written(events), "-o", "new.ndjson")
+
+    assert "note: new.ndjson is new; scores of before are not in it." in outcome.stderr
+    assert len(Path("new.ndjson").read_text().splitlines()) == 10
+
+
+def test_what_a_kill_left_half_written_is_removed():
+    leftover = Path(".m.toprank.0123456789abcdef.part")
+    others = [Path(".m.toprank.part"), Path(".n.toprank.0123456789abcdef.part")]
+    for path in (leftover, *others):
+        path.touch()
+    run_stream("-", stdin="")
+
+    assert not leftover.exists()
+    assert all(path.exists() for path in others)
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        {"input": 7, "output": "x"},
+        {"input": [-1, 0, 0], "output": [True, 1, 0]},
+        {"input": [2**70, 0, 0]},
+        {"input": [2**60, 0, 0]},
+        {"input": [3, 0]},
+    ],
+)
+def test_a_position_that_is_not_sound_is_as_none(position):
+    stream = EventStream(OnlineNonLinearBoost())
+    stream.position = position
+    toprank.save(stream, "m.toprank")
+
+    assert run_stream(written(made_events(5)), "-o", "scores.ndjson").exit_code == 0
+    assert len(Path("scores.ndjson").read_text().splitlines()) == 5
+
+
+def test_an_empty_input_leaves_a_model_to_go_on_with():
+    assert said(run_stream(written([]))) == []
+    assert said(run_stream(written([{"amount": 1}])))[0]["suspicion"] == 0.0
+
+
+# Bad lines
+
+BAD = [
+    ("{", "a line must be JSON"),
+    ("[" * 100_000, "a line must be JSON"),
+    ("7", "a line must be a JSON object"),
+    ('{"amount": [1]}', "field 'amount' must be a number, text, true, false or null; got a list"),
+    ('{"amount": {}}', "got an object"),
+    ('{"amount": Infinity}', "numbers must be finite; got Infinity"),
+    ('{"amount": 1e999}', "field 'amount' must be finite"),
+    (f'{{"amount": {10**400}}}', "field 'amount' must be finite"),
+    ('{"amount": ' + "9" * 5000 + "}", "a line must be JSON"),
+    ('{"amount": 1, "label": 7}', "labels must be true and false"),
+    ('{"amount": 1, "label": "x"}', "labels must be all text or all numbers"),
+    ('{"amount": 1, "label": [1]}', "field 'label' must be a number"),
+    ('{"amount": 1, "id": 1.5}', "an id must be text or a whole number; got 1.5"),
+    ('{"amount": 1, "id": true}', "an id must be text or a whole number; got True"),
+    ('{"amount": 1, "id": "%s"}' % ("a" * 257), "an id must have at most 256 characters"),
+    ('{"%s": 1}' % ("a" * 257), "a field's name must have at most 256 characters"),
+    ('{"\\ud800": 1}', "a field's name must be Unicode text"),
+    ('{"amount": 1, "label": "\\ud800"}', "a label must be Unicode text"),
+    ("{}", "a line must have fields beside id and label"),
+    ('{"id": 1}', "a line must have fields beside id and label"),
+    ('{"id": 1, "label": null}', "a line must have fields beside id and label"),
+    ('{"label": 1}', "a line with a label must have an id"),
+    ('{"amount": "%s"}' % ("a" * 1_000_000), "a line must have at most 1,000,000 bytes"),
+    ('{"amount": "%s"}' % ("a" * 5_000_000), "a line must have at most 1,000,000 bytes"),
+]
+GOOD = ['{"id": 1, "amount": 1, "label": 0}', '{"id": 2, "amount": 2, "label": 1}']
+
+
+@pytest.mark.parametrize(("line", "sentence"), BAD, ids=[line[:40] for line, _ in BAD])
+def test_a_bad_line_is_told_and_passed_over(line, sentence):
+    with_it = run_stream(written([GOOD[0], "", line, GOOD[1]]))
+    told = with_it.stderr.splitlines()[0]
+    assert told.startswith("line 3 is passed over: ")
+    assert sentence in told
+    assert "; 1 bad lines." in with_it.stderr
+    state, arrays = state_of()
+    Path("m.toprank").unlink()
+    without = run_stream(written(GOOD))
+
+    assert said(with_it) == said(without)
+    assert state_of()[1] == arrays
+    assert state_of()[0]["learner"] == state["learner"]
+
+
+CSV_BAD = [
+    ("1,2,3,4", "a line must have 3 cells; got 4"),
+    ("1,2", "a line must have 3 cells; got 2"),
+    ('1,"2,0', "a line must be CSV"),
+    ("1,inf,0", None),  # a word
+    ("1,-inf,0", "field 'amount' must be finite; got -inf"),
+    ("1,1e999,0", "field 'amount' must be finite; got 1e999"),
+    (",,1", "a line with a label must have an id"),
+    ("1,2,fraud", "labels must be all text or all numbers"),
+]
+
+
+@pytest.mark.parametrize(("line", "sentence"), CSV_BAD)
+def test_a_bad_line_of_a_csv_is_told_and_passed_over(line, sentence):
+    Path("events.csv").write_text(f"id,amount,label\n7,1,0\n{line}\n8,2,1\n")
+    outcome = run_stream("events.csv")
+
+    assert len(said(outcome)) == (2 if sentence else 3)
+    if sentence:
+        assert f"line 3 is passed over: {sentence}" in outcome.stderr
+
+
+def test_bytes_that_are_no_text_are_passed_over():
+    Path("events.ndjson").write_bytes(b'{"amount": 1}\n{"amount": "\xff"}\n{"amount": 2}')
+    outcome = run_stream("events.ndjson")
+
+    assert "line 2 is passed over: a line must be UTF-8" in outcome.stderr
+    assert len(said(outcome)) == 2
+
+
+def test_only_the_first_bad_lines_are_told():
+    outcome = run_stream(written(["{"] * 50))
+
+    assert outcome.stderr.count("is passed over") == 5
+    assert "further bad lines are counted only" in outcome.stderr
+    assert "; 50 bad lines." in outcome.stderr
+
+
+def test_strict_stops_at_the_first_bad_line_and_keeps_what_came_before():
+    events = [*GOOD, "{", '{"id": 3, "amount": 3}']
+    outcome = run_stream(written(events), "--strict")
+    assert outcome.exit_code == 1
+    assert outcome.stderr.startswith("toprank: line 3: a line must be JSON")
+    assert len(outcome.stdout.splitlines()) == 2
+    assert toprank.load("m.toprank").n_scored == 2
+    written([*GOOD, '{"id": 9, "amount": 3}', events[-1]])  # mended
+    outcome = run_stream("events.ndjson", "--strict")
+
+    assert [line["id"] for line in said(outcome)] == [9, 3]
+
+
+def test_nan_is_a_missing_value():
+    (line,) = said(run_stream("-", stdin='{"amount": NaN, "country": "FR"}'))
+    Path("m.toprank").unlink()
+
+    assert said(run_stream("-", stdin='{"amount": null, "country": "FR"}')) == [line]
+
+
+@pytest.mark.parametrize(
+    ("header", "sentence"),
+    [
+        ("", "events.csv must begin with a line of column names; it has none."),
+        ("id,amount,amount", "columns of a CSV must differ; 'amount' comes twice."),
+        ("id,amuont,lable", "column 'label' is not in events.csv; did you mean 'lable'?"),
+        ('id,"amount', "the header of events.csv is of no use: a line must be CSV"),
+    ],
+)
+def test_a_header_of_no_use_is_refused(header, sentence):
+    Path("events.csv").write_text(header)
+
+    assert sentence in one_sentence(run_stream("events.csv", "--label", "label"))
+    assert names_here() == ["events.csv"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("events.ndjson", "--id", "label"),
+        ("events.ndjson", "--ignore", "id"),
+        ("events.ndjson", "--skip-seen"),
+        ("events.ndjson", "-o", "m.toprank"),
+        ("events.ndjson", "-o", "events.ndjson"),
+        ("m.toprank",),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_call_exits_2_and_touches_nothing(arguments):
+    written(made_events(3))
+    toprank.save(EventStream(OnlineNonLinearBoost()), "m.toprank")
+    before = {name: Path(name).read_bytes() for name in names_here()}
+    outcome = run_stream(*arguments)
+
+    assert outcome.exit_code == 2, outcome
+    assert {name: Path(name).read_bytes() for name in names_here()} == before
+
+
+def test_files_that_are_not_there_are_told_before_anything_is_made():
+    assert "no such file" in one_sentence(run_stream("nowhere.ndjson"))
+    assert "there is no folder" in one_sentence(
+        run_stream(written([]), "-o", "nowhere/scores.ndjson")
+    )
+    assert "must be a file" in one_sentence(run_stream("events.ndjson", "-o", "."))
+    assert names_here() == ["events.ndjson"]
+
+
+# Signals
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_what_was_read_while_it_waits_for_more(how, code):
+    run = start("stream", "--model", "m.toprank", stdin=subprocess.PIPE, bufsize=1)
+    run.stdin.write('{"id": 1, "amount": 1.0}\n')
+    run.stdout.readline()
+    run.send_signal(how)
+    _, remarks = run.communicate(timeout=30)
+
+    assert run.returncode == code, remarks
+    assert remarks.splitlines()[-1] == "stopped; all that was read is saved in m.toprank."
+    assert toprank.load("m.toprank").n_scored == 1
+
+
+def test_a_signal_in_the_midst_of_a_file_stops_between_two_lines():
+    events = made_events(4000)
+    run = start("stream", written(events), "--model", "m.toprank", "-o", "scores.ndjson")
+    wait_for(lambda: scored_bytes() > 0, run)
+    run.send_signal(signal.SIGTERM)
+    _, remarks = run.communicate(timeout=30)
+    assert run.returncode == 143, remarks
+    n_scored = toprank.load("m.toprank").n_scored
+    assert len(Path("scores.ndjson").read_text().splitlines()) == n_scored < 4000
+    run_stream("events.ndjson", "-o", "scores.ndjson")
+    in_parts, scores = state_of(), Path("scores.ndjson").read_bytes()
+    Path("m.toprank").unlink()
+    run_stream("events.ndjson", "-o", "scores.ndjson")
+
+    assert state_of() == in_parts
+    assert Path("scores.ndjson").read_bytes() == scores
+
+
+def test_three_kills_change_nothing_in_the_end():
+    """The small form of benchmarks/quality/stream_crashes.py."""
+    arguments = ("stream", written(made_events(4000)), "--checkpoint-every", 300)
+    files = ("--model", "m.toprank", "-o", "scores.ndjson")
+    draw = random.Random(0)
+    for _ in range(3):
+        before = scored_bytes()
+        run = start(*arguments, *files)
+        wait_for(lambda before=before: scored_bytes() > before and Path("m.toprank").exists(), run)
+        time.sleep(0.02 * draw.random())
+        run.kill()
+        run.communicate(timeout=30)
+        assert run.returncode == -signal.SIGKILL
+    outcome = run_main(*arguments, *files)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert names_here() == ["events.ndjson", "m.toprank", "scores.ndjson"]
+    uninterrupted = run_main(*arguments, "--model", "whole.toprank", "-o", "whole.ndjson")
+
+    assert "4,000 rows scored" not in outcome.stderr
+    assert "4,000 rows scored" in uninterrupted.stderr
+    assert state_of() == state_of("whole.toprank")
+    assert Path("scores.ndjson").read_bytes() == Path("whole.ndjson").read_bytes()
+
+
+def scored_bytes():
+    return Path("scores.ndjson").stat().st_size if Path("scores.ndjson").exists() else 0
+
+
+def wait_for(is_so, run):
+    begin = time.monotonic()
+    while not is_so():
+        assert run.poll() is None, run.communicate()
+        assert time.monotonic() - begin < 60
+        time.sleep(0.001)
+
+
+def test_a_signal_never_breaks_into_the_work_on_a_line(monkeypatch):
+    learn = OnlineNonLinearBoost.learn_encoded
+
+    def stopped_within(self, *arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+        learn(self, *arguments)
+
+    monkeypatch.setattr(OnlineNonLinearBoost, "learn_encoded", stopped_within)
+    outcome = run_stream(written(GOOD))
+
+    assert outcome.exit_code == 143
+    assert len(outcome.stdout.splitlines()) == 1
+    assert toprank.load("m.toprank").n_labelled == 1
+
+
+def test_a_checkpoint_that_fails_leaves_the_one_before(monkeypatch):
+    run_stream(written(GOOD))
+    before = Path("m.toprank").read_bytes()
+    monkeypatch.setattr("toprank.model_file.archive.os.fsync", no_space)
+    outcome = run_stream(written([*GOOD, '{"amount": 3}']))
+
+    assert outcome.exit_code == 1
+    assert outcome.stderr.splitlines()[-1] == "toprank: no space left on device."
+    assert Path("m.toprank").read_bytes() == before
+    assert names_here() == ["events.ndjson", "m.toprank"]
+
+
+def no_space(_):
+    raise OSError(28, "No space left on device")
+
+
+def test_verbose_tells_each_checkpoint():
+    outcome = run_stream(written(made_events(40)), "--checkpoint-every", 20, "--verbose")
+
+    assert outcome.stderr.count(": saved; ") >= 3
+    assert outcome.stderr.startswith("line 20: saved; ")
+    assert " waiting" in outcome.stderr.splitlines()[0]
+
+
+def test_on_a_terminal_one_line_is_written_over(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    looks = _Looks(is_amid_rows=False)
+    looks.show(lambda: "10 rows")
+    looks.show(lambda: "too soon")
+    looks._next = 0
+    looks.show(lambda: "9 rows")
+    looks.clear()
+
+    assert terminal.getvalue() == "\r10 rows\r9 rows \r      \r"
+
+    written_over = len(terminal.getvalue())
+    _Looks(is_amid_rows=True).show(lambda: "10 rows")
+    assert len(terminal.getvalue()) == written_over
+
+
+def test_elsewhere_no_progress_is_written():
+    assert "\r" not in run_stream(written(made_events(40))).stderr
+
+
+# Marks
+
+
+def test_a_mark_is_found_again_in_a_file_that_only_grew():
+    lines = [f"{i}\n".encode() for i in range(5000)]
+    mark = Mark()
+    for line in lines[:3000]:
+        mark = mark.after(line)
+
+    def is_in(*parts):
+        return mark.is_in(io.BytesIO(b"".join(parts)))
+
+    assert is_in(*lines)
+    assert is_in(*lines[:3000])
+    assert not is_in(*lines[:2999])
+    assert not is_in(*lines[:1500], b"x", *lines[1500:])
+    assert not is_in(*lines[1:])
+    assert Mark.noted(list(mark)) == mark
