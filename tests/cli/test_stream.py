@@ -77,9 +77,12 @@ def replayed(events, **options):
             scored = stream.score(row, event["id"])
         else:
             scored = stream.learn(row, label, event["id"])
-        suspicion, probability, is_alert = scored
-        lines.append({"id": event["id"], "suspicion": suspicion, "probability": probability,
-                      "alert": is_alert})  # fmt: skip
+        line = {"id": event["id"], **scored._asdict(), "alert": scored.is_alert}
+        del line["is_alert"]
+        reasons = line.pop("reasons")
+        if reasons:
+            line["reasons"] = {name: round(effect, 3) for name, effect in reasons.items()}
+        lines.append(line)
     return stream, lines
 
 

@@ -612,6 +612,39 @@ def test_numbers_too_large_to_square_are_refused(amount):
     check_models_are_equal(learner, before)
 
 
+# Why
+
+
+@EVERY_BOOSTER
+def test_effects_are_what_the_score_would_lose_without_each_column(booster):
+    frame, is_fraud = payments()
+    learner = clone(booster).fit(frame, is_fraud)
+    row = frame.iloc[3].to_dict()
+    before = copy.deepcopy(learner)
+    effects = learner.effects_one(row)
+    check_models_are_equal(learner, before)
+    assert list(effects) == list(frame.columns)
+    rows = learner.model_.columns.encode_one(row)
+    for place, effect in enumerate(effects.values()):
+        without = rows.take(slice(None))
+        without = type(rows)(without.values.copy(), without.buckets.copy())
+        without.values[0, place], without.buckets[0, place] = np.nan, -1
+        assert effect == approx(learner.score_one(row) - learner.score_encoded(without))
+
+
+def test_the_column_that_makes_a_row_suspicious_has_the_largest_effect():
+    learner = small("OnlineNonLinearBoost")
+    random = np.random.default_rng(0)
+    for _ in range(400):
+        is_fraud = random.random() < 0.3
+        row = {"hour": random.normal(), "kind": "ab"[int(random.random() < 0.5)]}
+        learner.learn_one({**row, "amount": random.normal(9 if is_fraud else 0)}, is_fraud)
+    effects = learner.effects_one({"hour": 0.1, "kind": "a", "amount": 9.0})
+    assert max(effects, key=effects.get) == "amount"
+    assert effects["amount"] > 1
+    assert small("OnlineNonLinearBoost").effects_one({"amount": 9.0}) == {}
+
+
 # Files
 
 

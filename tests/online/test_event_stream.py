@@ -119,7 +119,27 @@ def test_the_window_gets_the_score_that_a_row_had_when_it_came():
 def test_nothing_is_an_alert_before_anything_is_learned():
     stream = fresh(threshold=0.1)
 
-    assert stream.score({"amount": 1.0}) == (0.0, 0.5, False)
+    assert stream.score({"amount": 1.0}) == (0.0, 0.5, False, None)
+
+
+def test_alerts_have_the_columns_that_raise_their_score_most_as_reasons():
+    rows, labels = made_rows(300)
+    stream = fresh(threshold=0.3, n_reasons=2)
+    said = play(stream, rows, labels)
+
+    assert {each.reasons is None for each in said if not each.is_alert} == {True}
+    alerts = [each for each in said if each.is_alert]
+    assert alerts
+    row = rows[0]
+    scored = stream.score(row)
+    effects = stream.learner.effects_one(row)
+    most = sorted(effects, key=effects.get, reverse=True)[:2]
+    stream.threshold = 0.0
+    assert stream.score(row).reasons == {name: effects[name] for name in most if effects[name] > 0}
+    assert scored.suspicion == stream.learner.score_one(row)
+    assert fresh(n_reasons=0).n_reasons == 0
+    reasons = [each.reasons for each in alerts]
+    assert all(len(each) <= 2 and all(effect > 0 for effect in each.values()) for each in reasons)
 
 
 def test_alerts_are_the_rows_from_the_threshold_on_and_are_counted():

@@ -48,7 +48,7 @@ def test_a_row_comes_back_as_it_was_and_only_once():
     expected = row(9.5, "FR", None)
     np.testing.assert_array_equal(values, expected.values)
     np.testing.assert_array_equal(buckets, expected.buckets)
-    assert said == (-2.5, 0.125, True)
+    assert said == (-2.5, 0.125, True, None)
     assert pending.take("a") is None
 
 

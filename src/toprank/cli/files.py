@@ -27,6 +27,11 @@ def open_model(path: Path) -> tuple[Any, Facts]:
     from toprank import model_file
 
     ranker = model_file.load(path)
+    if not hasattr(ranker, "schema_"):
+        raise ValueError(
+            f"{path.name} holds a {type(ranker).__name__}, which learns from a stream; score rows "
+            f"with: toprank stream ROWS --model {path.name}"
+        )
     noted = model_file.read_manifest(path)["facts"]
     # a file may come from anyone: what is not as `fit` writes it counts as not noted
     label, time, budget = (noted.get(name) for name in Facts._fields)

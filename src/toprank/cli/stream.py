@@ -40,6 +40,7 @@ Lines in:
   {"id": "a2", "amount": 12, "country": "DE", "label": 0}       scored, then learned from
 Lines out:
   {"id": "a1", "suspicion": -3.1, "probability": 0.04, "alert": false}
+  {"id": "a3", "suspicion": 1.9, "probability": 0.87, "alert": true, "reasons": {"amount": 2.2}}
 """
 _STDIN = "-"
 
@@ -72,6 +73,10 @@ _STDIN = "-"
 @click.option(
     "--budget", "-k", default=100, show_default=True, type=click.IntRange(1),
     help="Of those, how many could be checked.",
+)  # fmt: skip
+@click.option(
+    "--reasons", "n_reasons", default=3, show_default=True, type=click.IntRange(0),
+    help="Columns that raised the score most, of each alert.",
 )  # fmt: skip
 @click.option("--positive-label", help="The suspicious label.  [default: 1 or true]")
 @click.option("--class-weight", type=click.Choice(("balanced",)), help="Let rare labels count.")
@@ -183,7 +188,7 @@ def _opened_stream(model: Path, settings: dict[str, Any]) -> Any:
 def _check_begun_with(
     found: Any, own: dict[str, Any], settings: dict[str, Any], model: Path
 ) -> None:
-    """Take over a new threshold; raise for what was given otherwise and cannot be changed."""
+    """Take over what may change; raise for what was given otherwise and cannot be changed."""
     context = click.get_current_context()
     given = {
         name: value
@@ -191,6 +196,7 @@ def _check_begun_with(
         if context.get_parameter_source(name) != ParameterSource.DEFAULT
     }
     found.threshold = given.pop("threshold", found.threshold)
+    found.n_reasons = given.pop("n_reasons", found.n_reasons)
     begun = {
         **found.learner.get_params(deep=False),
         "window": found.window.size,

@@ -78,6 +78,23 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         probabilities = self._probabilities(self._raw_one(x))[0]
         return dict(zip(self.classes_.tolist(), probabilities.tolist(), strict=True))
 
+    def effects_one(self, x: Mapping[str, Any]) -> dict[str, float]:
+        """Return by how much each column of a row raises its raw score.
+
+        That is the score less what it would be without the column: with a number at its mean
+        so far, with no text. Columns act together, so the effects need not add up to the score.
+        """
+        if not self._has_learned():
+            return {}
+        return self.effects_encoded(self.model_.columns.encode_one(x))
+
+    def effects_encoded(self, row: Encoded) -> dict[str, float]:
+        """Return the effects of the columns of a row that `encode_one` gave."""
+        without = self.model_.without_each_column(row)
+        score = self._suspicion(self.model_.raw(row))[0]
+        effects = score - self._suspicion(self.model_.raw(without))
+        return dict(zip(self.model_.columns.names, effects.tolist(), strict=True))
+
     def encode_one(self, x: Mapping[str, Any]) -> Encoded:
         """Return a row to be scored now and learned from when its label comes.
 
@@ -358,19 +375,26 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
             **self.model_.state(),
             "named_columns": hasattr(self, "feature_names_in_"),
         }
+        return Saved(state, self.model_.arrays(), {}, self._saved_parameters())
+
+    def _saved_parameters(self) -> dict[str, Any]:
         parameters = self.get_params(deep=False)
         if isinstance(self.class_weight, dict):
             # JSON has text for keys only
             parameters["class_weight"] = [list(pair) for pair in self.class_weight.items()]
-        return Saved(state, self.model_.arrays(), {}, parameters)
+        return parameters
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Return the learner that `_saved_parameters` described, before it has learned."""
+        given = parameters["class_weight"]
+        weight = dict(given) if isinstance(given, list) else given
+        return cls(**{**parameters, "class_weight": weight})
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
         """Return the learner that `_to_saved` described; ValueError where that does not fit."""
-        given = parameters["class_weight"]
-        weight = dict(given) if isinstance(given, list) else given
-        learner = cls(**{**parameters, "class_weight": weight})
-        state = saved.state
+        learner, state = cls._from_parameters(parameters), saved.state
         shape = learner._shape(checks.whole_number(state["seed"], "seed", 0, 2**31 - 1))
         classes = Classes.restored(
             state["positive"], learner._classes_taken(shape), state["classes"]

@@ -11,6 +11,7 @@ from toprank import checks
 from toprank.model_file.learners import Saved, learner_class
 from toprank.online.booster import OnlineBooster
 from toprank.online.classes import Label
+from toprank.online.columns import Encoded
 from toprank.online.pending import PendingRow, PendingRows, Scored
 from toprank.online.windows import Window
 from toprank.tables.columns import shortened
@@ -40,6 +41,8 @@ class EventStream:
         "raise-rate", "renew-worst" or "none".
     most_pending
         How many rows may wait for their label; beyond, the oldest is dropped.
+    n_reasons
+        How many reasons an alert has: the columns that raise its score most.
 
     Attributes
     ----------
@@ -62,8 +65,9 @@ class EventStream:
     >>> for i, (amount, is_fraud) in enumerate([(9.0, False), (900.0, True)] * 50):
     ...     scored = stream.score({"amount": amount, "country": "FR"}, event_id=i)
     ...     is_known = stream.label(i, is_fraud)
-    >>> stream.score({"amount": 950.0, "country": "FR"}).is_alert
-    True
+    >>> scored = stream.score({"amount": 950.0, "country": "FR"})
+    >>> scored.is_alert, next(iter(scored.reasons))
+    (True, 'amount')
     >>> stream.label("no such event", True), stream.n_unmatched
     (False, 1)
     """
@@ -78,10 +82,12 @@ class EventStream:
         drift: str | None = None,
         on_drift: str = "raise-rate",
         most_pending: int = 1_000_000,
+        n_reasons: int = 3,
     ) -> None:
         self.learner = _checked_learner(learner)
         self.window = Window(checks.whole_number(window, "window", 1, 2**53), budget)
         self.threshold = checks.number_from(threshold, "threshold", 0, 1)
+        self.n_reasons = checks.whole_number(n_reasons, "n_reasons", 0)
         self.drift = drift
         self.on_drift = on_drift
         self.pending = PendingRows(checks.whole_number(most_pending, "most_pending", 1))
@@ -149,7 +155,14 @@ class EventStream:
         self.n_alerts += is_alert
         if self._watch is not None:
             self.n_alarms += self._watch.scored(is_alert)
-        return PendingRow(encoded, Scored(suspicion, probability, is_alert))
+        reasons = self._reasons(encoded) if is_alert and self.n_reasons else None
+        return PendingRow(encoded, Scored(suspicion, probability, is_alert, reasons))
+
+    def _reasons(self, row: Encoded) -> dict[str, float]:
+        """Return the columns that raise the score of a row most, and by how much."""
+        effects = self.learner.effects_encoded(row)
+        raising = sorted(effects, key=effects.__getitem__, reverse=True)[: self.n_reasons]
+        return {name: effects[name] for name in raising if effects[name] > 0}
 
     def _learn(self, arrived: PendingRow, label: Label) -> None:
         scored = arrived.scored
@@ -204,7 +217,8 @@ class EventStream:
             for part, (_, own) in parts.items()
             for name, array in own.items()
         }
-        return Saved(state, arrays, {}, {"threshold": self.threshold})
+        parameters = {"threshold": self.threshold, "n_reasons": self.n_reasons}
+        return Saved(state, arrays, {}, parameters)
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
@@ -276,10 +290,9 @@ def _log_loss(probability: float, is_positive: bool) -> float:
 def _saved_learner(learner: OnlineBooster) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Return what a file keeps of the learner; its state is None before it has seen a row."""
     saved = learner._to_saved() if hasattr(learner, "n_features_in_") else Saved({}, {}, {})
-    told = saved.parameters
     facts = {
         "learner": type(learner).__name__,
-        "parameters": learner.get_params(deep=False) if told is None else told,
+        "parameters": learner._saved_parameters(),
         "state": saved.state or None,
     }
     return facts, saved.arrays
@@ -290,7 +303,7 @@ def _restored_learner(facts: dict[str, Any], arrays: dict[str, NDArray]) -> Onli
     if not issubclass(kind, OnlineBooster):
         raise ValueError(f"learner must be an online booster; got {facts['learner']!r}.")
     if facts["state"] is None:
-        return kind(**facts["parameters"])
+        return kind._from_parameters(facts["parameters"])
     return kind._from_saved(facts["parameters"], Saved(facts["state"], arrays, {}))
 
 

@@ -193,6 +193,15 @@ class Model:
             if start < stop:
                 yield slice(start, stop)
 
+    def without_each_column(self, row: Encoded) -> Encoded:
+        """Return copies of a row, each without one of the columns, in their order."""
+        n_columns = len(self.columns)
+        rows = self.padded(row).take(np.zeros(n_columns, dtype=np.int64))
+        own = np.arange(n_columns)
+        # neither a number nor a bucket: the kernel finds no input there
+        rows.values[own, own], rows.buckets[own, own] = np.nan, -1
+        return rows
+
     def add_outputs(self, n_outputs: int) -> None:
         """Make room for classes that are new."""
         if n_outputs <= self.shape.n_outputs:

@@ -30,6 +30,8 @@ class Scored(NamedTuple):
     suspicion: float
     probability: float
     is_alert: bool
+    reasons: dict[str, float] | None = None
+    """Of an alert: the columns that raise its score most, and by how much; not kept."""
 
 
 class PendingRow(NamedTuple):
@@ -182,7 +184,7 @@ class _Cells(NamedTuple):
         self.values[place, :width] = row.values[0]
         self.buckets[place, :width] = row.buckets[0]
         self.n_columns[place] = width
-        self.suspicion[place], self.probability[place], self.is_alert[place] = scored
+        self.suspicion[place], self.probability[place], self.is_alert[place] = scored[:3]
 
     def at(self, place: int) -> PendingRow:
         width = int(self.n_columns[place])
