@@ -1,7 +1,7 @@
 """The thesis' figures of online boosting: convergence (4.5) and latent spaces (4.6 to 4.9).
 
     TOPRANK_DATA=folder python -m benchmarks.quality.onlb_figures convergence [--images folder]
-    TOPRANK_DATA=folder python -m benchmarks.quality.onlb_figures latents [--rows 20000]
+    TOPRANK_DATA=folder python -m benchmarks.quality.onlb_figures latents [--rows 10000]
 
 Convergence: the error of progressive validation as rows are learned, on MNIST and abalone, the
 first fold of `onlb_table`, each method with the settings chosen there (T of the thesis).
@@ -164,7 +164,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("figure", choices=("convergence", "latents"))
     parser.add_argument("--images", type=Path, default=IMAGES)
-    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--update", choices=("residual", "prefix", "full"), default="residual")
     if "TOPRANK_DATA" not in os.environ:
         sys.exit("TOPRANK_DATA must name the folder that holds onlb_*.parquet.")

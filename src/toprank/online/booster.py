@@ -69,7 +69,12 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         """Return one row's probability of being positive; the learner stays as it is."""
         if not self._has_learned():
             return 0.5
-        return float(self._probability(self._suspicion(self._raw_one(x)))[0])
+        return self.probability_at(self.score_one(x))
+
+    def probability_at(self, suspicion: float) -> float:
+        """Return the probability that a row with this raw score is positive, as of now."""
+        slope, start = self.model_.seen.calibration[:2].tolist()
+        return float(expit(slope * suspicion + start))
 
     def probabilities_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
         """Return one row's probability of each class seen so far; the learner stays as it is."""
@@ -119,7 +124,8 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         weight = checks.number_from(weight, "weight", 0, _LARGEST_WEIGHT)
         if weight == 0:
             return  # no row at all
-        self.model_.learn(row, self._places([y]), np.array([weight]))
+        place = self.model_.classes.place(y)
+        self.model_.learn(row, np.array([place]), np.array([weight]))
 
     def partial_fit(
         self,

@@ -29,26 +29,18 @@ class Classes:
         self.positive_label = positive_label
         self.most = most
         self.places: dict[Label, int] = {}
+        self.positive = positive_label
+        """The positive label: the one named, or 1 and true where that says it all."""
 
     @property
     def n_outputs(self) -> int:
         """How many raw scores a row has: one for every place but the first."""
         return max(1, *self.places.values()) if self.places else 1
 
-    @property
-    def positive(self) -> Label | None:
-        """The positive label: the one named, or 1 and true where that says it all."""
-        if self.positive_label is not None:
-            return self.positive_label
-        labels = set(self.places)
-        if labels and any(labels <= pair for pair in _BINARY):
-            return next((label for label in self.places if label == 1), 1)
-        return None
-
     def copy(self) -> "Classes":
         """Return the same classes; what joins the one does not join the other."""
         again = Classes(self.positive_label, self.most)
-        again.places = dict(self.places)
+        again.places, again.positive = dict(self.places), self.positive
         return again
 
     def sorted(self) -> NDArray:
@@ -73,6 +65,7 @@ class Classes:
                 f"{' and '.join(map(shortened, self.places))}."
             )
         self.places[label] = place
+        self.positive = self._found_positive()
         return place
 
     def places_of(self, labels: Iterable[Any]) -> NDArray[np.int64]:
@@ -87,6 +80,14 @@ class Classes:
             if classes.place(label) != place:
                 raise ValueError(f"place of label {shortened(label)} must follow those before it.")
         return classes
+
+    def _found_positive(self) -> Label | None:
+        if self.positive_label is not None:
+            return self.positive_label
+        labels = set(self.places)
+        if any(labels <= pair for pair in _BINARY):
+            return next((label for label in self.places if label == 1), 1)
+        return None
 
     def _is_positive(self, label: Label) -> bool:
         return bool(label == (1 if self.positive_label is None else self.positive_label))

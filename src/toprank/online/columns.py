@@ -90,12 +90,12 @@ class Columns:
                 value = _cell(value, name)
             if type(value) is str:
                 buckets[place] = self._bucket(name, value)
-            elif value == value:
+            elif -_LARGEST <= value <= _LARGEST:
                 values[place] = value
                 buckets[place] = -1
-        encoded = Encoded(np.array([values]), np.array([buckets], dtype=np.int32))
-        self._check_size(encoded.values)
-        return encoded
+            elif value == value:
+                self._refuse_size(name)
+        return Encoded(np.array([values]), np.array([buckets], dtype=np.int32))
 
     def encode_frame(self, frame: Frame) -> Encoded:
         """Return the rows of a table, which must have all the columns; others are passed over."""
@@ -135,11 +135,13 @@ class Columns:
         # fmax passes over NaN
         largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
         if (largest > _LARGEST).any():
-            name = self.names[int(np.flatnonzero(largest > _LARGEST)[0])]
-            raise TableError(
-                f"column {name!r} must hold finite numbers below {_LARGEST:g} in size; got one "
-                "that is infinite or larger; leave it missing."
-            )
+            self._refuse_size(self.names[int(np.flatnonzero(largest > _LARGEST)[0])])
+
+    def _refuse_size(self, name: str) -> None:
+        raise TableError(
+            f"column {name!r} must hold finite numbers below {_LARGEST:g} in size; got one that "
+            "is infinite or larger; leave it missing."
+        )
 
     def _bucket(self, name: str, text: str | None) -> int:
         # a text may hold any character but the mark, which parts it from the name

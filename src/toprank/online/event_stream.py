@@ -149,7 +149,7 @@ class EventStream:
         suspicion = self.learner.score_encoded(encoded)
         probability, is_alert = 0.5, False
         if self.learner.model_.n_rows:
-            probability = float(self.learner._probability(np.array([suspicion]))[0])
+            probability = self.learner.probability_at(suspicion)
             is_alert = probability >= self.threshold
         self.n_scored += 1
         self.n_alerts += is_alert

@@ -139,10 +139,9 @@ def positives_of(learner: OnlineBooster, labels: NDArray) -> NDArray[np.bool_]:
 
     The learner stays as it is.
     """
-    classes = Classes(learner.positive_label, most=2)
-    if hasattr(learner, "model_"):
-        classes.positive_label = learner.model_.classes.positive_label
-        classes.places_of(learner.model_.classes.places)
+    known = learner.model_.classes if hasattr(learner, "model_") else None
+    classes = Classes(learner.positive_label if known is None else known.positive_label, most=2)
+    classes.places_of([] if known is None else known.places)
     if not labels.size:
         raise ValueError("y must hold at least one label; got none.")
     classes.places_of(labels.tolist())
