@@ -37,7 +37,7 @@ def parts_of(shape: kernel.Shape) -> list[Part]:
     n_latents, n_outputs = shape.n_latents, shape.n_outputs
     network = [
         Part("unit bias", (n_learners * width, 1), 0.0, False, width),
-        Part("output", (n_learners * width, n_outputs), 1.0, True, width),
+        Part("output", (n_learners * width, n_outputs), _output_scale(width), True, width),
         Part("output bias", (n_learners, n_outputs), 0.0, False, 1),
     ]
     if shape.rule == kernel.NON_LINEAR:
@@ -140,6 +140,11 @@ def renew_learner(
                 head[part.name][own] = 0
             now = heads[0][part.name][own]
             now[:] = _drawn(part, generator, now.shape)
+
+
+def _output_scale(width: int) -> float:
+    """Return how far from 0 output weights begin: 1 for two units, less the more there are."""
+    return min(1.0, sqrt(2 / width))
 
 
 def _column_units(shape: kernel.Shape, names: list[str], scale: float) -> NDArray[np.float64]:
