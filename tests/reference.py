@@ -609,6 +609,7 @@ class OnlineTwin:
         self.labels.append(label)
         if self.is_balanced:
             counts = np.bincount(self.labels, minlength=self.n_outputs + 1)
+            counts = counts + 100  # rows of each class before the first
             weight = weight * counts.sum() / (counts.size * counts[label])
         if self.loss == "ap":
             weight = weight * self._precision_of_the_list(before[0])

@@ -16,6 +16,7 @@ import pytest
 import toprank
 from cli.running import names_here, one_sentence, run_main, start
 from toprank import BoostedRanker, OnlineBBM, OnlineNonLinearBoost
+from toprank.cli.stream import _alone_with
 from toprank.cli.stream_input import Mark
 from toprank.cli.stream_run import _Looks
 from toprank.online.event_stream import EventStream
@@ -620,6 +621,7 @@ def test_a_signal_never_breaks_into_the_work_on_a_line(monkeypatch):
         learn(self, *arguments)
 
     monkeypatch.setattr(OnlineNonLinearBoost, "learn_encoded", stopped_within)
+    monkeypatch.setattr("toprank.cli.stream._compile", lambda: None)
     outcome = run_stream(written(GOOD))
 
     assert outcome.exit_code == 143
@@ -691,3 +693,42 @@ def test_a_mark_is_found_again_in_a_file_that_only_grew():
     assert not is_in(*lines[:1500], b"x", *lines[1500:])
     assert not is_in(*lines[1:])
     assert Mark.noted(list(mark)) == mark
+
+
+def test_a_last_line_that_is_not_finished_is_left_for_the_next_run():
+    events = made_events(4)
+    whole = "".join(json.dumps(event) + "\n" for event in events)
+    Path("e.ndjson").write_text(whole[:-10])
+    outcome = run_stream("e.ndjson")
+    assert len(said(outcome)) == 3
+    assert "line 4, the last, is not finished; it is left for the next run" in outcome.stderr
+    Path("e.ndjson").write_text(whole)
+    again = said(run_stream("e.ndjson"))
+    assert [line["id"] for line in again] == [events[3]["id"]]
+    Path("e.ndjson").write_text(whole[:-1])  # a whole event without a line break is one
+    Path("m.toprank").unlink()
+    assert len(said(run_stream("e.ndjson"))) == 4
+
+
+def test_two_streams_do_not_share_a_model():
+    events = written(made_events(3))
+    with _alone_with(Path("m.toprank").resolve()):
+        outcome = run_stream(events)
+    assert outcome.exit_code == 1
+    assert "m.toprank is in use by another toprank stream" in outcome.stderr
+    assert len(said(run_stream(events))) == 3
+    assert not Path(".m.toprank.lock").exists()
+
+
+def test_labels_that_never_come_are_told_with_the_nearest_field():
+    events = [{"id": i, "amount": 1.0, "is_fraud": 0} for i in range(3)]
+    outcome = run_stream(written(events), "--label", "is_frad")
+    told = (
+        "No label has come yet; they are read from the field 'is_frad'; did you mean 'is_fraud'?"
+    )
+    assert told in outcome.stderr
+
+
+def test_a_small_window_takes_a_smaller_budget():
+    said(run_stream(written(made_events(5)), "--window", "50"))
+    assert toprank.load("m.toprank").window.budget == 50

@@ -274,8 +274,8 @@ def test_classes_may_be_told_before_they_come(tmp_path):
 
 def test_balanced_classes_find_the_rare_one():
     random = np.random.default_rng(0)
-    y = random.random(2000) < 0.05
-    X = random.normal(size=(2000, 2)) + 1.0 * y[:, None]
+    y = random.random(10_000) < 0.05
+    X = random.normal(size=(10_000, 2)) + 1.0 * y[:, None]
     balanced = small("OnlineNonLinearBoost", class_weight="balanced").fit(X, y)
     plain = small("OnlineNonLinearBoost").fit(X, y)
     assert np.mean(balanced.suspicion(X) > 0) > 0.2 > 0.02 > np.mean(plain.suspicion(X) > 0)
@@ -285,10 +285,22 @@ def test_balanced_classes_find_the_rare_one():
 @pytest.mark.parametrize("weights", ["balanced", {True: 19.0}], ids=str)
 def test_weights_of_classes_leave_probabilities_those_of_the_rows_that_come(name, weights):
     random = np.random.default_rng(0)
-    y = random.random(2000) < 0.05
-    X = random.normal(size=(2000, 2)) + 1.0 * y[:, None]
+    y = random.random(10_000) < 0.05
+    X = random.normal(size=(10_000, 2)) + 1.0 * y[:, None]
     learner = small(name, n_learners=10, class_weight=weights).fit(X, y)
     assert np.mean(learner.probability(X)) == approx(0.05, abs=0.05)
+
+
+def test_a_first_positive_that_comes_late_does_not_outweigh_all_others():
+    random = np.random.default_rng(0)
+    y = (random.random(12_000) < 0.03) & (np.arange(12_000) > 6_000)
+    X = random.normal(size=(12_000, 4)) + y[:, None] * [1.5, 1.0, 0.0, 0.0]
+    late = slice(9_000, None)
+    found = {}
+    for weight in (None, "balanced"):
+        booster = small("OnlineNonLinearBoost", class_weight=weight)
+        found[weight] = average_precision(y[late], booster.score_then_learn(X, y)[late])
+    assert found["balanced"] > 0.6 * found[None]
 
 
 def test_class_weights_given_are_weights_of_rows():

@@ -231,21 +231,40 @@ def test_labels_are_of_the_kind_of_the_positive_label():
         fresh(learner=small(positive_label="fraud")).learn({"amount": 1.0}, 1)
 
 
-def test_ids_taken_for_labels_are_refused_before_they_fill_the_memory():
-    stream = fresh(learner=small(positive_label=-1))
-    with pytest.raises(ValueError, match="labels must be of at most 100 classes; got 100"):
-        for i in range(101):
-            stream.learn({"amount": 1.0}, i)
-
-    assert len(stream.learner.classes_) == 100
-
-
-def test_more_than_two_classes_are_positive_or_not():
+def test_a_third_label_is_refused_and_changes_nothing():
     stream = fresh(learner=small(positive_label="fraud"))
-    for label in ["genuine", "fraud", "unclear", "fraud"]:
+    for label in ["genuine", "fraud", "genuine"]:
         stream.learn({"amount": 1.0}, label)
+    stream.score({"amount": 2.0}, "waits")
+    before = state_of(stream)
+    told = "a label must be 'genuine' and 'fraud' as before; got 'fruad'"
+    with pytest.raises(ValueError, match=told):
+        stream.learn({"amount": 1.0}, "fruad")
+    with pytest.raises(ValueError, match=told):
+        stream.label("waits", "fruad")
 
-    assert stream.window.summary().n_positives == 2
+    assert state_of(stream) == before
+
+
+def test_a_learner_of_three_classes_is_refused():
+    learner = small(positive_label="fraud")
+    for label in ["genuine", "fraud", "unclear"]:
+        learner.learn_one({"amount": 1.0}, label)
+    with pytest.raises(ValueError, match="learner must know two classes at most"):
+        fresh(learner=learner)
+
+
+def test_a_row_that_is_refused_leaves_no_column_and_no_count():
+    stream = fresh()
+    stream.learn({"amount": 1.0}, True)
+    for row, event_id in [({"new": 1e200}, "a"), ({"amount": 2.0}, "x" * 300)]:
+        with pytest.raises(ValueError, match="must"):
+            stream.score(row, event_id)
+        with pytest.raises(ValueError, match="must"):
+            stream.learn(row, True, event_id)
+
+    assert stream.n_scored == 1
+    assert stream.learner.model_.columns.names == ["amount"]
 
 
 @pytest.mark.parametrize(
@@ -257,7 +276,7 @@ def test_more_than_two_classes_are_positive_or_not():
         ({"threshold": 1.5}, ValueError, "threshold must be at least 0 and at most 1; got 1.5"),
         ({"most_pending": 0}, ValueError, "most_pending must be at least 1; got 0"),
         ({"drift": "sea"}, ValueError, "detector must be one of"),
-        ({"drift": "adwin", "on_drift": "panic"}, ValueError, "action must be one of"),
+        ({"drift": "adwin", "on_drift": "panic"}, ValueError, "on_drift must be one of"),
     ],
 )
 def test_a_stream_says_what_it_cannot_be_made_of(options, error, sentence):

@@ -472,8 +472,8 @@ def test_calibration_never_falls():
 def test_balanced_classes_count_alike():
     model = model_of(is_balanced=True)
     counted = [kernel._note_class(label, model.shape, model.seen) for label in (0, 0, 0, 1)]
-    # n / (2 n_class): 1/2, 2/4, 3/6, 4/2
-    assert counted == [0.5, 0.5, 0.5, 2.0]
+    # as if 100 rows of either class had come before: (n + 200) / (2 (n_class + 100))
+    assert_allclose(counted, [201 / 202, 202 / 204, 203 / 206, 204 / 202])
     plain = model_of()
     assert [kernel._note_class(label, plain.shape, plain.seen) for label in (0, 1)] == [1, 1]
 

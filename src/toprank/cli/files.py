@@ -29,8 +29,8 @@ def open_model(path: Path) -> tuple[Any, Facts]:
     ranker = model_file.load(path)
     if not hasattr(ranker, "schema_"):
         raise ValueError(
-            f"{path.name} holds a {type(ranker).__name__}, which learns from a stream; score rows "
-            f"with: toprank stream ROWS --model {path.name}"
+            f"{path.name} is the model of a stream; score rows with: "
+            f"toprank stream ROWS --model {path.name}"
         )
     noted = model_file.read_manifest(path)["facts"]
     # a file may come from anyone: what is not as `fit` writes it counts as not noted

@@ -4,7 +4,8 @@ import io
 import os
 import stat
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from glob import escape
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -135,21 +136,68 @@ def stream(
     """
     fields = _checked_fields(event_id, label, ignore)
     _check_files(events, model, output, skip_seen)
-    _clear_leftovers(model.resolve())
-    running = _opened_stream(model, settings)
     with ExitStack() as open_files:
+        open_files.enter_context(_alone_with(model.resolve()))
+        _clear_leftovers(model.resolve())
+        running = _opened_stream(model, settings)
         source = _opened_input(open_files, events, form, fields, running.position, skip_seen)
         target = _opened_output(open_files, output, model, running.position, source.is_live)
         stopper = open_files.enter_context(stopped_between_lines())
+        with screen.busy("getting ready"):
+            _compile()
         run = Run(running, source, target, model, checkpoint_every, verbose)
         run.to_the_end(stopper, strict)
     screen.remark(run.summary())
+    if not running.n_labelled:
+        screen.remark(_no_label(label, running.learner))
     if stopper.signal:
         screen.remark(f"stopped; all that was read is saved in {model}.")
         sys.exit(128 + stopper.signal)
 
 
 # The model
+
+
+@contextmanager
+def _alone_with(model: Path) -> Iterator[None]:
+    """Hold a lock beside the model file, which goes with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield
+        return
+    path = model.with_name(f".{model.name}.lock")
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"{model.name} is in use by another toprank stream; stop that one first, or name "
+                "another file with --model."
+            ) from None
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _compile() -> None:
+    """Let the kernels be compiled now, which takes a while once, and not at the first event."""
+    from toprank.online.non_linear import OnlineNonLinearBoost
+
+    learner = OnlineNonLinearBoost(n_learners=1, n_latents=1, n_buckets=1)
+    for is_positive in (False, True):
+        learner.learn_one({"x": 1.0}, is_positive)
+    learner.score_one({"x": 1.0})
+
+
+def _no_label(label: str, learner: Any) -> str:
+    from toprank.checks import nearest_name
+
+    names = learner.model_.columns.names if hasattr(learner, "model_") else []
+    return f"No label has come yet; they are read from the field {label!r}" + (
+        nearest_name(label, names) or "."
+    )
 
 
 def _clear_leftovers(model: Path) -> None:
@@ -167,6 +215,8 @@ def _opened_stream(model: Path, settings: dict[str, Any]) -> Any:
 
     named = settings["positive_label"]
     settings = settings | {"positive_label": None if named is None else label_of(named)}
+    if _is_default("budget"):
+        settings["budget"] = min(settings["budget"], settings["window"])
     own = {
         name: settings.pop(name)
         for name in ("positive_label", "class_weight", "loss", "learning_rate")
@@ -189,12 +239,7 @@ def _check_begun_with(
     found: Any, own: dict[str, Any], settings: dict[str, Any], model: Path
 ) -> None:
     """Take over what may change; raise for what was given otherwise and cannot be changed."""
-    context = click.get_current_context()
-    given = {
-        name: value
-        for name, value in (own | settings).items()
-        if context.get_parameter_source(name) != ParameterSource.DEFAULT
-    }
+    given = {name: value for name, value in (own | settings).items() if not _is_default(name)}
     found.threshold = given.pop("threshold", found.threshold)
     found.n_reasons = given.pop("n_reasons", found.n_reasons)
     begun = {
@@ -211,6 +256,11 @@ def _check_begun_with(
                 f"--{option} must be that of {model.name}, {begun.get(name)!r}; got {value!r}; "
                 "leave it out, or name a new file with --model."
             )
+
+
+def _is_default(option: str) -> bool:
+    context = click.get_current_context()
+    return context.get_parameter_source(option) == ParameterSource.DEFAULT
 
 
 # Input and output
@@ -260,7 +310,7 @@ def _opened_input(
     if seen.n_bytes and skip_seen:
         pass_over(lines, mark, seen)
         mark = seen
-    elif seen.n_bytes and is_regular and events != _STDIN:
+    elif seen.n_bytes and is_regular:
         mark = _found_again(opened, mark, seen, events)
         lines = lines_of(opened, mark)
     return Source(parser, lines, mark, is_live=not is_regular)
@@ -299,10 +349,8 @@ def _csv_events(header: bytes, fields: Fields, events: str) -> CsvEvents:
         parser = CsvEvents(fields, header)
     except BadLineError as error:
         raise ValueError(f"the header of {events} is of no use: {error}") from error
-    context = click.get_current_context()
     for option, name in (("event_id", fields.event_id), ("label", fields.label)):
-        is_given = context.get_parameter_source(option) != ParameterSource.DEFAULT
-        if is_given and name not in parser.names:
+        if not _is_default(option) and name not in parser.names:
             hint = checks.nearest_name(name, parser.names)
             raise ValueError(f"column {name!r} is not in {events}{hint or '.'}")
     return parser

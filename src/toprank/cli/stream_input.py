@@ -129,7 +129,7 @@ class JsonEvents:
             row.pop(name, None)
         if not row.keys() <= self._names:
             self._check_names(row)
-        return _event(event_id, label_of(label), row)
+        return _event(event_id, label_of(label), row, has_row=bool(row))
 
     def _check_names(self, row: dict[str, Any]) -> None:
         check_names(row)
@@ -169,7 +169,7 @@ class CsvEvents:
         event_id = None if self._id is None else cells[self._id] or None
         label = None if self._label is None else label_of(cells[self._label])
         row = {name: _value(cells[place], name) for name, place in self._features}
-        return _event(event_id, label, row)
+        return _event(event_id, label, row, has_row=any(cell is not None for cell in row.values()))
 
     def _place(self, name: str) -> int | None:
         return self._names.index(name) if name in self._names else None
@@ -234,11 +234,11 @@ def _check_values(row: dict[str, Any]) -> None:
             raise BadLineError(f"field {name!r:.80} must be finite; it is too large.")
 
 
-def _event(event_id: Any, label: Any, row: dict[str, Any]) -> Event:
+def _event(event_id: Any, label: Any, row: dict[str, Any], has_row: bool) -> Event:
     """Return the event of a line, which has all that it needs."""
     if event_id is not None and type(event_id) not in (str, int):
         raise BadLineError(f"an id must be text or a whole number; got {event_id!r}.")
-    is_late_label = label is not None and all(value is None for value in row.values())
+    is_late_label = label is not None and not has_row
     if is_late_label and event_id is None:
         raise BadLineError("a line with a label must have an id or other fields; it has none.")
     if not row and not is_late_label:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from toprank.cli import screen
-from toprank.cli.stream_input import CsvEvents, Event, JsonEvents, Mark
+from toprank.cli.stream_input import LONGEST_LINE, CsvEvents, Event, JsonEvents, Mark
 
 _SHOWN_FAULTS = 5
 _SECONDS_A_LOOK = 0.5
@@ -91,6 +91,10 @@ class Run:
             try:
                 self._take_in(self._source.events.event(raw))
             except (ValueError, TypeError) as error:
+                is_whole = raw.endswith(b"\n") or len(raw) > LONGEST_LINE
+                if not is_whole and not self._source.is_live:
+                    self._leave_unfinished(mark.n_lines)
+                    return
                 if strict:
                     self._checkpoint()
                     raise ValueError(f"line {mark.n_lines:,}: {error}") from error
@@ -100,6 +104,11 @@ class Run:
             if n_lines % self._every == 0:
                 self._checkpoint()
             self._looks.show(self._looked_at)
+
+    def _leave_unfinished(self, line: int) -> None:
+        """Leave a last line that is no event for the next run: its writer may be at it still."""
+        self._looks.clear()
+        screen.remark(f"line {line:,}, the last, is not finished; it is left for the next run.")
 
     def _next_line(self, stopper: "Stopper") -> tuple[bytes, Mark] | None:
         """Return the next line; None at the end, and once a signal has come."""

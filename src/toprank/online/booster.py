@@ -87,7 +87,7 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         """Return by how much each column of a row raises its raw score.
 
         That is the score less what it would be without the column: with a number at its mean
-        so far, with no text. Columns act together, so the effects need not add up to the score.
+        so far, a 0/1 flag at 0, no text. Columns act together, so effects need not add up.
         """
         if not self._has_learned():
             return {}
@@ -95,9 +95,8 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
     def effects_encoded(self, row: Encoded) -> dict[str, float]:
         """Return the effects of the columns of a row that `encode_one` gave."""
-        without = self.model_.without_each_column(row)
         score = self._suspicion(self.model_.raw(row))[0]
-        effects = score - self._suspicion(self.model_.raw(without))
+        effects = score - self._suspicion(self.model_.raw_without_each_column(row))
         return dict(zip(self.model_.columns.names, effects.tolist(), strict=True))
 
     def encode_one(self, x: Mapping[str, Any]) -> Encoded:
@@ -112,6 +111,7 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
             )
         self._begin()
         if self.model_.n_rows == 0 or self.model_.columns.new_among(x):
+            self.model_.columns.check_row(x)  # the columns of a row that is refused do not join
             self._add_columns(x)
         return self.model_.columns.encode_one(x)
 

@@ -75,6 +75,12 @@ class Columns:
             self.names.append(name)
             self._missing.append(self._bucket(name, None))
 
+    def check_row(self, row: Mapping[Any, Any]) -> None:
+        """Raise for a value that `encode_one` would refuse, whatever its column."""
+        for name, value in row.items():
+            if value is not None and abs(_size(_cell(value, name))) > _LARGEST:
+                self._refuse_size(name)
+
     def encode_one(self, row: Mapping[Any, Any]) -> Encoded:
         """Return one row; names that are not known are passed over."""
         values, buckets = [math.nan] * len(self.names), self._missing.copy()
@@ -176,6 +182,10 @@ def _cell(value: Any, name: str) -> float | str:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def _size(cell: float | str) -> float:
+    return 0.0 if isinstance(cell, str) else cell
 
 
 def _is_missing(value: Any) -> bool:

@@ -14,6 +14,7 @@ that of the rows themselves.
 
 import reprlib
 from collections import deque
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -195,7 +196,7 @@ class _Signal:
         self.n_rows = 0
         self.blocks: list[float] = []
         self._open = 0.0
-        self._new_detector = lambda: _DETECTORS[detector](only_rises)
+        self._new_detector = partial(_DETECTORS[detector], only_rises)
         self._read([])
 
     def has_changed_by(self, value: float) -> bool:

@@ -12,12 +12,11 @@ from toprank.model_file.learners import Saved, learner_class
 from toprank.online.booster import OnlineBooster
 from toprank.online.classes import Label
 from toprank.online.columns import Encoded
-from toprank.online.pending import PendingRow, PendingRows, Scored
+from toprank.online.pending import PendingRow, PendingRows, Scored, check_id
 from toprank.online.windows import Window
 from toprank.tables.columns import shortened
 
 _COUNTERS = ("n_scored", "n_labelled", "n_alerts", "n_unmatched", "n_alarms")
-_MOST_CLASSES = 100  # more are ids or amounts taken for labels
 _LEAST_PROBABILITY = 1e-15  # of what happened; its loss stays finite
 
 
@@ -89,7 +88,7 @@ class EventStream:
         self.threshold = checks.number_from(threshold, "threshold", 0, 1)
         self.n_reasons = checks.whole_number(n_reasons, "n_reasons", 0)
         self.drift = drift
-        self.on_drift = on_drift
+        self.on_drift = checks.one_of(on_drift, "on_drift", ("raise-rate", "renew-worst", "none"))
         self.pending = PendingRows(checks.whole_number(most_pending, "most_pending", 1))
         self.position: dict[str, Any] = {}
         self.n_scored = self.n_labelled = self.n_alerts = 0
@@ -193,11 +192,9 @@ class EventStream:
                 "labels must be true and false, 1 and 0 or 1 and -1, or positive_label must name "
                 f"the suspicious one; got {shortened(label)}."
             )
-        if len(trial.places) > _MOST_CLASSES:
-            raise ValueError(
-                f"labels must be of at most {_MOST_CLASSES} classes; got {shortened(label)} "
-                "beside so many others."
-            )
+        if len(trial.places) > 2:
+            known = " and ".join(map(shortened, classes.places))
+            raise ValueError(f"a label must be {known} as before; got {shortened(label)}.")
 
     # To and from files
 
@@ -259,6 +256,11 @@ def _checked_learner(learner: Any) -> OnlineBooster:
             f"got {type(learner).__name__}."
         )
     classes = learner.model_.classes if hasattr(learner, "model_") else None
+    if classes is not None and len(classes.places) > 2:
+        raise ValueError(
+            "learner must know two classes at most, since a stream ranks one against the other; "
+            f"it has learned from {shortened(classes.sorted().tolist())}."
+        )
     if classes is not None and classes.places and classes.positive is None:
         raise ValueError(
             "learner must know which label is suspicious; make it with positive_label, since it "
@@ -275,10 +277,11 @@ def _drift_watch() -> Any:
 
 def _id_text(event_id: Any) -> str:
     """Return an id as text: a number and its digits are the same id."""
-    if isinstance(event_id, str):
-        return event_id
     if isinstance(event_id, int | np.integer) and not isinstance(event_id, bool):
-        return str(event_id)
+        event_id = str(event_id)
+    if isinstance(event_id, str):
+        check_id(event_id)
+        return event_id
     raise TypeError(f"an id must be text or a whole number; got {shortened(event_id)}.")
 
 

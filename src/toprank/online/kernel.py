@@ -29,6 +29,7 @@ _FORGET = 1.0 - 1.0 / 50_000.0  # how far back, in rows, the list of scores look
 _WARM_POSITIVES = 20  # until so many are seen, there is no list to speak of
 _LEAST_WEIGHT = 0.1  # of a row far below the list
 _LARGEST_ALPHA = 2.0
+_ROWS_BEFORE = 100.0
 _AVERAGING_POWER = 8.0  # row i counts i^8 in the average: the last ninth of the rows, about
 _CALIBRATION_RATE = 0.3
 _LEAST_SLOPE = 1e-3  # probabilities never fall as the raw score rises
@@ -266,7 +267,11 @@ def _note_class(label, shape, seen):
     seen.rows[label] += 1.0
     if not shape.is_balanced:
         return 1.0
-    return seen.rows.sum() / (seen.rows.size * seen.rows[label])
+    n_classes = seen.rows.size
+    # as if some rows of each class had come before: Adagrad never forgets the step of a first
+    # positive that stands against thousands of others
+    n_rows = seen.rows.sum() + n_classes * _ROWS_BEFORE
+    return n_rows / (n_classes * (seen.rows[label] + _ROWS_BEFORE))
 
 
 @njit(cache=True, error_model="numpy")

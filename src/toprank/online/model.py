@@ -15,6 +15,7 @@ from toprank.online.classes import Classes
 from toprank.online.columns import Columns, Encoded
 
 _NOT_SCORED = np.empty(0, dtype=np.int64)
+_COPIES_AT_ONCE = 256
 _MOST_WEIGHTS = 2**27  # a gigabyte
 _SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag")
 
@@ -184,7 +185,9 @@ class Model:
 
     def _parts_of_same_outputs(self, places: NDArray[np.int64]) -> Iterator[slice]:
         """Yield the rows up to the first of a new class, from it to the next such, and so on."""
-        if places.size <= 1 or places.max() <= self.shape.n_outputs:
+        if not places.size:
+            return
+        if places.size == 1 or places.max() <= self.shape.n_outputs:
             yield slice(0, places.size)
             return
         n_outputs = np.maximum.accumulate(np.maximum(places, self.shape.n_outputs))
@@ -193,14 +196,18 @@ class Model:
             if start < stop:
                 yield slice(start, stop)
 
-    def without_each_column(self, row: Encoded) -> Encoded:
-        """Return copies of a row, each without one of the columns, in their order."""
-        n_columns = len(self.columns)
-        rows = self.padded(row).take(np.zeros(n_columns, dtype=np.int64))
-        own = np.arange(n_columns)
-        # neither a number nor a bucket: the kernel finds no input there
-        rows.values[own, own], rows.buckets[own, own] = np.nan, -1
-        return rows
+    def raw_without_each_column(self, row: Encoded) -> NDArray[np.float64]:
+        """Return the raw scores of a row, each without one of the columns, in their order."""
+        row = self.padded(row)
+        raw = []
+        for start in range(0, len(self.columns), _COPIES_AT_ONCE):
+            left_out = np.arange(start, min(start + _COPIES_AT_ONCE, len(self.columns)))
+            copies = row.take(np.zeros(left_out.size, dtype=np.int64))
+            own = np.arange(left_out.size), left_out
+            # neither a number nor a bucket: the kernel finds no input there
+            copies.values[own], copies.buckets[own] = np.nan, -1
+            raw.append(self.raw(copies))
+        return np.concatenate(raw)
 
     def add_outputs(self, n_outputs: int) -> None:
         """Make room for classes that are new."""

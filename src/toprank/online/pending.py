@@ -74,7 +74,7 @@ class PendingRows:
 
     def add(self, event_id: str, row: Encoded, scored: Scored) -> None:
         """Keep a row until its label comes; one with the same id makes way for it."""
-        _check_id(event_id)
+        check_id(event_id)
         if self.discard(event_id):
             self.n_replaced += 1
         self.n_columns = max(self.n_columns, row.values.shape[1])
@@ -219,7 +219,7 @@ class _Cells(NamedTuple):
         self.buckets[is_unused] = 0
 
 
-def _check_id(event_id: str) -> None:
+def check_id(event_id: str) -> None:
     if not isinstance(event_id, str):
         raise TypeError(f"an id must be text; got {reprlib.repr(event_id)}.")
     if len(event_id) > LONGEST_ID:
@@ -243,7 +243,7 @@ def _stored_ids(arrays: dict[str, NDArray]) -> list[str]:
         for start, stop in zip([0, *stops], stops, strict=False)
     ]
     for event_id in ids:
-        _check_id(event_id)
+        check_id(event_id)
     return ids
 
 
