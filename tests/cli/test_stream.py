@@ -621,7 +621,7 @@ def test_a_signal_never_breaks_into_the_work_on_a_line(monkeypatch):
         learn(self, *arguments)
 
     monkeypatch.setattr(OnlineNonLinearBoost, "learn_encoded", stopped_within)
-    monkeypatch.setattr("toprank.cli.stream._compile", lambda: None)
+    monkeypatch.setattr(sys.modules["toprank.cli.stream"], "_compile", lambda: None)
     outcome = run_stream(written(GOOD))
 
     assert outcome.exit_code == 143
