@@ -73,8 +73,7 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
     def probability_at(self, suspicion: float) -> float:
         """Return the probability that a row with this raw score is positive, as of now."""
-        slope, start = self.model_.seen.calibration[:2].tolist()
-        return float(expit(slope * suspicion + start))
+        return float(expit(self._log_odds(suspicion)))
 
     def probabilities_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
         """Return one row's probability of each class seen so far; the learner stays as it is."""
@@ -192,8 +191,7 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         """Return the log-odds of `classes_[1]`; of every class where there are more than two."""
         raw, classes = self._raw(X), self.model_.classes
         if raw.shape[1] == 1:
-            slope, start = self.model_.seen.calibration[:2]
-            log_odds = slope * raw[:, 0] + start
+            log_odds = self._log_odds(raw[:, 0])
             return log_odds if classes.places.get(self.classes_.tolist()[-1]) == 1 else -log_odds
         by_place = np.column_stack([np.zeros(len(raw)), raw])
         others = [np.delete(by_place, place, axis=1) for place in self._places_in_order()]
@@ -356,8 +354,12 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
 
     def _probability(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of the class at place 1 by its raw score."""
-        slope, start = self.model_.seen.calibration[:2]
-        return expit(slope * raw + start)
+        return expit(self._log_odds(raw))
+
+    def _log_odds(self, raw: Any) -> Any:
+        """Return the log-odds that a raw score, or each of several, stands for."""
+        slope, start = self.model_.seen.calibration[:2].tolist()
+        return slope * raw + start
 
     def _probabilities(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of each class, in sorted order."""
