@@ -28,7 +28,7 @@ def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None 
     >>> save("a model", "payments.toprank")
     Traceback (most recent call last):
         ...
-    TypeError: save takes a fitted AnomalyForest, ...; got str.
+    TypeError: save takes a fitted AdaBoostOL, ...; got str.
     """
     name = _checked_learner(model)
     target = Path(path).resolve()  # a link stays, the file it names is replaced
