@@ -1,8 +1,9 @@
 """Our online learners in River, and River's classifiers among ours.
 
 `RiverClassifier` makes an online learner of toprank a classifier for River's pipelines, ensembles
-and `evaluate.progressive_val_score`. `FromRiver` goes the other way: it lets a classifier of River
-run where toprank takes an online learner, such as beside ours in a comparison.
+and `evaluate.progressive_val_score`. `FromRiver` goes the other way: it gives a classifier of
+River the methods that ours learn and score with. It is no booster of ours, so streams,
+progressive validation and `SideBySide` do not take it.
 """
 
 import copy

@@ -322,3 +322,8 @@ def test_labels_must_be_as_many_as_rows(delay):
     table, labels = made_table(30)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         progressive_validation(new_learner(), table, labels[:20], delay=delay)
+
+
+def test_what_is_no_online_booster_is_refused():
+    with pytest.raises(TypeError, match=r"learner must be an online booster such as .*; got list"):
+        progressive_validation([], np.ones((3, 1)), [0, 1, 0])

@@ -57,7 +57,7 @@ class Model:
     def add_columns(self, names: Iterable[Any]) -> None:
         """Make room for columns that are new."""
         new = self.columns.new_among(names)
-        self._check_size(len(self.columns) + len(new))
+        _check_size(self.shape, len(self.columns) + len(new))
         self.columns.add(new)
         if not self._has_weights:
             self._has_weights = True
@@ -214,23 +214,13 @@ class Model:
         if n_outputs <= self.shape.n_outputs:
             return
         before = self.shape
-        self.shape = before._replace(n_outputs=n_outputs, is_calibrated=False)
-        self._check_size(len(self.columns))
-        self.weights = all_weights.with_outputs(self.weights, before, self.shape)
+        grown = before._replace(n_outputs=n_outputs, is_calibrated=False)
+        _check_size(grown, len(self.columns))
+        self.weights = all_weights.with_outputs(self.weights, before, grown)
+        self.shape = grown
         new = np.zeros(n_outputs - before.n_outputs)
         fresh = _nothing_seen(self.shape, 0).calibration
         self.seen = self.seen._replace(rows=np.append(self.seen.rows, new), calibration=fresh)
-
-    def _check_size(self, n_columns: int) -> None:
-        n_units = self.shape.n_learners * self.shape.width
-        n_weights = n_units * (self.shape.n_buckets + n_columns) + all_weights.head_size(
-            self.shape
-        )
-        if n_weights > _MOST_WEIGHTS:
-            raise ValueError(
-                f"a booster must have at most {_MOST_WEIGHTS:,} weights; n_learners, width, "
-                f"n_latents and n_buckets make {n_weights:,} of them; lower one."
-            )
 
     # To and from files
 
@@ -268,6 +258,16 @@ class Model:
         model.seen = kernel.Seen(*_matching(model.seen, arrays))
         _check_seen(model.seen, arrays)
         return model
+
+
+def _check_size(shape: kernel.Shape, n_columns: int) -> None:
+    n_inputs, n_units = shape.n_buckets + n_columns, shape.n_learners * shape.width
+    n_weights = n_inputs * n_units + all_weights.head_size(shape)
+    if n_weights > _MOST_WEIGHTS:
+        raise ValueError(
+            f"a booster must have at most {_MOST_WEIGHTS:,} weights; n_learners, width, "
+            f"n_latents and n_buckets make {n_weights:,} of them; lower one."
+        )
 
 
 def _nothing_seen(shape: kernel.Shape, n_columns: int) -> kernel.Seen:

@@ -98,6 +98,11 @@ def progressive_validation(
     >>> validation.error < 0.1, len(validation.curve)
     (True, 50)
     """
+    if not isinstance(learner, OnlineBooster):
+        raise TypeError(
+            "learner must be an online booster such as OnlineNonLinearBoost(); "
+            f"got {type(learner).__name__}."
+        )
     if watch is not None and watch.learner is not learner:
         raise ValueError("watch must be over the learner that is validated; it is over another.")
     labels = column_or_1d(y)
