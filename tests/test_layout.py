@@ -34,7 +34,8 @@ FORBIDDEN = {
     "transactions": {"cli", "report", "training", "boosting"},
     "training.py": {"cli", "report", "plots", "cluster"},
     "evaluation.py": {"cli", "report", "plots", "boosting"},
-    "comparison.py": {"cli", "report"},
+    "comparison": {"cli", "report"},
+    "plots": {"cli", "report", "training", "boosting", "comparison"},
     "report": {"cli"},
     "model_file": {"boosting", "losses", "metrics", "tables", "cli", "report", "training"},
 }

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from toprank.boosting.non_linear import NonLinearBoost
     from toprank.boosting.rank_boost import RankBoost
     from toprank.boosting.ranker import BoostedRanker
+    from toprank.imbalance.balance_cascade import BalanceCascade
+    from toprank.imbalance.cost_boost import CostBoost
     from toprank.model_file import load, save
     from toprank.online.ada_boost import AdaBoostOL, AdaBoostOLW
     from toprank.online.boost_by_majority import OnlineBBM
@@ -35,7 +37,9 @@ _HOME_OF = {
     "AnomalyRanker": "toprank.anomaly.ranker",
     "AnomalyTreeRank": "toprank.anomaly.tree_rank",
     "AutoRanker": "toprank.auto.ranker",
+    "BalanceCascade": "toprank.imbalance.balance_cascade",
     "BoostedRanker": "toprank.boosting.ranker",
+    "CostBoost": "toprank.imbalance.cost_boost",
     "GeometricTree": "toprank.trees.geometric_tree",
     "MetaAP": "toprank.trees.meta_ap",
     "NonLinearBoost": "toprank.boosting.non_linear",
@@ -60,7 +64,9 @@ __all__ = [
     "AnomalyRanker",
     "AnomalyTreeRank",
     "AutoRanker",
+    "BalanceCascade",
     "BoostedRanker",
+    "CostBoost",
     "GeometricTree",
     "MetaAP",
     "NonLinearBoost",

@@ -11,10 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from toprank import checks, inputs, reasons
-from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
+from toprank.imbalance.calibration import (
+    calibration_from_json,
+    calibration_to_json,
+    fit_calibration,
+)
 from toprank.inputs import Rows
-
-_LARGEST_CALIBRATION = 1e100
 
 
 class Ranker(ClassifierMixin, BaseEstimator):
@@ -65,11 +67,23 @@ class Ranker(ClassifierMixin, BaseEstimator):
         log_odds = self.decision_function(X)
         return self.classes_[(log_odds > 0).astype(int)]
 
-    def calibrate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the probabilities anew on rows the ranker has not seen; ranks stay as they are."""
+    def calibrate(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        method: str = "smooth",
+    ) -> Self:
+        """Fit the probabilities anew on rows the ranker has not seen; ranks stay as they are.
+
+        `method` is "smooth", safe with few positives, or "sigmoid" (Platt), "beta" or "isotonic".
+        """
         check_is_fitted(self)
         rows = self._labelled_rows(X, y, sample_weight)
-        self.calibration_ = fit_sigmoid(rows.is_positive, self._raw(rows.features), rows.weight)
+        self.calibration_ = fit_calibration(
+            rows.is_positive, self._raw(rows.features), method, weight=rows.weight
+        )
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -123,10 +137,10 @@ class Ranker(ClassifierMixin, BaseEstimator):
         """Return what a model file keeps of any fitted ranker."""
         check_is_fitted(self)
         return {
-            **inputs.columns_of(self),
+            **inputs.columns_to_json(self),
             "classes": self.classes_.tolist(),
             "positive": self.classes_.tolist().index(self.positive_label_),
-            "calibration": list(self.calibration_),
+            "calibration": calibration_to_json(self.calibration_),
             "usual": [usual.to_json() for usual in self.usual_],
         }
 
@@ -136,11 +150,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         self.classes_ = _two_classes(state["classes"])
         place = checks.whole_number(state["positive"], "positive", 0, 1)
         self.positive_label_ = self.classes_[place]
-        self.calibration_ = SigmoidCalibration(*map(float, state["calibration"]))
-        # so large that no sum of leaves times the slope can overflow
-        sizes = np.abs(self.calibration_)
-        if not ((sizes < _LARGEST_CALIBRATION).all() and self.calibration_.slope > 0):
-            raise ValueError(f"calibration must be finite and rising; got {self.calibration_}.")
+        self.calibration_ = calibration_from_json(state["calibration"])
         self.usual_ = [reasons.Usual.from_json(usual) for usual in state["usual"]]
         self._check_columns(len(self.usual_), "usual values")
 

@@ -13,11 +13,26 @@ from toprank.tables import Schema
 from toprank.tables.columns import as_frame
 
 
+class Columns(NamedTuple):
+    """The columns that an estimator learned, and whether it knows them by name."""
+
+    schema: Schema
+    are_named: bool
+
+
 @dataclass(frozen=True)
 class Encoded:
-    """Rows that `read_features` has read; handed in again, they come back as they are."""
+    """Rows that `read_features` has read; handed in again, they come back as they are.
+
+    To be learned from, they come with their columns: codes of categories then mean the same to
+    the learner as to the estimator that read the rows.
+    """
 
     features: NDArray[np.float32]
+    columns: Columns | None = None
+
+    def __len__(self) -> int:
+        return len(self.features)
 
 
 class Labels(NamedTuple):
@@ -69,6 +84,9 @@ def read_training(
     estimator: Any, X: Any, y: ArrayLike | None
 ) -> tuple[NDArray[np.float32], NDArray]:
     """Return encoded features and checked labels; `estimator` learns its columns from `X`."""
+    if isinstance(X, Encoded) and X.columns is not None:
+        _set_columns(estimator, X.columns)
+        return X.features, column_or_1d(y)
     if as_frame(X) is not None:
         _learn_columns(estimator, Schema.of(X))
         if y is None:
@@ -99,23 +117,23 @@ def read_unlabelled(estimator: Any, X: Any) -> NDArray[np.float32]:
     return estimator.schema_.encode(X)
 
 
-def columns_of(estimator: Any) -> dict[str, Any]:
+def columns_of(estimator: Any) -> Columns:
+    """Return the columns that an estimator learned."""
+    return Columns(estimator.schema_, hasattr(estimator, "feature_names_in_"))
+
+
+def columns_to_json(estimator: Any) -> dict[str, Any]:
     """Return what a model file keeps of the columns that an estimator learned."""
-    return {
-        "schema": estimator.schema_.to_json(),
-        "named_columns": hasattr(estimator, "feature_names_in_"),
-    }
+    columns = columns_of(estimator)
+    return {"schema": columns.schema.to_json(), "named_columns": columns.are_named}
 
 
 def restore_columns(estimator: Any, state: dict[str, Any]) -> None:
-    """Take back what `columns_of` gave; ValueError where it does not fit."""
+    """Take back what `columns_to_json` gave; ValueError where it does not fit."""
     schema = Schema.from_json(state["schema"])
     if not isinstance(state["named_columns"], bool):
         raise ValueError("named_columns must be true or false.")
-    if state["named_columns"]:
-        _learn_columns(estimator, schema)
-    else:
-        estimator.schema_, estimator.n_features_in_ = schema, len(schema.names)
+    _set_columns(estimator, Columns(schema, state["named_columns"]))
 
 
 def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
@@ -132,6 +150,14 @@ def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
         estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
     )
     return estimator.schema_.encode(X)
+
+
+def _set_columns(estimator: Any, columns: Columns) -> None:
+    if columns.are_named:
+        _learn_columns(estimator, columns.schema)
+    else:
+        estimator.schema_ = columns.schema
+        estimator.n_features_in_ = len(columns.schema.names)
 
 
 def _learn_columns(estimator: Any, schema: Schema) -> None:

@@ -22,7 +22,7 @@ from toprank.auto.ranker import AutoRanker
 from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
 from toprank.evaluation import Evaluation, evaluate
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.imbalance.calibration import fit_calibration
 from toprank.splits import Split
 
 PLAIN = "plain log-loss trees"
@@ -234,7 +234,7 @@ def _fit_as_a_winner(ranker: Ranker, task: Task, doing: str, progress: Progress 
         tell(1, 2)
         ranker.fit(*task.rows("train", "validation"))
         tell(2, 2)
-    ranker.calibration_ = fit_sigmoid(labels == task.positive, apart)
+    ranker.calibration_ = fit_calibration(labels == task.positive, apart)
 
 
 def _keep_settings(ranker: Ranker) -> None:

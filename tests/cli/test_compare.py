@@ -8,11 +8,14 @@ import pytest
 
 from cli.running import names_here, one_sentence, run_main, written
 from toprank.comparison import LEARNERS
+from toprank.comparison.methods import METHODS
 
 COMPARE = (
     *("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1),
     *("--learners", "ap-exp,rank-boost"),
 )
+IMBALANCE = (*COMPARE[:4], *COMPARE[6:10], "--imbalance")
+SHORT = ("--methods", "weights,under", "--ratios", "0.5,1")
 
 
 def test_it_prints_a_row_a_learner_and_which_differences_are_real(csv):
@@ -89,6 +92,68 @@ def test_the_help_names_every_learner():
     assert f"{', '.join(LEARNERS)};" in text.replace("- ", "-")
 
 
+# With --imbalance
+
+
+def test_imbalance_prints_a_row_a_method_and_ratio_and_what_to_do(csv):
+    outcome = run_main("compare", csv, *IMBALANCE, *SHORT)
+    lines = outcome.stdout.splitlines()
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.stderr == ""
+    assert lines[0].startswith("1,500 rows, 3 features, 5.")
+    assert lines[2].split() == ["ratio", "AP", "F1", "F1", "at", ".5", "AUC", "seconds"]
+    rows = [line.split()[:2] for line in lines[4:8]]
+    assert [(name, ratio.strip("*")) for name, ratio in rows] == [
+        ("weights", ".5"), ("weights", "1"), ("under", ".5"), ("under", "1"),
+    ]  # fmt: skip
+    assert sum(ratio.endswith("*") for _, ratio in rows) == 2
+    assert "95 % for all 7 at once." in outcome.stdout
+    assert "What to do: " in lines[-1] + lines[-2]
+    assert names_here() == [csv.name]
+
+
+def test_imbalance_puts_the_methods_around_the_base(csv):
+    command = ("compare", csv, *IMBALANCE, "--methods", "under", "--ratios", "1", "--json")
+    log, boost = (
+        json.loads(run_main(*command, "--base", base).stdout) for base in ("log", "rank-boost")
+    )
+
+    assert (log["base"], boost["base"]) == ("log", "rank-boost")
+    assert [(each["method"], each["ratio"]) for each in log["tried"]] == [
+        ("none", None),
+        ("under", 1.0),
+    ]
+    assert log["tried"][0]["threshold"] != boost["tried"][0]["threshold"]
+
+
+def test_imbalance_draws_its_picture_and_keeps_stdout_for_json(csv):
+    outcome = run_main("compare", csv, *IMBALANCE, *SHORT, "-o", "i.png", "--json")
+    facts = json.loads(outcome.stdout)
+
+    assert outcome.stderr == "Wrote i.png\n"
+    assert Path("i.png").read_bytes().startswith(b"\x89PNG")
+    assert facts["ratios"] == [0.5, 1.0]
+    for each in facts["differences"]:
+        assert each["low"] <= each["difference"] <= each["high"]
+
+
+def test_the_help_names_every_method():
+    text = " ".join(run_main("compare", "--help").stdout.split())
+
+    assert f"{', '.join(METHODS)};" in text.replace("- ", "-")
+    assert "--imbalance -o sampling.png" in text
+
+
+def test_a_ratio_that_the_rows_have_already_is_refused_by_name(csv):
+    sentence = one_sentence(run_main("compare", csv, *IMBALANCE, "--ratios", "0.01,1"))
+
+    assert sentence == (
+        "ratios must be above 0.0442, the positives a negative that the training rows have "
+        "already, and at most 1; got 0.01."
+    )
+
+
 # What it refuses
 
 
@@ -105,6 +170,19 @@ def test_the_help_names_every_learner():
         (["--trees", "0"], "--trees"),
         (["--minutes", "0"], "--minutes"),
         (["-k", "0"], "--budget"),
+        (["--ratios", "1"], "--ratios needs --imbalance."),
+        (["--methods", "under"], "--methods needs --imbalance."),
+        (["--base", "log"], "--base needs --imbalance."),
+        (["--imbalance", "--learners", "log"], "--learners has no use with --imbalance."),
+        (["--imbalance", "-k", "10"], "--budget has no use with --imbalance."),
+        (["--imbalance", "--minutes", "1"], "--minutes has no use with --imbalance."),
+        (["--imbalance", "--methods", "smoet"], "--methods must be among none, weights,"),
+        (["--imbalance", "--methods", "smoet"], "did you mean 'smote'?"),
+        (["--imbalance", "--base", "auto"], "--base must be one of log,"),
+        (["--imbalance", "--ratios", "0.1,x"], "--ratios must be numbers above 0 and at most 1"),
+        (["--imbalance", "--ratios", "2"], "with commas between; got '2'."),
+        (["--imbalance", "--ratios", ""], "got ''."),
+        (["--imbalance", "-o", "i.jpg"], "-o must name a picture, .png or .svg; got 'i.jpg'."),
     ],
     ids=str,
 )

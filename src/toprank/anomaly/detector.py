@@ -71,7 +71,7 @@ class Detector(OutlierMixin, BaseEstimator):
         """Return what a model file keeps of any fitted detector."""
         check_is_fitted(self)
         return {
-            **inputs.columns_of(self),
+            **inputs.columns_to_json(self),
             "threshold": self.threshold_,
             "usual": [usual.to_json() for usual in self.usual_],
         }

@@ -17,7 +17,7 @@ from toprank.base import Ranker, seed_of
 from toprank.boosting.ranker import BoostedRanker
 from toprank.metrics import roc_auc
 from toprank.model_file import Saved
-from toprank.model_file.learners import learner_class
+from toprank.model_file.nested import kept_of, restored
 
 _SPACES: dict[str, type[UprightSpace | RotatedSpace]] = {
     "box": UprightSpace,
@@ -222,32 +222,25 @@ class AnomalyRanker(Detector):
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted detector."""
-        base = self.base_._to_saved()
-        told = base.parameters
+        facts, base = kept_of(self.base_, _BASE)
         state = {
             **self._common_state(),
             "n_points": self.n_points_,
             "separation": self.separation_,
             "top": self._top,
-            "base": {
-                "learner": type(self.base_).__name__,
-                "parameters": self.base_.get_params(deep=False) if told is None else told,
-                "state": base.state,
-            },
+            "base": facts,
         }
         parameters = self.get_params(deep=False)
         # its parameters are those of the fitted one
         parameters["base"] = None if self.base is None else type(self.base).__name__
         if not isinstance(self.bounds, str):
             parameters["bounds"] = np.asarray(self.bounds).tolist()
-        arrays = {f"{_BASE}{name}": array for name, array in base.arrays.items()}
-        boosters = {f"{_BASE}{name}": raw for name, raw in base.boosters.items()}
-        return Saved(state, {**self.space_.arrays(), **arrays}, boosters, parameters)
+        return Saved(state, {**self.space_.arrays(), **base.arrays}, base.boosters, parameters)
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
         """Return the detector that `_to_saved` described; ValueError where that does not fit."""
-        base_ = _restored_base(saved)
+        base_ = restored(saved.state["base"], saved, _BASE, Ranker, name="base")
         base = None
         if parameters["base"] is not None:
             base = clone(base_).set_params(positive_label=None)
@@ -296,19 +289,3 @@ def _hopeless(n_among: float, detector: AnomalyRanker) -> str:
         f"the rows from; {ways}, or use RankForest(AnomalyTreeRank()), which "
         "draws no points."
     )
-
-
-def _restored_base(saved: Saved) -> Ranker:
-    facts = saved.state["base"]
-    kind = learner_class(facts["learner"])
-    if not issubclass(kind, Ranker):
-        raise ValueError(f"base must be a ranker; got {facts['learner']!r}.")
-    parts = Saved(facts["state"], _of_base(saved.arrays), _of_base(saved.boosters))
-    return kind._from_saved(facts["parameters"], parts)
-
-
-def _of_base(saved: dict[str, Any]) -> dict[str, Any]:
-    """Return what was saved of the base, under its own names."""
-    return {
-        name.removeprefix(_BASE): each for name, each in saved.items() if name.startswith(_BASE)
-    }

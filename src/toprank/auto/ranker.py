@@ -18,7 +18,7 @@ from toprank.auto.search import Outcome, Progress, blend, plain_only, scales_of,
 from toprank.auto.smooth import SmoothMember
 from toprank.base import Ranker, seed_of
 from toprank.boosting import xgboost_engine
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.imbalance.calibration import fit_calibration
 from toprank.inputs import Rows
 from toprank.metrics import Interval
 from toprank.model_file import Saved
@@ -63,7 +63,7 @@ class AutoRanker(Ranker):
     ----------
     account_ : what was tried, how it stood, why the winner won; print it
     members_ : the fitted members of the blend
-    calibration_ : the sigmoid from suspicion to probability, fitted to scores of rows that the
+    calibration_ : from suspicion to probability, fitted to scores of rows that the
         scoring model had not seen (with a single positive, to the training rows)
     schema_, classes_, positive_label_, usual_ : as for `BoostedRanker`
 
@@ -130,7 +130,7 @@ class AutoRanker(Ranker):
         self.account_ = account_of(outcome, judged_on)
         self._fit_winner(outcome, rows, seed, n_threads, progress)
         # by rows, not by weight: probabilities must add up to a count
-        self.calibration_ = fit_sigmoid(judge.is_positive, outcome.winner.blended)
+        self.calibration_ = fit_calibration(judge.is_positive, outcome.winner.blended)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         return self
 

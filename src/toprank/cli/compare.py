@@ -1,9 +1,12 @@
-"""`toprank compare`: every learner side by side on the user's own rows."""
+"""`toprank compare`: every learner, or every remedy for imbalance, on the user's own rows."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from toprank.cli.fit import LONGEST_GAP, check_roles
 
@@ -13,7 +16,13 @@ Examples:
   toprank compare payments.parquet --label is_fraud --time paid_at --budget 100
   toprank compare claims.csv --label outcome --positive fraud --learners auto,log,ap-exp
   toprank compare payments.csv --label is_fraud --time paid_at -o comparison.svg --json
+  toprank compare payments.csv --label is_fraud --time paid_at --imbalance -o sampling.png
+  toprank compare claims.csv --label outcome --imbalance --methods under,smote --ratios 0.1,1
 """
+
+# what only one of the two comparisons has a use for
+_OF_LEARNERS = ("budget", "learners", "minutes")
+_OF_IMBALANCE = ("methods", "ratios", "base")
 
 
 @click.command(epilog=EXAMPLES, short_help="Put every learner side by side on your rows.")
@@ -33,6 +42,24 @@ Examples:
     help="Which, with commas between: auto, log, ap-exp, ap-sigmoid, ap-lambda, auc-exp, "
     "auc-hinge, rank-boost, non-linear, metaap, treerank, rank-forest; log is always among them.  "
     "[default: all]",
+)
+@click.option(
+    "--imbalance", is_flag=True,
+    help="Compare remedies for imbalance around one learner instead: sampling, weights, costs.",
+)  # fmt: skip
+@click.option(
+    "--methods",
+    help="Which remedies, with commas between: none, weights, under, over, tomek, smote, "
+    "easy-ensemble, balance-cascade, cost-boost; none is always among them.  [default: all]",
+)
+@click.option(
+    "--ratios",
+    help="Positives per negative that the remedies bring about, with commas between, each above "
+    "the rows' own and at most 1.  [default: three in between]",
+)
+@click.option(
+    "--base",
+    help="The learner to put the remedies around: any of --learners but auto.  [default: log]",
 )
 @click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
 @click.option(
@@ -61,6 +88,10 @@ def compare(
     gap: float | None,
     budget: int,
     learners: str | None,
+    imbalance: bool,
+    methods: str | None,
+    ratios: str | None,
+    base: str | None,
     drop: tuple[str, ...],
     trees: int,
     minutes: float,
@@ -73,38 +104,117 @@ def compare(
 
     The rows are parted as by fit. All learners are judged on the same test rows, which none of
     them learned from; nothing is kept but what is printed.
+
+    With --imbalance, one learner learns from the rows as they are and after every remedy for
+    imbalance, at several ratios; ratios and thresholds are chosen on validation.
     """
-    from toprank import comparison, summary, tables
-    from toprank.cli import files, screen
+    from toprank.cli import screen
 
     check_roles(label, time, gap, drop)
-    names = _learner_names(learners)
+    _check_use(imbalance)
+    run = (
+        _imbalance(methods, ratios, base)
+        if imbalance
+        else _learners(learners, budget=budget, time_limit=60 * minutes)
+    )
+    task = _task(data, label, time, gap, output, positive_label=positive, drop=drop, seed=seed)
+    with screen.progress_bar() as progress:
+        compared = run.compare(
+            task, n_estimators=trees, random_state=seed, n_jobs=jobs, progress=progress
+        )
+    if as_json:
+        screen.print_json(run.facts_of(compared, label, time))
+    else:
+        from toprank import summary
+
+        click.echo(run.text_of(compared, summary.noun_of(label)))
+    if output is not None:
+        _write_picture(run.picture_of(compared), output)
+        screen.remark(f"Wrote {output}")
+
+
+class _Run(NamedTuple):
+    """One of the two comparisons, and how its outcome is told."""
+
+    compare: Callable[..., Any]
+    text_of: Callable[..., str]
+    facts_of: Callable[..., dict[str, Any]]
+    picture_of: Callable[..., Any]
+
+
+def _learners(learners: str | None, budget: int, time_limit: float) -> _Run:
+    from toprank import comparison
+
+    compare = partial(
+        comparison.compare_learners,
+        budget=budget,
+        learners=_learner_names(learners),
+        time_limit=time_limit,
+    )
+    return _Run(compare, comparison.text_of, comparison.facts_of, comparison.picture_of)
+
+
+def _imbalance(chosen: str | None, ratios: str | None, base: str | None) -> _Run:
+    from toprank.comparison import imbalance, methods
+    from toprank.comparison import imbalance_account as account
+
+    try:
+        names = methods.METHODS if chosen is None else methods.check_methods(_parts(chosen))
+        base = methods.check_base("log" if base is None else base)
+    except ValueError as error:
+        raise click.UsageError(f"--{error}") from error
+    compare = partial(
+        imbalance.compare_methods, names=names, ratios=_ratio_numbers(ratios), base=base
+    )
+    return _Run(compare, account.text_of, account.facts_of, account.picture_of)
+
+
+def _check_use(imbalance: bool) -> None:
+    """Refuse an option that the comparison asked for would silently ignore."""
+    context = click.get_current_context()
+    for name in _OF_LEARNERS if imbalance else _OF_IMBALANCE:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            way = "has no use with --imbalance" if imbalance else "needs --imbalance"
+            raise click.UsageError(f"--{name} {way}.")
+
+
+def _task(
+    data: Path,
+    label: str,
+    time: str | None,
+    gap: float | None,
+    output: Path | None,
+    **options: Any,
+) -> Any:
+    from toprank import tables
+    from toprank.cli import files, screen
+
     if output is not None:
         _check_picture(output)
         files.check_output(output, data)
     with screen.busy(f"reading {data.name}"):
         table = tables.read_table(data)
-    named = [name for name in (label, time, *drop) if name is not None]
+    named = [name for name in (label, time, *options["drop"]) if name is not None]
     tables.check_columns(named, table.column_names, data.name)
-    task = _prepared(table, label, time, gap, positive_label=positive, drop=drop, seed=seed)
-    with screen.progress_bar() as progress:
-        compared = comparison.compare_learners(
-            task,
-            budget,
-            names,
-            n_estimators=trees,
-            time_limit=60 * minutes,
-            random_state=seed,
-            n_jobs=jobs,
-            progress=progress,
+    return _prepared(table, label, time, gap, **options)
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _ratio_numbers(ratios: str | None) -> list[float] | None:
+    if ratios is None:
+        return None
+    try:
+        numbers = [float(part) for part in _parts(ratios)]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(0 < number <= 1 for number in numbers):
+        raise click.UsageError(
+            f"--ratios must be numbers above 0 and at most 1, with commas between; got {ratios!r}."
         )
-    if as_json:
-        screen.print_json(comparison.facts_of(compared, label, time))
-    else:
-        click.echo(comparison.text_of(compared, summary.noun_of(label)))
-    if output is not None:
-        _write_picture(comparison.picture_of(compared), output)
-        screen.remark(f"Wrote {output}")
+    return numbers
 
 
 def _learner_names(learners: str | None) -> list[str]:
@@ -113,7 +223,7 @@ def _learner_names(learners: str | None) -> list[str]:
     if learners is None:
         return list(comparison.LEARNERS)
     try:
-        return comparison.check_learners(name.strip() for name in learners.split(","))
+        return comparison.check_learners(_parts(learners))
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
 

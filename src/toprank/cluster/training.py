@@ -27,7 +27,7 @@ from toprank.cluster.lots import PartCounts, Roles, Wanted, chosen_rows, counted
 from toprank.cluster.parquet import parquet_frame
 from toprank.cluster.partition_tasks import computed, for_each_partition
 from toprank.evaluation import evaluate
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.imbalance.calibration import fit_calibration
 from toprank.tables.labels import positive_and_negative
 from toprank.training import Candidate, Progress, class_names, feature_names
 
@@ -136,7 +136,7 @@ def train(
 
     scores = _scores(client, task, ranker, progress)
     apart = scores.of(task.split.scored["validation"])
-    ranker.calibration_ = fit_sigmoid(apart.is_positive, apart.suspicion)
+    ranker.calibration_ = fit_calibration(apart.is_positive, apart.suspicion)
     test = scores.of(task.split.scored["test"])
     probability = ranker.calibration_.probability(test.suspicion)
     day = None if task.time is None else test.lots

@@ -15,7 +15,9 @@ _LEARNERS = {
     "AnomalyRanker": "toprank.anomaly.ranker",
     "AnomalyTreeRank": "toprank.anomaly.tree_rank",
     "AutoRanker": "toprank.auto.ranker",
+    "BalanceCascade": "toprank.imbalance.balance_cascade",
     "BoostedRanker": "toprank.boosting.ranker",
+    "CostBoost": "toprank.imbalance.cost_boost",
     "EventStream": "toprank.online.event_stream",
     "GeometricTree": "toprank.trees.geometric_tree",
     "MetaAP": "toprank.trees.meta_ap",
@@ -28,6 +30,7 @@ _LEARNERS = {
     "RankForest": "toprank.trees.forest",
     "RankRLS": "toprank.pairwise.rank_rls",
     "RankSVM": "toprank.pairwise.rank_svm",
+    "SampledRanker": "toprank.imbalance.sampling",
     "StreamBoost": "toprank.online.gradient_boost",
     "TreeRank": "toprank.trees.tree_rank",
 }

@@ -13,7 +13,7 @@ from toprank import checks, inputs, reasons
 from toprank.anomaly.forest import AnomalyForest
 from toprank.anomaly.tree_rank import AnomalyTreeRank
 from toprank.base import Ranker, seed_of
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.imbalance.calibration import fit_calibration
 from toprank.inputs import Rows
 from toprank.model_file import Saved
 from toprank.trees import scoring, tree_arrays
@@ -61,7 +61,7 @@ class RankForest(Ranker):
         all did; there is none without bootstrap
     schema_ : the columns it was fitted on, with their kinds and categories
     classes_, positive_label_ : both labels in sorted order; the one ranked first
-    calibration_ : the sigmoid from suspicions to probabilities, fitted out of bag
+    calibration_ : from suspicions to probabilities, fitted out of bag
 
     Examples
     --------
@@ -188,7 +188,7 @@ class RankForest(Ranker):
                 judged, raw = rows.take(is_left_out), self.oob_suspicion_[is_left_out]
         if raw is None:
             raw = self._raw(rows.features)
-        self.calibration_ = fit_sigmoid(judged.is_positive, raw, judged.weight)
+        self.calibration_ = fit_calibration(judged.is_positive, raw, weight=judged.weight)
 
     def _out_of_bag(
         self, features: NDArray[np.float32], seeds: list[np.random.SeedSequence]

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from toprank import MetaAP, comparison, losses, metrics, plots
+from toprank import MetaAP, comparison, losses, metrics
 from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
-from toprank.comparison import LEARNERS, MARK, Compared, Difference, compare_learners
+from toprank.comparison import LEARNERS, MARK, Compared, Difference, compare_learners, learners
+from toprank.comparison.differences import N_RESAMPLES
 from toprank.evaluation import evaluate
 from toprank.training import prepare
 from toprank.transactions.simulator import simulate
@@ -203,20 +204,6 @@ def test_when_all_fail_the_first_error_is_raised(task, monkeypatch):
         compare_learners(task, 10, ["ap-exp"], **FAST)
 
 
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
-        (ValueError("k must be 1; got 0."), "k must be 1; got 0."),
-        (KeyError("amount"), "KeyError: 'amount'"),
-        (MemoryError(), "MemoryError"),
-        (ValueError(), "ValueError"),
-    ],
-    ids=repr,
-)
-def test_an_error_becomes_one_line(error, sentence):
-    assert comparison._sentence(error) == sentence
-
-
 # Which differences are real
 
 
@@ -251,7 +238,7 @@ def test_for_one_pair_the_interval_is_that_of_the_paired_comparison():
         tests[MARK].is_positive,
         tests["auto"].suspicion,
         tests[MARK].suspicion,
-        n_resamples=comparison._N_RESAMPLES,
+        n_resamples=N_RESAMPLES,
     )
 
     assert (difference.low, difference.high) == approx((expected.low, expected.high))
@@ -273,7 +260,7 @@ def test_the_level_counts_all_pairs_of_those_that_were_judged(compared, task):
 
 def test_the_best_of_equals_is_seldom_called_better(monkeypatch):
     """Without the stricter level, about one draw in three would be a false alarm."""
-    monkeypatch.setattr(comparison, "_N_RESAMPLES", 100)
+    monkeypatch.setattr("toprank.comparison.differences.N_RESAMPLES", 100)
     generator = np.random.default_rng(4)
     names = ["auto", MARK, "ap-exp", "ap-lambda", "rank-boost"]
     n_false = sum(
@@ -315,7 +302,7 @@ def verdicts(found, names, n_positive=136):
     judged = [comparison.Judged(name, None, test, 1.0, 0.1) for name in names]
     level = 1 - 0.05 / comb(len(names), 2)
     compared = Compared(None, judged, {}, [Difference(*each) for each in found], level)
-    return comparison._verdicts(compared, "frauds")
+    return learners._verdicts(compared, "frauds")
 
 
 def test_sentences_say_what_is_real_and_what_cannot_be_told():
@@ -405,20 +392,3 @@ def test_a_picture_of_one_learner_can_be_drawn(task):
 
     assert len(left.get_yticks()) == 1
     assert len(right.get_legend().get_texts()) == 1
-
-
-def test_intervals_are_drawn_from_low_to_high_with_the_value_between():
-    ax = plots.intervals(["ours", "theirs"], [(0.7, 0.6, 0.8), (0.5, 0.4, 0.65)])
-    (dots,) = [line for line in ax.lines if line.get_gid() == "values"]
-    (bars,) = [each for each in ax.collections if each.get_gid() == "intervals"]
-
-    assert list(dots.get_xdata()) == [0.7, 0.5]
-    ends = [path.vertices[:, 0].tolist() for path in bars.get_paths()]
-    assert ends == [[0.6, 0.8], [0.4, 0.65]]
-    bottom, top = ax.get_ylim()
-    assert bottom > top  # the first name stands at the top
-
-
-def test_intervals_need_one_value_per_name():
-    with pytest.raises(ValueError, match="values must be 2, one per name; got 1"):
-        plots.intervals(["ours", "theirs"], [(0.7, 0.6, 0.8)])

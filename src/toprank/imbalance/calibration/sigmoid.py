@@ -1,15 +1,13 @@
-"""From raw scores to probabilities that can be added up.
-
-The sum of calibrated probabilities over a list is the number of positives to expect in it.
-"""
+"""Platt's calibration: a sigmoid of the raw score."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, expit, logit
+from scipy.special import expit, logit
 
 from toprank import checks
+from toprank.imbalance.calibration.counts import count_range
 from toprank.metrics import Interval
 
 # calibration must not turn the ranking around, nor flatten it
@@ -29,6 +27,11 @@ class SigmoidCalibration(NamedTuple):
     slope_variance: float = 0.0
     covariance: float = 0.0
     intercept_variance: float = 0.0
+
+    @property
+    def line(self) -> "SigmoidCalibration":
+        """The sigmoid itself, as every calibration has one."""
+        return self
 
     def log_odds(self, raw: ArrayLike) -> NDArray[np.float64]:
         """Return the calibrated log-odds."""
@@ -61,44 +64,6 @@ class SigmoidCalibration(NamedTuple):
         return Interval(expected, *count_range(expected, variance, raw.size, level))
 
 
-def count_range(
-    mean: float, variance: float, most: int, level: float = 0.9
-) -> tuple[float, float]:
-    """Return the whole numbers between which a count of 0 to `most` lies in `level` of cases.
-
-    >>> count_range(0.4, variance=0.4, most=100)
-    (0.0, 2.0)
-    """
-    # a count c owns the stretch from c - 1/2 to c + 1/2
-    low, high = bounded_range(mean, variance, -0.5, most + 0.5, level)
-    low, high = max(np.floor(low + 0.5), 0), min(np.floor(high + 0.5), most)
-    return float(min(low, np.floor(mean))), float(max(high, np.ceil(mean)))
-
-
-def bounded_range(
-    mean: float, variance: float, lowest: float, highest: float, level: float = 0.9
-) -> tuple[float, float]:
-    """Return where the middle `level` lies of what cannot leave the range `lowest` to `highest`.
-
-    It is taken to follow the beta distribution of that mean and variance: leaning near either
-    end, all but normal in between.
-
-    >>> low, high = bounded_range(50.0, variance=25.0, lowest=0.0, highest=100.0)
-    >>> round(low, 1), round(high, 1)
-    (41.8, 58.2)
-    """
-    tail = (1 - checks.number_above(level, "level", 0, 0.999)) / 2
-    width = highest - lowest
-    share = (mean - lowest) / width
-    # with all of this variance, nothing would be left between the two ends
-    variance = min(variance / width**2, 0.9 * share * (1 - share))
-    if not variance > 0:
-        return mean, mean
-    size = share * (1 - share) / variance - 1
-    low, high = betaincinv(share * size, (1 - share) * size, [tail, 1 - tail])
-    return float(lowest + width * low), float(lowest + width * high)
-
-
 def fit_sigmoid(
     is_positive: ArrayLike, raw: ArrayLike, weight: ArrayLike | None = None
 ) -> SigmoidCalibration:
@@ -113,12 +78,7 @@ def fit_sigmoid(
     """
     raw = checks.finite_vector(raw, "raw")
     labels = checks.positives(is_positive, "is_positive", like=raw)
-    weights = checks.sample_weight(weight, raw.size)
-    if weights is None:
-        weights = np.ones(raw.size)
-    else:
-        # how sure one can be is a matter of rows, whatever unit the weights are in
-        weights = weights * (np.count_nonzero(weights) / weights.sum())
+    weights = weights_of_rows(weight, raw.size)
     positive, total = float(weights[labels].sum()), float(weights.sum())
     target = np.where(labels, (positive + 1) / (positive + 2), 1 / (total - positive + 2))
     # scores of any scale: fit on standardised ones, then fold the scaling into the answer
@@ -126,13 +86,24 @@ def fit_sigmoid(
     standard = (raw - middle) / spread
     start = np.array([_LEAST_SLOPE, logit((positive + 1) / (total + 2))])
     design = np.column_stack([standard, np.ones(raw.size)])
-    slope, intercept = _newton(design, target, weights, start)
+    slope, intercept = logistic_fit(design, target, weights, start)
     if slope < _LEAST_SLOPE:
         slope = _LEAST_SLOPE
-        (intercept,) = _newton(design[:, 1:], target, weights, start[1:], slope * standard)
+        (intercept,) = logistic_fit(design[:, 1:], target, weights, start[1:], slope * standard)
     slope = float(slope) / spread
     intercept = float(intercept) - slope * middle
     return SigmoidCalibration(slope, intercept, *_variances(raw, slope, intercept, weights))
+
+
+def weights_of_rows(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return weights that add up to the number of rows that have any.
+
+    How sure one can be is a matter of rows, whatever unit the weights are in.
+    """
+    weights = checks.sample_weight(weight, n_rows)
+    if weights is None:
+        return np.ones(n_rows)
+    return weights * (np.count_nonzero(weights) / weights.sum())
 
 
 def _middle_spread(raw: NDArray, weights: NDArray) -> tuple[float, float]:
@@ -143,7 +114,7 @@ def _middle_spread(raw: NDArray, weights: NDArray) -> tuple[float, float]:
     return middle, spread if spread > 1e-13 * abs(middle) else 1.0
 
 
-def _newton(
+def logistic_fit(
     design: NDArray,
     target: NDArray,
     weights: NDArray,

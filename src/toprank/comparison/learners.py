@@ -11,8 +11,7 @@ import time as clock
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from math import comb, floor, log10
-from statistics import NormalDist
+from math import comb
 from textwrap import fill
 from typing import Any
 
@@ -20,12 +19,24 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from toprank import MetaAP, RankForest, TreeRank, checks, metrics, plots, summary
+from toprank import MetaAP, RankForest, TreeRank, checks, plots, summary
 from toprank.auto.ranker import AutoRanker
 from toprank.base import Ranker
 from toprank.boosting.non_linear import NonLinearBoost
 from toprank.boosting.rank_boost import RankBoost
 from toprank.boosting.ranker import BoostedRanker
+from toprank.comparison.differences import (
+    LINE_WIDTH,
+    SURE,
+    Difference,
+    error_sentence,
+    level_for,
+    listed,
+    ranking_lead,
+    real_sentence,
+    silent,
+    size,
+)
 from toprank.evaluation import Evaluation, evaluate
 from toprank.losses import LOSSES
 from toprank.metrics import Interval
@@ -47,9 +58,6 @@ LEARNERS: dict[str, Callable[..., Ranker]] = {
 
 _ONE_TREE = (MetaAP, TreeRank)
 _RANKING_TREES = (*_ONE_TREE, RankForest)
-_SURE = 0.95
-_N_RESAMPLES = 500
-_LINE_WIDTH = 99
 _MOST_CURVES = 4  # more cannot be told apart in one picture
 
 
@@ -62,21 +70,6 @@ class Judged:
     test: Evaluation
     seconds_to_fit: float
     seconds_to_score: float
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How far one learner's AP is ahead of another's on the test rows, with its interval."""
-
-    learner: str
-    against: str
-    value: float
-    low: float
-    high: float
-
-    @property
-    def is_real(self) -> bool:
-        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
@@ -112,6 +105,29 @@ def check_learners(names: Iterable[str]) -> list[str]:
     return chosen
 
 
+def make_learner(
+    name: str,
+    *,
+    n_estimators: int,
+    positive_label: Any = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Ranker:
+    """Return the learner of that name, ready to fit; one tree has no number of trees.
+
+    >>> make_learner("log", n_estimators=20)
+    BoostedRanker(loss='log', n_estimators=20)
+    """
+    ranker = LEARNERS[name](
+        positive_label=positive_label, random_state=random_state, n_jobs=n_jobs
+    )
+    if isinstance(ranker, _RANKING_TREES) and n_jobs is None:
+        ranker.set_params(n_jobs=-1)  # None is all cores for the others, one for these
+    if not isinstance(ranker, _ONE_TREE):
+        ranker.set_params(n_estimators=n_estimators)
+    return ranker
+
+
 def compare_learners(
     task: Task,
     budget: int,
@@ -141,15 +157,15 @@ def compare_learners(
     judged: list[Judged] = []
     errors: dict[str, Exception] = {}
     for name in check_learners(learners):
-        ranker = LEARNERS[name](
-            positive_label=task.positive, random_state=random_state, n_jobs=n_jobs
+        ranker = make_learner(
+            name,
+            n_estimators=n_estimators,
+            positive_label=task.positive,
+            random_state=random_state,
+            n_jobs=n_jobs,
         )
         if isinstance(ranker, AutoRanker):
             ranker.set_params(budget=budget, time_limit=time_limit)
-        if isinstance(ranker, _RANKING_TREES) and n_jobs is None:
-            ranker.set_params(n_jobs=-1)  # None is all cores for the others, one for these
-        if not isinstance(ranker, _ONE_TREE):
-            ranker.set_params(n_estimators=n_estimators)
         try:
             judged.append(_judged(name, ranker, task, budget, progress))
         except Exception as error:  # hours of other learners' work must not go down with one
@@ -157,8 +173,8 @@ def compare_learners(
     if not judged:
         raise next(iter(errors.values()))
     judged.sort(key=lambda each: -each.test.average_precision.value)
-    level = 1 - (1 - _SURE) / max(comb(len(judged), 2), 1)
-    failed = {name: _sentence(error) for name, error in errors.items()}
+    level = level_for(comb(len(judged), 2))
+    failed = {name: error_sentence(error) for name, error in errors.items()}
     return Compared(task, judged, failed, differences_of(judged, level, progress), level)
 
 
@@ -173,15 +189,10 @@ def differences_of(
         if progress is not None:
             progress("comparing", number, len(pairs))
         test, other = tests[name], tests[against]
-        lead = metrics.compare(
-            "average_precision",
-            test.is_positive,
-            test.suspicion,
-            other.suspicion,
-            level=_SURE,
-            n_resamples=_N_RESAMPLES,
+        lead = ranking_lead(
+            "average_precision", test.is_positive, test.suspicion, other.suspicion, level
         )
-        differences.append(Difference(name, against, *_stretched(lead, level)))
+        differences.append(Difference(name, against, *lead))
     if progress is not None:
         progress("comparing", len(pairs), len(pairs))
     return differences
@@ -198,7 +209,7 @@ def text_of(compared: Compared, noun: str) -> str:
             f"{task.is_positive.size:,} rows, {features}, {share} {noun}",
             summary.periods_line(task),
             _table(compared, noun),
-            *(fill(line, _LINE_WIDTH) for line in _verdicts(compared, noun)),
+            *(fill(line, LINE_WIDTH) for line in _verdicts(compared, noun)),
             *summary.cautions(compared.best.test, noun),
         )
     )
@@ -250,10 +261,20 @@ def picture_of(compared: Compared) -> Figure:
     return figure
 
 
+def compile_kernels(ranker: Ranker) -> None:
+    """Let a copy learn from a few rows: what is compiled on first use would count as its time."""
+    copy = clone(ranker).set_params(positive_label=None)
+    if not isinstance(copy, _ONE_TREE):
+        copy.set_params(n_estimators=1)
+    if isinstance(copy, AutoRanker):
+        copy.set_params(time_limit=1e-9)
+    copy.fit(np.arange(20.0)[:, None], np.arange(20) >= 15)
+
+
 def _judged(
     name: str, ranker: Ranker, task: Task, budget: int, progress: Progress | None
 ) -> Judged:
-    _compile(ranker)
+    compile_kernels(ranker)
     begin = clock.perf_counter()
     _fit(name, ranker, task, progress)
     fitted = clock.perf_counter()
@@ -269,18 +290,8 @@ def _judged(
     return Judged(name, ranker, test, fitted - begin, scored - fitted)
 
 
-def _compile(ranker: Ranker) -> None:
-    """Let a copy learn from a few rows: what is compiled on first use would count as its time."""
-    copy = clone(ranker).set_params(positive_label=None)
-    if not isinstance(copy, _ONE_TREE):
-        copy.set_params(n_estimators=1)
-    if isinstance(copy, AutoRanker):
-        copy.set_params(time_limit=1e-9)
-    copy.fit(np.arange(20.0)[:, None], np.arange(20) >= 15)
-
-
 def _fit(name: str, ranker: Ranker, task: Task, progress: Progress | None) -> None:
-    tell = progress or _silent
+    tell = progress or silent
     if isinstance(ranker, AutoRanker):  # it judges on validation, then learns from both itself
         ranker.fit(
             *task.rows("train"),
@@ -295,33 +306,11 @@ def _fit(name: str, ranker: Ranker, task: Task, progress: Progress | None) -> No
         ranker.fit(*task.rows("train", "validation"), progress=partial(tell, name))
 
 
-def _silent(what: str, done: int, total: int) -> None:
-    """Tell nobody of progress."""
-
-
-def _sentence(error: Exception) -> str:
-    """Return the first line of an error; the kind of one that is no sentence of ours."""
-    first, *_ = [*str(error).splitlines(), ""]
-    if first and isinstance(error, ValueError | TypeError | ImportError | OSError):
-        return first
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
-
 def _pairs(names: list[str]) -> list[tuple[str, str]]:
     """Return each learner with the mark, then the first with each of the others."""
     best, *others = names
     with_mark = [(name, MARK) for name in names if name != MARK] if MARK in names else []
     return with_mark + [(best, name) for name in others if MARK not in (best, name)]
-
-
-def _stretched(lead: metrics.Comparison, level: float) -> Interval:
-    """Return a difference with its 95 % interval stretched to `level` as a normal one would be.
-
-    Resamples so far out are too few to read a percentile off.
-    """
-    more = NormalDist().inv_cdf((1 + level) / 2) / NormalDist().inv_cdf((1 + _SURE) / 2)
-    middle, half_width = (lead.low + lead.high) / 2, (lead.high - lead.low) / 2
-    return Interval(lead.difference, middle - more * half_width, middle + more * half_width)
 
 
 def _table(compared: Compared, noun: str) -> str:
@@ -363,18 +352,16 @@ def _verdicts(compared: Compared, noun: str) -> list[str]:
     with_best = [each for each in compared.differences if each.against != MARK]
     n_positive = int(compared.best.test.is_positive.sum())
     alike = [each.learner for each in with_mark if not each.is_real]
-    lines = [_real(each) for each in with_mark if each.is_real]
+    lines = [real_sentence(each) for each in with_mark if each.is_real]
     if alike:
-        lines.append(
-            f"{_listed(alike)} cannot be told from {MARK} on these {n_positive:,} {noun}."
-        )
+        lines.append(f"{listed(alike)} cannot be told from {MARK} on these {n_positive:,} {noun}.")
     lines += _of_the_best(with_best)
     if compared.differences:
         n_pairs = comb(len(compared.judged), 2)
         pairs = "the one pair" if n_pairs == 1 else f"all {n_pairs} pairs at once"
         lines.append(
             f"Differences are in AP, their intervals at {100 * compared.level:.4g} %: "
-            f"{summary.percent(_SURE)} for {pairs}."
+            f"{summary.percent(SURE)} for {pairs}."
         )
     return lines
 
@@ -384,31 +371,11 @@ def _of_the_best(differences: list[Difference]) -> list[str]:
     real = [each for each in differences if each.is_real]
     alike = [each.against for each in differences if not each.is_real]
     if real:
-        parts = [f"{each.against} by {_size(each)}" for each in real]
-        lines.append(f"{real[0].learner}, the best, leads {_listed(parts)}: real.")
+        parts = [f"{each.against} by {size(each)}" for each in real]
+        lines.append(f"{real[0].learner}, the best, leads {listed(parts)}: real.")
     if alike:
-        lines.append(f"{differences[0].learner}, the best, cannot be told from {_listed(alike)}.")
+        lines.append(f"{differences[0].learner}, the best, cannot be told from {listed(alike)}.")
     return lines
-
-
-def _real(difference: Difference) -> str:
-    verb = "leads" if difference.value > 0 else "trails"
-    return f"{difference.learner} {verb} {difference.against} by {_size(difference)}: real."
-
-
-def _size(difference: Difference) -> str:
-    """Return such as ".021 (.008 to .034)", with decimals enough to show that it is not 0."""
-    near, far = sorted((abs(difference.low), abs(difference.high)))
-    decimals = max(3, -floor(log10(near)))
-    numbers = (
-        f"{number:.{decimals}f}".removeprefix("0") for number in (abs(difference.value), near, far)
-    )
-    return "{} ({} to {})".format(*numbers)
-
-
-def _listed(words: list[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _facts(judged: Judged) -> dict[str, Any]:

@@ -1,0 +1,29 @@
+"""Models side by side on the user's rows: every learner, or every remedy for imbalance."""
+
+from toprank.comparison.differences import Difference
+from toprank.comparison.learners import (
+    LEARNERS,
+    MARK,
+    Compared,
+    Judged,
+    check_learners,
+    compare_learners,
+    differences_of,
+    facts_of,
+    picture_of,
+    text_of,
+)
+
+__all__ = [
+    "LEARNERS",
+    "MARK",
+    "Compared",
+    "Difference",
+    "Judged",
+    "check_learners",
+    "compare_learners",
+    "differences_of",
+    "facts_of",
+    "picture_of",
+    "text_of",
+]

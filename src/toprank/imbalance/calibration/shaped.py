@@ -1,0 +1,74 @@
+"""What calibrations share that bend the line of Platt."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from toprank import checks
+from toprank.imbalance.calibration.counts import count_range
+from toprank.imbalance.calibration.sigmoid import SigmoidCalibration
+from toprank.metrics import Interval
+
+Vector = NDArray[np.float64]
+
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class ShapedCalibration:
+    """A calibration that is more than a line; `line` is Platt's, from which it starts.
+
+    A shape writes `log_odds`, `_counted` and `_check`; its fields beside the line are arrays.
+    """
+
+    line: SigmoidCalibration
+
+    def log_odds(self, raw: ArrayLike) -> Vector:
+        """Return the calibrated log-odds, in the order of the raw scores."""
+        raise NotImplementedError
+
+    def probability(self, raw: ArrayLike) -> Vector:
+        """Return the calibrated probability."""
+        return expit(self.log_odds(raw))
+
+    def expected_positives(self, raw: ArrayLike, level: float = 0.9) -> Interval:
+        """Return how many positives these rows hold, and the range that covers `level` of cases.
+
+        The range counts chance, each row being positive or not, and the doubt about the
+        calibration. It cannot count that tomorrow may differ from the calibrated rows.
+        """
+        raw = checks.finite_vector(raw, "raw")
+        probability, doubt = self._counted(raw)
+        expected = float(probability.sum())
+        chance = float((probability * (1 - probability)).sum())
+        return Interval(expected, *count_range(expected, chance + doubt, raw.size, level))
+
+    def _counted(self, raw: Vector) -> tuple[Vector, float]:
+        """Return the probabilities to add up, and the variance of their sum by doubt alone."""
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        """Raise a ValueError where the arrays do not make a calibration."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the calibration as plain numbers and lists."""
+        return {each.name: np.asarray(getattr(self, each.name)).tolist() for each in fields(self)}
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """Return what `to_json` told of; ValueError where that does not fit."""
+        line, *arrays = (np.array(told[each.name], dtype=np.float64) for each in fields(cls))
+        if not all((np.abs(numbers) < _LARGEST).all() for numbers in (line, *arrays)):
+            raise ValueError("a calibration must hold finite numbers.")
+        calibration = cls(SigmoidCalibration(*line.tolist()), *arrays)
+        calibration._check()
+        return calibration
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,237 @@
+"""A calibration as smooth as the labels let it be.
+
+Log-odds are a broken line over Platt's own log-odds x, with the values v at some 30 knots:
+
+    a priori    the slope wanders from knot to knot as a random walk does, s a unit of x; it is
+                1 on the whole (Platt's line), give or take 1
+    then        the logistic likelihood of the labels
+
+For one s, v is the peak of their product and its covariance the inverse of the curvature there.
+How much it may bend is not known: ten s from 1/32 to 16 are weighed by their (Laplace) evidence,
+and the spread between them is part of the doubt. With few positives nothing speaks for a bend, so
+that the line stays all but Platt's; yet the doubt about one stays in the interval.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+from sklearn.isotonic import isotonic_regression
+
+from toprank import checks
+from toprank.imbalance.calibration.shaped import ShapedCalibration, Vector
+from toprank.imbalance.calibration.sigmoid import SigmoidCalibration, fit_sigmoid, weights_of_rows
+
+Matrix = NDArray[np.float64]
+
+_BENDS = 2.0 ** np.arange(-5, 5)
+_DOUBT_OF_SLOPE = 1.0
+_KNOTS_BY_RANK = _KNOTS_BY_VALUE = 15
+_LEAST_GAP = 1e-3
+_LEAST_SLOPE = 1e-3
+_LEAST_ROWS = 1e-6
+_MOST_GROUPS = 1000
+_MOST_STEPS = 60
+_SMALL_STEP = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothCalibration(ShapedCalibration):
+    """A broken line from Platt's log-odds to better ones, with the doubt about it.
+
+    Probabilities never fall as the raw score rises. Counts to expect follow the labels alone:
+    where the very top of the list was worse than what came below, they know.
+    """
+
+    knots: Vector
+    values: Vector
+    rising: Vector
+    covariance: Matrix
+
+    def log_odds(self, raw: ArrayLike) -> Vector:
+        """Return the calibrated log-odds, in the order of the raw scores."""
+        return _read(self.line.log_odds(raw), self.knots, self.rising)
+
+    def _counted(self, raw: Vector) -> tuple[Vector, float]:
+        basis = _hats(self.line.log_odds(raw), self.knots)
+        probability = expit(basis @ self.values)
+        slope = (probability * (1 - probability)) @ basis
+        return probability, float(slope @ self.covariance @ slope)
+
+    def _check(self) -> None:
+        n_knots = self.knots.size
+        if n_knots < 2 or self.knots.ndim != 1 or not (np.diff(self.knots) > 0).all():
+            raise ValueError("knots of a calibration must be two or more, and rise.")
+        shapes = [each.shape for each in (self.values, self.rising, self.covariance)]
+        if shapes != [(n_knots,), (n_knots,), (n_knots, n_knots)]:
+            raise ValueError("a calibration must have values and a doubt for each of its knots.")
+        if not (np.diff(self.rising) > 0).all():
+            raise ValueError("a calibration must rise.")
+
+
+def fit_smooth(
+    is_positive: ArrayLike, raw: ArrayLike, weight: ArrayLike | None = None
+) -> SmoothCalibration | SigmoidCalibration:
+    """Return the smooth calibration; Platt's where there are too few distinct scores to bend.
+
+    With weights, probabilities are shares of the weight, not of the rows.
+
+    >>> raw = np.linspace(-6, 6, 4000)
+    >>> is_positive = np.random.default_rng(0).random(4000) < 0.6 / (1 + np.exp(-2 * raw))
+    >>> fit_smooth(is_positive, raw).probability([6.0]).round(1)
+    array([0.6])
+    """
+    raw = checks.finite_vector(raw, "raw")
+    labels = checks.positives(is_positive, "is_positive", like=raw)
+    line = fit_sigmoid(labels, raw, weight)
+    groups, knots = _grouped(line.log_odds(raw), labels, weights_of_rows(weight, raw.size))
+    if knots.size < 3:
+        return line
+    basis = _hats(groups.at, knots)
+    values, covariance = _averaged(basis, groups, knots)
+    return SmoothCalibration(
+        line, knots, values, _rising(values, knots, groups.n_rows @ basis), covariance
+    )
+
+
+class _Groups(NamedTuple):
+    """Rows of about the same score taken together: their mean, how many, how many positives."""
+
+    at: Vector
+    n_rows: Vector
+    n_positive: Vector
+
+
+def _grouped(at: Vector, labels: NDArray[np.bool_], weights: Vector) -> tuple[_Groups, Vector]:
+    """Return the rows in groups, and the knots; to both, positives count as much as all others.
+
+    Half of the knots lie evenly among the rows so weighed, half of them evenly in between.
+    """
+    order = np.argsort(at)
+    at, labels, weights = at[order], labels[order], weights[order]
+    positive = np.where(labels, weights, 0.0)
+    total, total_positive = weights.sum(), positive.sum()
+    share = positive / total_positive + (weights - positive) / (total - total_positive)
+    passed = np.cumsum(share) / 2
+    group = np.minimum((_MOST_GROUPS * passed).astype(int), _MOST_GROUPS - 1)
+    starts = np.flatnonzero(np.append(True, np.diff(group) > 0))
+    n_rows = np.add.reduceat(weights, starts)
+    has_rows = n_rows > 0
+    mean = np.add.reduceat(weights * at, starts)[has_rows] / n_rows[has_rows]
+    groups = _Groups(mean, n_rows[has_rows], np.add.reduceat(positive, starts)[has_rows])
+    by_rank = np.interp(np.linspace(0, 1, _KNOTS_BY_RANK), passed, at)
+    by_value = np.linspace(np.interp(0.25, passed, at), at[-1], _KNOTS_BY_VALUE)
+    return groups, _apart(np.sort(np.concatenate([at[:1], by_rank, by_value, at[-1:]])))
+
+
+def _apart(knots: Vector) -> Vector:
+    """Return the knots without those that are all but on the one before."""
+    kept = [knots[0]]
+    for knot in knots[1:]:
+        if knot - kept[-1] > _LEAST_GAP:
+            kept.append(knot)
+    return np.array(kept)
+
+
+def _rising(values: Vector, knots: Vector, n_rows: Vector) -> Vector:
+    """Return the nearest values that rise, by shares of the rows around the knots."""
+    share = isotonic_regression(expit(values), sample_weight=np.maximum(n_rows, _LEAST_ROWS))
+    least = _LEAST_SLOPE * knots
+    # where they rise already, values stay as they are to the last digit
+    nearest = np.where(share == expit(values), values, logit(share))
+    return isotonic_regression(nearest - least) + least
+
+
+def _averaged(basis: Matrix, groups: _Groups, knots: Vector) -> tuple[Vector, Matrix]:
+    """Return mean and covariance of the values at the knots, over all bends by their evidence."""
+    bend, tilt = _bend_penalty(knots), _tilt(knots)
+    pull = tilt / _DOUBT_OF_SLOPE**2
+    values, found = knots, []
+    for s in _BENDS:
+        penalty = bend / s**2 + np.outer(tilt, pull)
+        values, height, curvature = _peak(basis, groups, penalty, pull, values)
+        evidence = height - (knots.size - 2) * np.log(s) - np.linalg.slogdet(curvature)[1] / 2
+        found.append((evidence, values, np.linalg.inv(curvature)))
+    evidence = np.array([each for each, _, _ in found])
+    weight = np.exp(evidence - evidence.max())
+    weight /= weight.sum()
+    mean = weight @ np.array([each for _, each, _ in found])
+    covariance = sum(
+        share * (each + np.outer(peak - mean, peak - mean))
+        for share, (_, peak, each) in zip(weight, found, strict=True)
+    )
+    return mean, np.asarray(covariance)
+
+
+def _peak(
+    basis: Matrix, groups: _Groups, penalty: Matrix, pull: Vector, values: Vector
+) -> tuple[Vector, float, Matrix]:
+    """Return the most probable values, the log of their probability, and its curvature there."""
+
+    def height_at(values: Vector) -> float:
+        odds = basis @ values
+        likely = groups.n_positive @ odds - groups.n_rows @ np.logaddexp(0, odds)
+        return float(likely - values @ penalty @ values / 2 + pull @ values)
+
+    tiny = 1e-9 * np.eye(values.size)
+    height = height_at(values)
+    for _ in range(_MOST_STEPS):
+        gradient, curvature = _slopes(basis, groups, penalty, pull, values)
+        step = np.linalg.solve(curvature + tiny, gradient)
+        if np.abs(step).max() < _SMALL_STEP:
+            break
+        higher = height_at(values + step)
+        while higher < height and np.abs(step).max() > _SMALL_STEP:
+            step = step / 2
+            higher = height_at(values + step)
+        values, height = values + step, higher
+    return values, height, _slopes(basis, groups, penalty, pull, values)[1] + tiny
+
+
+def _slopes(
+    basis: Matrix, groups: _Groups, penalty: Matrix, pull: Vector, values: Vector
+) -> tuple[Vector, Matrix]:
+    """Return the gradient of the log-probability and its curvature, turned positive."""
+    probability = expit(basis @ values)
+    gradient = basis.T @ (groups.n_positive - groups.n_rows * probability)
+    information = groups.n_rows * probability * (1 - probability)
+    curvature = basis.T @ (basis * information[:, None]) + penalty
+    return gradient - penalty @ values + pull, curvature
+
+
+def _hats(at: Vector, knots: Vector) -> Matrix:
+    """Return how much each knot has to say at each place; beyond the ends, lines go on."""
+    left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
+    way = (at - knots[left]) / (knots[left + 1] - knots[left])
+    hats = np.zeros((at.size, knots.size))
+    rows = np.arange(at.size)
+    hats[rows, left], hats[rows, left + 1] = 1 - way, way
+    return hats
+
+
+def _read(at: Vector, knots: Vector, values: Vector) -> Vector:
+    """Return the broken line at each place; beyond the ends, lines go on."""
+    left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
+    slope = np.diff(values) / np.diff(knots)
+    return values[left] + slope[left] * (at - knots[left])
+
+
+def _bend_penalty(knots: Vector) -> Matrix:
+    """Return the matrix of the squared changes of slope, each by the length it happens over."""
+    gap = np.diff(knots)
+    change = np.zeros((knots.size - 2, knots.size))
+    rows = np.arange(knots.size - 2)
+    change[rows, rows] = 1 / gap[:-1]
+    change[rows, rows + 1] = -1 / gap[:-1] - 1 / gap[1:]
+    change[rows, rows + 2] = 1 / gap[1:]
+    length = (gap[:-1] + gap[1:]) / 2
+    return change.T @ (change / length[:, None])
+
+
+def _tilt(knots: Vector) -> Vector:
+    """Return what makes the slope from end to end of values at the knots."""
+    tilt = np.zeros(knots.size)
+    tilt[[0, -1]] = np.array([-1, 1]) / (knots[-1] - knots[0])
+    return tilt

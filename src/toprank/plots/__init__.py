@@ -1,0 +1,25 @@
+"""Curves of a ranking, drawn on matplotlib axes.
+
+Every function draws on `ax`, or on a new figure of its own when none is given, and returns the
+axes: `plots.roc(y, suspicion).figure.savefig("roc.svg")`. Another call on the same axes adds
+another model. Nothing here touches pyplot's global state.
+"""
+
+from toprank.plots.anomaly import excess_mass_curves, mass_volume_curves
+from toprank.plots.curves import calibration, checks, precision_recall, roc
+from toprank.plots.named_rows import importance, intervals
+from toprank.plots.thresholds import f_beta_by_threshold, metrics_by_ratio, savings
+
+__all__ = [
+    "calibration",
+    "checks",
+    "excess_mass_curves",
+    "f_beta_by_threshold",
+    "importance",
+    "intervals",
+    "mass_volume_curves",
+    "metrics_by_ratio",
+    "precision_recall",
+    "roc",
+    "savings",
+]
