@@ -18,7 +18,7 @@ def count_range(
     # is: a stretch cut by an end counts as often too much as too little, so that the range holds
     # `level` of cases on average, not more.
     low, high = bounded_range(mean, variance, -0.5, most + 0.5, level)
-    low, high = max(np.ceil(low), 0), min(np.floor(high), most)
+    low, high = max(np.ceil(low), 0.0) + 0.0, min(np.floor(high), most)  # never -0
     return float(min(low, np.floor(mean))), float(max(high, np.ceil(mean)))
 
 
