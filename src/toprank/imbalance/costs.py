@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from toprank import checks as check
 from toprank.imbalance.thresholds import halfway_cuts
 from toprank.metrics import Interval
+from toprank.metrics.curves import numbers_of_checks
 from toprank.metrics.ranking import Ranking
 from toprank.metrics.resampling import Seed, percentile_band, resamples
 
@@ -145,7 +146,7 @@ def savings_curve(
     array([75., 70., 90.])
     """
     steps = _steps_of(y, suspicion, costs)
-    budgets = _budgets(checks, steps.rows.n_rows)
+    budgets = numbers_of_checks(checks, steps.rows.n_rows)
     drawn = [
         _saved_at(steps, each, budgets)
         for each in resamples(steps.rows, n_resamples, random_state)
@@ -179,7 +180,7 @@ def expected_savings_curve(
     order = saving if suspicion is None else check.finite_vector(suspicion, "suspicion")
     if order.size != saving.size:
         raise ValueError(f"suspicion must have {saving.size} values; got {order.size}.")
-    budgets = _budgets(checks, saving.size)
+    budgets = numbers_of_checks(checks, saving.size)
     falling = np.argsort(-order, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(order[falling]) != 0, True))
     rates, positive, negative = (
@@ -314,15 +315,6 @@ def _within(
     saved_before = np.where(group > 0, saved[before], 0.0)
     share = (budgets - checked_before) / (checked[end] - checked_before)
     return saved_before + share * (saved[end] - saved_before)
-
-
-def _budgets(checks: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
-    if checks is None:
-        return np.unique(np.geomspace(1, n_rows, 60).round().astype(np.int64))
-    numbers = [check.whole_number(each, "checks", 1, n_rows) for each in np.ravel(checks)]
-    if not numbers:
-        raise ValueError("checks must hold at least one number; got none.")
-    return np.unique(numbers)
 
 
 def _cost(value: ArrayLike, name: str) -> Cost:

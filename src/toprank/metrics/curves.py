@@ -101,7 +101,7 @@ def checks_curve(
     ([1.0, 0.5, 0.5], [0.5, 0.5, 1.0])
     """
     ranking = Ranking.of(y, suspicion).merged()
-    budgets = _budgets(checks, ranking.n_rows)
+    budgets = numbers_of_checks(checks, ranking.n_rows)
     drawn = [
         _precision_recall_at(each, budgets)
         for each in resamples(ranking, n_resamples, random_state)
@@ -139,7 +139,12 @@ def calibration_curve(y: ArrayLike, probability: ArrayLike, n_bins: int = 10) ->
     return CalibrationCurve(predicted, observed, low, high, n_rows)
 
 
-def _budgets(checks: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+def numbers_of_checks(checks: ArrayLike | None, n_rows: int) -> NDArray[np.int64]:
+    """Return the numbers of checks to report, rising; None is about 60 on a log scale.
+
+    >>> numbers_of_checks([4, 1], n_rows=4).tolist()
+    [1, 4]
+    """
     if checks is None:
         return np.unique(np.geomspace(1, n_rows, 60).round().astype(np.int64))
     numbers = [check.whole_number(each, "checks", 1, n_rows) for each in np.ravel(checks)]
