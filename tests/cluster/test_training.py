@@ -12,7 +12,7 @@ from toprank.cluster import lot_split, training
 from toprank.cluster.lots import Wanted, chosen_rows
 from toprank.cluster.training import prepare, train
 from toprank.evaluation import evaluate
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.imbalance.calibration import fit_calibration
 from toprank.tables import TableError
 
 
@@ -89,8 +89,9 @@ def test_figures_and_probabilities_are_those_of_the_rows_in_one_place(
     ranker = trained.chosen.ranker
 
     apart, test = (in_part(payments, task, part) for part in ("validation", "test"))
-    calibration = fit_sigmoid(apart.is_fraud, ranker.suspicion(apart))
-    assert ranker.calibration_ == approx(calibration, rel=1e-6)
+    calibration = fit_calibration(apart.is_fraud, ranker.suspicion(apart))
+    suspicion = ranker.suspicion(test)
+    assert ranker.probability(test) == approx(calibration.probability(suspicion), rel=1e-4)
     local = evaluate(
         test.is_fraud,
         ranker.suspicion(test),
