@@ -5,7 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from toprank.transactions.simulator import _earlier, simulate
+from toprank.transactions.simulator import simulate
+from toprank.transactions.simulator.demo_table import _earlier
 
 NULLS_ALLOWED = {"amount_to_usual", "hours_since_last", "terminal_foreign_share_last_week"}
 

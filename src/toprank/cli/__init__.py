@@ -18,6 +18,7 @@ from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
 from toprank.cli.fit import fit
 from toprank.cli.rank import rank
+from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
 
 
@@ -34,7 +35,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, rank, explain, evaluate, compare, anomalies, stream):
+for command in (demo, fit, rank, explain, evaluate, compare, anomalies, stream, simulate):
     commands.add_command(command)
 
 

@@ -1,0 +1,147 @@
+"""`toprank simulate`: made-up payments of any length, to a Parquet file."""
+
+from pathlib import Path
+
+import click
+
+EXAMPLES = """
+\b
+Examples:
+  toprank simulate -o payments.parquet
+  toprank simulate -o rare.parquet --worldline --details --claims --checks 100
+  toprank simulate -o drift.parquet --starts card:60 --stops terminal:120
+  toprank simulate -o winter.parquet --start 2024-10-01 --days 120 --christmas
+  toprank simulate -o large.parquet --cards 100000 --terminals 50000 --days 730 --seed 7
+"""
+
+
+@click.command(epilog=EXAMPLES, short_help="Make card payments with hidden frauds, of any size.")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Parquet to write."
+)
+@click.option(
+    "--cards", default=5_000, show_default=True, type=click.IntRange(1), help="Number of cards."
+)
+@click.option(
+    "--terminals", default=10_000, show_default=True, type=click.IntRange(1),
+    help="Number of terminals.",
+)  # fmt: skip
+@click.option(
+    "--days", default=183, show_default=True, type=click.IntRange(1), help="Number of days."
+)
+@click.option("--start", default="2018-04-01", show_default=True, help="The first day.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
+    help="Seed of everything drawn.",
+)  # fmt: skip
+@click.option("--details", is_flag=True, help="Add country, channel and merchant type.")
+@click.option(
+    "--pattern",
+    is_flag=True,
+    help="Add the pattern behind each fraud: 1 amount, 2 terminal, 3 card; 0 for none. It gives "
+    "the label away.",
+)
+@click.option(
+    "--worldline",
+    is_flag=True,
+    help="0.18 % frauds; 90 % of them online, in a column channel; amounts of zero in 3 % of the "
+    "genuine payments and 12 % of the frauds.",
+)
+@click.option(
+    "--test-payments",
+    is_flag=True,
+    help="A small payment before a compromised card's first large one of the day.",
+)
+@click.option(
+    "--starts",
+    multiple=True,
+    metavar="PATTERN:DAY",
+    help="No fraud by amount, terminal or card before that day, counted from 0; may be repeated.",
+)
+@click.option(
+    "--stops", multiple=True, metavar="PATTERN:DAY",
+    help="None from that day on; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--christmas", is_flag=True, help="Half as many payments again from 1 to 24 December."
+)
+@click.option(
+    "--claims",
+    is_flag=True,
+    help="Add claimed_on, the day on which a fraud is claimed: about a week later, and one in ten "
+    "never.",
+)
+@click.option(
+    "--checks",
+    default=0,
+    type=click.IntRange(0),
+    help="Cards to check each day: adds verdict, empty for the payments of all others. Checked "
+    "are those that pay furthest above their usual amount.",
+)
+def simulate(
+    output: Path,
+    cards: int,
+    terminals: int,
+    days: int,
+    start: str,
+    seed: int,
+    details: bool,
+    pattern: bool,
+    worldline: bool,
+    test_payments: bool,
+    starts: tuple[str, ...],
+    stops: tuple[str, ...],
+    christmas: bool,
+    claims: bool,
+    checks: int,
+) -> None:
+    """Make card payments with hidden frauds, and write them to a Parquet file of any length.
+
+    As they are, they follow the published figures of the Fraud Detection Handbook: about 1.75
+    million payments, 0.84 % of them frauds. More days begin with the payments of fewer. Memory
+    grows with cards and terminals, not with days.
+    """
+    from toprank.cli import files, screen
+    from toprank.transactions.simulator import Simulation, write_parquet
+
+    simulation = Simulation(
+        n_cards=cards,
+        n_terminals=terminals,
+        n_days=days,
+        start=start,
+        random_state=seed,
+        details=details,
+        keep_pattern=pattern,
+        worldline=worldline,
+        test_payments=test_payments,
+        starts=_schedule("--starts", starts),
+        stops=_schedule("--stops", stops),
+        christmas=christmas,
+        claims=claims,
+        checks_a_day=checks,
+    )
+    files.check_output(output, data=Path())  # no file is read that could be overwritten
+    with screen.progress_bar() as progress:
+        written = write_parquet(
+            simulation, output, lambda done, total: progress("making payments", done, total)
+        )
+    percent = 100 * written.n_frauds / max(1, written.n_payments)
+    screen.remark(
+        f"Wrote {output}: {written.n_payments:,} payments of {days:,} "
+        f"{'day' if days == 1 else 'days'}, {written.n_frauds:,} of them frauds ({percent:.2g} %)."
+    )
+
+
+def _schedule(option: str, given: tuple[str, ...]) -> dict[str, int]:
+    """Return the day of each pattern in texts such as 'card:60'."""
+    schedule: dict[str, int] = {}
+    for text in given:
+        pattern, _, day = text.partition(":")
+        if not (day.isascii() and day.isdigit()):
+            raise click.UsageError(
+                f"{option} must be a pattern and a day such as card:60; got {text!r}."
+            )
+        if pattern in schedule:
+            raise click.UsageError(f"{option} must name a pattern once; got {pattern!r} twice.")
+        schedule[pattern] = int(day)
+    return schedule
