@@ -4,6 +4,15 @@ A higher suspicion is more suspicious. Everything takes labels and suspicions, o
 mass-volume and excess-mass curves: they judge without labels, against points in a box.
 """
 
+from toprank.metrics.cards import (
+    CardChecks,
+    card_precision_at_k,
+    card_precision_ceiling,
+    card_precision_interval,
+    card_recall,
+    checks_by_day,
+    money_at_k,
+)
 from toprank.metrics.curves import (
     CalibrationCurve,
     ChecksCurve,
@@ -46,6 +55,7 @@ from toprank.metrics.ranking import Ranking
 __all__ = [
     "BestFBeta",
     "CalibrationCurve",
+    "CardChecks",
     "ChecksCurve",
     "Comparison",
     "ExcessMassCurve",
@@ -60,6 +70,11 @@ __all__ = [
     "average_precision",
     "best_f_beta",
     "calibration_curve",
+    "card_precision_at_k",
+    "card_precision_ceiling",
+    "card_precision_interval",
+    "card_recall",
+    "checks_by_day",
     "checks_curve",
     "compare",
     "excess_mass_curve",
@@ -70,6 +85,7 @@ __all__ = [
     "mass_volume_interval",
     "mass_volume_of_groups",
     "matthews_correlation",
+    "money_at_k",
     "partial_roc_auc",
     "positives_at_top",
     "precision_at_k",

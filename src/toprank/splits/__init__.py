@@ -1,0 +1,33 @@
+"""Rows parted into train, validation and test, by time or by chance.
+
+A ranker is judged on payments that came after those it learned from. Between what it learns from
+and what it is judged on lies a gap: rows whose labels would not be known yet on the day the test
+begins.
+
+    time ->   [ train | validation | gap | test ]          chronological
+    time ->   [ train | gap | test ]
+                      [ train | gap | test ]               prequential
+"""
+
+from toprank.splits.by_chance import folds, held_out, stratified
+from toprank.splits.by_time import checked_gap, chronological, latest
+from toprank.splits.moments import DAY, days
+from toprank.splits.parts import Split, check_positives
+from toprank.splits.splitter import PrequentialSplit
+from toprank.splits.time_folds import Fold, prequential
+
+__all__ = [
+    "DAY",
+    "Fold",
+    "PrequentialSplit",
+    "Split",
+    "check_positives",
+    "checked_gap",
+    "chronological",
+    "days",
+    "folds",
+    "held_out",
+    "latest",
+    "prequential",
+    "stratified",
+]

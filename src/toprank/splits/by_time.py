@@ -1,0 +1,137 @@
+"""Rows parted by time: later parts hold only what came after the earlier ones."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from toprank import checks
+from toprank.splits.moments import DAY, in_words, moments_of
+from toprank.splits.parts import Split, check_shares
+
+
+def chronological(
+    time: ArrayLike,
+    *,
+    validation: float = 0.15,
+    test: float = 0.25,
+    gap: np.timedelta64 | None = None,
+) -> Split:
+    """Return the split in which validation follows train, and test follows both after a gap.
+
+    `validation` and `test` are shares of all rows, met as nearly as whole moments allow: rows of
+    equal time stay together, and when the rows span 20 days or more, validation and test begin at
+    midnight. Left alone, `gap` is 7 days, or a tenth of a span shorter than 70 days.
+
+    >>> time = np.datetime64("2025-01-01T12:00", "us") + np.arange(100) * np.timedelta64(1, "D")
+    >>> split = chronological(time)
+    >>> [rows.size for rows in (split.train, split.validation, split.gap, split.test)]
+    [53, 15, 7, 25]
+    >>> print(*split.periods["test"])
+    2025-03-17T12:00:00.000000 2025-04-10T12:00:00.000000
+    """
+    check_shares(validation, test)
+    moments = moments_of(time)
+    ordered = np.sort(moments)
+    span = ordered[-1] - ordered[0]
+    gap = checked_gap(gap, span)
+    cuts = np.unique(moments.astype("datetime64[D]") if span >= 20 * DAY else moments)
+    cuts = cuts.astype(ordered.dtype)
+
+    test_begin = _nearest_cut(ordered, cuts, (1 - test) * ordered.size, "test", gap)
+    validation_end = test_begin - gap
+    before = ordered[: np.searchsorted(ordered, validation_end)]
+    n_train = before.size - validation * ordered.size
+    emptied = "train" if before.size else "validation"
+    validation_begin = _nearest_cut(before, cuts, n_train, emptied, gap)
+    return _split_at(moments, validation_begin, validation_end, test_begin)
+
+
+def latest(
+    time: ArrayLike, is_positive: ArrayLike, share: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the earlier rows and the latest ones, parted at the moment nearest to `share`.
+
+    Rows of equal time stay together.
+
+    >>> time = np.datetime64("2025-01-01", "D") + np.arange(10)
+    >>> latest(time, [0, 1] * 5, 0.2)[1]
+    array([8, 9])
+    """
+    checks.number_above(share, "share", 0, 0.99)
+    moments = moments_of(time)
+    labels = checks.positives(is_positive, "is_positive")
+    if moments.size != labels.size:
+        raise ValueError(f"time must have one moment a row; got {moments.size} for {labels.size}.")
+    ordered = np.sort(moments)
+    if ordered[0] == ordered[-1]:
+        raise ValueError(
+            f"time must hold at least two moments to tell earlier rows from the latest; all "
+            f"{ordered.size} rows are of {ordered[0]}."
+        )
+    none = np.timedelta64(0, "us")
+    begin = _nearest_cut(ordered, np.unique(ordered), (1 - share) * ordered.size, "latest", none)
+    parts = np.flatnonzero(moments < begin), np.flatnonzero(moments >= begin)
+    for name, rows in zip(("earlier", "latest"), parts, strict=True):
+        n_positive = np.count_nonzero(labels[rows])
+        if n_positive in (0, rows.size):
+            raise ValueError(
+                f"the {name} rows must hold both classes; got {n_positive} positives in "
+                f"{rows.size} rows. Bring data of a longer period, or leave out time."
+            )
+    return parts
+
+
+def checked_gap(gap: np.timedelta64 | None, span: np.timedelta64) -> np.timedelta64:
+    """Return `gap` or, left alone, the one that suits rows of such a span.
+
+    >>> checked_gap(None, span=np.timedelta64(35, "D")).astype("timedelta64[D]")
+    np.timedelta64(3,'D')
+    """
+    if gap is None:
+        return _default_gap(span)
+    if not isinstance(gap, np.timedelta64) or np.isnat(gap):
+        raise TypeError(
+            f"gap must be a np.timedelta64 such as np.timedelta64(7, 'D'); got {gap!r}."
+        )
+    if gap < np.timedelta64(0, "us"):
+        raise ValueError(f"gap must not be negative; got {gap}.")
+    return gap.astype("timedelta64[us]")
+
+
+def _default_gap(span: np.timedelta64) -> np.timedelta64:
+    if span >= 70 * DAY:
+        return (7 * DAY).astype("timedelta64[us]")
+    gap = span // 10
+    return gap // DAY * DAY.astype("timedelta64[us]") if gap >= DAY else gap
+
+
+def _nearest_cut(
+    ordered: NDArray[np.datetime64],
+    cuts: NDArray[np.datetime64],
+    n_before: float,
+    part: str,
+    gap: np.timedelta64,
+) -> np.datetime64:
+    """Return the cut with the nearest to `n_before` rows before it, and rows on both sides."""
+    rows_before = np.searchsorted(ordered, cuts)
+    usable = (rows_before > 0) & (rows_before < ordered.size)
+    if n_before <= 0 or not usable.any():
+        raise ValueError(
+            f"the {part} part would be empty. Choose a smaller gap (it is {in_words(gap)}), "
+            f"smaller shares for validation and test, or rows spread over more moments."
+        )
+    distance = np.where(usable, np.abs(rows_before - n_before), np.inf)
+    return cuts[distance.argmin()]
+
+
+def _split_at(
+    moments: NDArray[np.datetime64],
+    validation_begin: np.datetime64,
+    validation_end: np.datetime64,
+    test_begin: np.datetime64,
+) -> Split:
+    bounds = np.array([validation_begin, validation_end, test_begin])
+    side = np.searchsorted(bounds, moments, side="right")
+    train, validation, gap, test = (np.flatnonzero(side == number) for number in range(4))
+    parts = {"train": train, "validation": validation, "test": test}
+    periods = {part: (moments[rows].min(), moments[rows].max()) for part, rows in parts.items()}
+    return Split(**parts, gap=gap, periods=periods)

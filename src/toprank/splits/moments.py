@@ -1,0 +1,94 @@
+"""Moments and spans of time, checked at the door."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+DAY = np.timedelta64(1, "D")
+
+_MICROSECONDS = {"d": 86_400e6, "h": 3_600e6, "min": 60e6, "s": 1e6}
+
+
+def days(time: ArrayLike) -> NDArray[np.int64]:
+    """Return the day of each moment, counted in UTC from the day of the earliest one.
+
+    >>> days(np.array(["2025-01-01T23:59", "2025-01-02T00:00"], dtype="datetime64[us]"))
+    array([0, 1])
+    """
+    dates = moments_of(time).astype("datetime64[D]")
+    return (dates - dates.min()).astype(np.int64)
+
+
+def moments_of(time: ArrayLike, name: str = "time") -> NDArray[np.datetime64]:
+    """Return `time` as a vector of moments to the microsecond, none of them missing."""
+    moments = np.asarray(time)
+    if moments.dtype.kind != "M":
+        raise TypeError(
+            f"{name} must hold moments of type datetime64; got {moments.dtype}. "
+            f"Convert it with `np.asarray({name}, dtype='datetime64[us]')`."
+        )
+    if moments.ndim != 1 or moments.size == 0:
+        raise ValueError(
+            f"{name} must be a vector of at least one moment; got shape {moments.shape}."
+        )
+    n_missing = np.count_nonzero(np.isnat(moments))
+    if n_missing:
+        raise ValueError(
+            f"{name} must not be missing; it is in {n_missing} of {moments.size} rows."
+        )
+    return moments.astype("datetime64[us]")
+
+
+def moment_of(value: Any, name: str) -> np.datetime64:
+    """Return one moment to the microsecond; a date is the moment its day begins.
+
+    >>> print(moment_of("2025-03-01", "start"))
+    2025-03-01T00:00:00.000000
+    """
+    try:
+        moment = np.datetime64(value, "us")
+    except (TypeError, ValueError):
+        moment = np.datetime64("NaT")
+    if np.isnat(moment):
+        raise ValueError(f"{name} must be a moment such as '2025-03-01T12:00'; got {value!r}.")
+    return moment
+
+
+def span_of(value: Any, name: str) -> np.timedelta64:
+    """Return a span of time to the microsecond, from text such as "7d", "12h", "30min" or "10s".
+
+    A timedelta of NumPy or of Python is taken as well.
+
+    >>> span_of("1.5d", "delay") == np.timedelta64(36, "h")
+    np.True_
+    """
+    if isinstance(value, str):
+        span = _span_in_words(value)
+    elif isinstance(value, (np.timedelta64, timedelta)):
+        span = np.timedelta64(value, "us")
+    else:
+        span = np.timedelta64("NaT")
+    if np.isnat(span):
+        raise ValueError(f"{name} must be a span of time such as '7d' or '12h'; got {value!r}.")
+    if span < np.timedelta64(0, "us"):
+        raise ValueError(f"{name} must not be negative; got {value!r}.")
+    return span
+
+
+def in_words(span: np.timedelta64) -> str:
+    """Return the span in days or hours.
+
+    >>> in_words(np.timedelta64(36, "h"))
+    '1.5 days'
+    """
+    return f"{span / DAY:g} days" if span >= DAY else f"{span / np.timedelta64(1, 'h'):g} hours"
+
+
+def _span_in_words(text: str) -> np.timedelta64:
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?) *(d|h|min|s)", text.strip())
+    if parts is None:
+        return np.timedelta64("NaT")
+    return np.timedelta64(round(float(parts[1]) * _MICROSECONDS[parts[2]]), "us")
