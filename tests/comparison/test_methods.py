@@ -96,11 +96,12 @@ def test_own_probabilities_follow_the_ratio_that_was_learned_from(rows):
     assert own.mean() == approx(np.mean(y == "fraud"), abs=0.02)
 
 
-def test_what_costs_and_cascades_call_positive_is_above_one_half(rows):
-    for trial in (Trial("cost-boost", 1.0), Trial("balance-cascade")):
-        ranker = fitted(trial, rows)
-        suspicion = ranker.suspicion(rows[0])
-        assert methods.own_probability(ranker, suspicion) == approx(expit(suspicion)), trial
+def test_what_costs_call_positive_is_above_one_half_and_a_cascade_has_its_probability(rows):
+    costs, cascade = fitted(Trial("cost-boost", 1.0), rows), fitted(Trial("balance-cascade"), rows)
+    suspicion = costs.suspicion(rows[0])
+    assert methods.own_probability(costs, suspicion) == approx(expit(suspicion))
+    own = methods.own_probability(cascade, cascade.suspicion(rows[0]))
+    assert own == approx(cascade.probability(rows[0]))
 
 
 # Which ratios, which methods

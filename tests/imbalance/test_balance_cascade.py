@@ -144,3 +144,13 @@ def test_too_few_positives_to_keep_any_apart_are_told():
     X, y = np.arange(50.0)[:, None], np.arange(50) > 48
     with pytest.raises(ValueError, match="needs at least 2 positives and negatives"):
         BalanceCascade(SMALL, false_negative_rate=0.1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "stage", [[1e308, 10, 0.1, 0.1], [0.0, -3, 0.1, 0.1], [0.0, 10, 7, 0.1], [0.0, 10, 0.1]]
+)
+def test_what_makes_no_cascade_is_refused(stage, rare):
+    saved = BalanceCascade(SMALL, n_estimators=1).fit(*rare)._to_saved()
+    broken = saved._replace(state={**saved.state, "stages": [stage]})
+    with pytest.raises(ValueError, match=r"stage"):
+        BalanceCascade._from_saved(saved.parameters, broken)

@@ -270,3 +270,24 @@ def test_without_imbalanced_learn_the_extra_is_named(payments, monkeypatch):
     monkeypatch.setitem(sys.modules, "imblearn", None)
     with pytest.raises(ImportError, match="toprank\\[imbalance\\]"):
         SampledRanker(SMALL).fit(*payments)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"n_sampled": [[10, 50]]}, "n_sampled must tell each ranker's rows"),
+        ({"n_sampled": [[50, 10]] * 3}, "n_sampled must tell each ranker's rows"),
+        ({"rankers": 3}, "rankers must be a list"),
+        ({"rankers": []}, "at least one ranker inside"),
+    ],
+)
+def test_what_makes_no_sampled_ranker_is_refused(change, sentence, payments):
+    saved = SampledRanker(SMALL).fit(*payments)._to_saved()
+    broken = saved._replace(state={**saved.state, **change})
+    with pytest.raises(ValueError, match=sentence):
+        SampledRanker._from_saved(saved.parameters, broken)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_takes_no_gaps_says_so():
+    check_estimator(SampledRanker(LogisticRegression()), on_fail="raise")

@@ -289,3 +289,20 @@ def test_an_eval_set_of_other_labels_is_refused():
         model.fit(X, y, eval_set=(X, 0 * y))
     with pytest.raises(ValueError, match="one label a row; got 100 rows and 99 labels"):
         model.fit(X, y, eval_set=(X, y[:-1]))
+
+
+def test_folds_whose_scores_are_not_on_one_scale_are_told():
+    """Each fold's ranker learns another offset, so that one threshold suits only some of them."""
+
+    class Shifting(LogisticRegression):
+        def decision_function(self, X):
+            return super().decision_function(X) + 50 * (self.intercept_[0] * 1e3 % 1)
+
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(1000, 2))
+    y = X[:, 0] + generator.normal(size=1000) > 2
+    with pytest.warns(UserWarning, match="do not score on one scale.*Give fit an eval_set"):
+        ThresholdedRanker(Shifting()).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ThresholdedRanker(LogisticRegression()).fit(X, y)

@@ -150,9 +150,11 @@ def _advice(compared: ComparedMethods) -> str:
         if gains[measure]
     ]
     seen = f" ({'; '.join(aside)})" if aside else ""
+    gain = compared.threshold_gain
+    and_then = " and choose the threshold" if gain.is_real and gain.value > 0 else ""
+    none_of = "None of the methods that ran" if compared.failed else "No method"
     return (
-        "What to do: leave the rows as they are and choose the threshold. No method gains AP "
-        f"beyond luck{seen}."
+        f"What to do: leave the rows as they are{and_then}. {none_of} gains AP beyond luck{seen}."
     )
 
 

@@ -142,9 +142,10 @@ def fitted(
 def own_probability(ranker: Ranker, suspicion: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return probabilities as the ranker alone would have them, at the ratio it learned from.
 
-    Rankers around others and boosting by costs call positive what has a suspicion above 0.
+    A SampledRanker's suspicion is the log-odds among sampled rows, and boosting by costs calls
+    positive what is above 0. All others have no probabilities but those of all rows.
     """
-    if isinstance(ranker, SampledRanker | BalanceCascade | CostBoost):
+    if isinstance(ranker, SampledRanker | CostBoost):
         return expit(suspicion)
     return ranker.calibration_.probability(suspicion)
 

@@ -23,8 +23,9 @@ class BalanceCascade(Ranker):
 
     The negatives of a stage are drawn from those that no stage before was sure of: what lies
     below a stage's threshold is settled, and leaves. Suspicion is the mean over the stages of
-    log-odds minus threshold, so that above 0 is what the cascade calls positive (Liu et al.,
-    2009). The probabilities are those of all rows, not of the balanced draws.
+    log-odds minus threshold. The paper (Liu et al., 2009) calls positive what is above 0, far
+    more rows than are positive; `predict` goes by probability, which is that among all rows. It
+    is fitted to the training rows: call `calibrate` with others before you add it up.
 
     Parameters
     ----------
@@ -113,6 +114,11 @@ class BalanceCascade(Ranker):
         check_is_fitted(self)
         return np.mean([members.importances(each) for each in self.rankers_], axis=0)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = members.takes_gaps(self._base())
+        return tags
+
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         each = [members.log_odds(ranker, features) for ranker in self.rankers_]
         return np.mean(each, axis=0) - self._mean_threshold()
@@ -196,8 +202,10 @@ class BalanceCascade(Ranker):
         cascade, rankers = members.from_saved(cls, parameters, saved)
         cascade.rankers_ = rankers
         stages = np.array(saved.state["stages"], dtype=np.float64)
-        if stages.shape != (len(cascade.rankers_), 4) or not np.isfinite(stages).all():
+        if stages.shape != (len(rankers), 4) or not (np.abs(stages) < _LARGEST_THRESHOLD).all():
             raise ValueError("every stage must have a threshold, a count and two rates.")
+        if (stages[:, 1] < 1).any() or (stages[:, 2:] < 0).any() or (stages[:, 2:] > 1).any():
+            raise ValueError("counts of stages must be above 0 and rates between 0 and 1.")
         cascade.stages_ = [Stage(t, int(n), fnr, fpr) for t, n, fnr, fpr in stages.tolist()]
         return cascade
 
@@ -212,6 +220,7 @@ class Stage(NamedTuple):
 
 
 _LEAST_NEGATIVES = 2
+_LARGEST_THRESHOLD = 1e100
 _MOST_CALIBRATED = 200_000
 
 

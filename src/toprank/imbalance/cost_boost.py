@@ -141,7 +141,7 @@ class CostBoost(OneBooster):
         """Learn to rank the positives of `y` first.
 
         `cost` is what a mistake at each row costs, a payment's amount for one, in any unit; it
-        takes the place of `positive_cost`. A `sample_weight` of 2 is the row twice.
+        takes the place of `positive_cost`. To the trees, a `sample_weight` of 2 is the row twice.
         `progress(done, total)` is told of every tree.
         """
         self._check_parameters()

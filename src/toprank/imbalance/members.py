@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
 
 from toprank.base import Ranker
 from toprank.inputs import Columns, Encoded
@@ -40,7 +41,7 @@ def fitted(
     copy = clone(model)
     if isinstance(copy, Ranker):
         return copy.set_params(positive_label=True).fit(Encoded(features, columns), is_positive)
-    return copy.fit(features, is_positive)
+    return copy.fit(_as_float64(features), is_positive)
 
 
 def log_odds(model: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -49,9 +50,19 @@ def log_odds(model: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
         # by the line that every calibration has, so that shares of features can be told, too
         return model.calibration_.line.log_odds(model.suspicion(Encoded(features)))
     if hasattr(model, "predict_proba"):
-        share = model.predict_proba(features)[:, 1].astype(np.float64)
+        share = model.predict_proba(_as_float64(features))[:, 1].astype(np.float64)
         return logit(np.clip(share, _SUREST, 1 - _SUREST))
-    return np.asarray(model.decision_function(features), dtype=np.float64)
+    return np.asarray(model.decision_function(_as_float64(features)), dtype=np.float64)
+
+
+def takes_gaps(model: Any) -> bool:
+    """Return whether a model learns from rows with missing values."""
+    return isinstance(model, Ranker) or bool(get_tags(model).input_tags.allow_nan)
+
+
+def _as_float64(features: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return rows as most classifiers work best: in float32, sums depend on who is beside whom."""
+    return features.astype(np.float64)
 
 
 def contributions(model: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -88,7 +99,9 @@ def to_saved(outer: Ranker, models: list[Any], own: dict[str, Any]) -> Saved:
 
 def from_saved(kind: type, parameters: dict[str, Any], saved: Saved) -> tuple[Any, list[Ranker]]:
     """Return the estimator and the rankers that `to_saved` described; ValueError if unfit."""
-    told = saved.state["rankers"]
+    told = saved.state.get("rankers")
+    if not isinstance(told, list) or not all(isinstance(facts, dict) for facts in told):
+        raise ValueError("rankers must be a list of what is inside.")
     models = [restored(facts, saved, f"{i}-", Ranker) for i, facts in enumerate(told)]
     if not models:
         raise ValueError("there must be at least one ranker inside; got none.")
@@ -103,4 +116,6 @@ def from_saved(kind: type, parameters: dict[str, Any], saved: Saved) -> tuple[An
     for model in models:
         if model.schema_ != outer.schema_:
             raise ValueError("the rankers inside must read the columns of the one around them.")
+        if model.positive_label_ is not np.True_ and model.positive_label_ is not True:
+            raise ValueError("the rankers inside must rank True first.")
     return outer, models

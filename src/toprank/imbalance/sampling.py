@@ -59,8 +59,10 @@ class SampledRanker(Ranker):
     Notes
     -----
     Sampling moves the probabilities, which are put back to the share of positives that the rows
-    had before (`undersampling_corrected`). Suspicion stays on the scale of the sampled rows:
-    at 0, half of rows sampled alike would be positive. Whether sampling helps at all is what
+    had before (`undersampling_corrected`). They are then as good as the ranker's own among the
+    sampled rows, and most rankers are too sure of rows they learned from: call `calibrate` with
+    others before you add probabilities up. Suspicion stays on the scale of the sampled rows: at
+    0, half of rows sampled alike would be positive. Whether sampling helps at all is what
     `toprank compare --imbalance` tells.
 
     Examples
@@ -123,6 +125,11 @@ class SampledRanker(Ranker):
         check_is_fitted(self)
         return np.mean([members.importances(each) for each in self.rankers_], axis=0)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = members.takes_gaps(self._base())
+        return tags
+
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         return np.mean([members.log_odds(each, features) for each in self.rankers_], axis=0)
 
@@ -178,13 +185,10 @@ class SampledRanker(Ranker):
         """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
         ranker, rankers = members.from_saved(cls, parameters, saved)
         ranker.rankers_ = rankers
-        ranker.n_sampled_ = [
-            (
-                checks.whole_number(n_rows, "rows sampled", 2),
-                checks.whole_number(n, "positives", 1),
-            )
-            for n_rows, n in saved.state["n_sampled"]
-        ]
+        told = np.array(saved.state["n_sampled"], dtype=np.int64)
+        if told.shape != (len(rankers), 2) or (told[:, 1] < 1).any() or (np.diff(-told) < 1).any():
+            raise ValueError("n_sampled must tell each ranker's rows, and positives among them.")
+        ranker.n_sampled_ = [(n_rows, n_positive) for n_rows, n_positive in told.tolist()]
         return ranker
 
 

@@ -1,5 +1,6 @@
 """ThresholdedRanker: any ranker or classifier, with a threshold chosen for what alerts are for."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -7,6 +8,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
+from scipy.stats import chi2
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
@@ -19,6 +21,7 @@ from toprank.imbalance.thresholds import Threshold, check_options, choose_thresh
 from toprank.inputs import Labels
 from toprank.tables.columns import as_frame
 
+_BEYOND_CHANCE = 1e-3
 # log-odds of these are finite, and no two probabilities between them become one
 _LEAST_PROBABILITY, _MOST_PROBABILITY = 1e-300, 1 - 2.0**-53
 
@@ -119,12 +122,15 @@ class ThresholdedRanker(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.ranker_ = clone(self._base()).fit(X, target)
             labels = inputs.read_labels(target, positive)
             positive = labels.positive
+        fold = None
         if eval_set is None:
-            suspicion = self._out_of_fold(X, target, labels)
+            suspicion, fold = self._out_of_fold(X, target, labels)
         else:
             labels, suspicion = self._judged_by(*eval_set, positive)
         self.classes_, self.positive_label_ = labels.classes, labels.positive
         self.threshold_ = self._chosen(labels.is_positive, suspicion)
+        if fold is not None:
+            _warn_of_scales(suspicion >= self.threshold_.threshold, fold)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.ranker_, name):
                 setattr(self, name, getattr(self.ranker_, name))
@@ -185,8 +191,10 @@ class ThresholdedRanker(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return read, suspicion
 
-    def _out_of_fold(self, X: Any, y: NDArray, labels: Labels) -> NDArray[np.float64]:
-        """Return each row's suspicion by a ranker that was fitted without its fold."""
+    def _out_of_fold(
+        self, X: Any, y: NDArray, labels: Labels
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return each row's suspicion by a ranker fitted without its fold, and that fold."""
         is_positive = labels.is_positive
         rarer = int(min(is_positive.sum(), (~is_positive).sum()))
         if rarer < 2:
@@ -195,15 +203,17 @@ class ThresholdedRanker(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "got 1 of one. Give fit an eval_set."
             )
         n_folds = min(checks.whole_number(self.cv, "cv", 2), rarer)
-        suspicion = np.empty(is_positive.size)
-        for rows, apart in splits.folds(is_positive, n_folds, seed_of(self.random_state)):
+        suspicion, fold = np.empty(is_positive.size), np.empty(is_positive.size, dtype=np.int64)
+        parts = splits.folds(is_positive, n_folds, seed_of(self.random_state))
+        for number, (rows, apart) in enumerate(parts):
             ranker = clone(self._base())
             if hasattr(ranker, "positive_label"):
                 # classes of equal size must not change places from fold to fold
                 ranker.set_params(positive_label=labels.positive)
             ranker.fit(_some(X, rows), y[rows])
             suspicion[apart] = _scores(ranker, _some(X, apart), labels.positive)
-        return suspicion
+            fold[apart] = number
+        return suspicion, fold
 
     def _chosen(self, is_positive: NDArray[np.bool_], suspicion: NDArray) -> Threshold:
         return choose_threshold(
@@ -235,6 +245,22 @@ class ThresholdedRanker(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "eval_set must be given with cv='prefit': rows that the ranker has not seen, and "
                 "their labels."
             )
+
+
+def _warn_of_scales(is_alert: NDArray[np.bool_], fold: NDArray[np.int64]) -> None:
+    """Warn where the folds' shares of alerts are further apart than chance would have them."""
+    n_alerts, n_rows = np.bincount(fold, is_alert), np.bincount(fold)
+    expected = n_rows * is_alert.mean()
+    chance = expected * (1 - is_alert.mean())
+    # with no alert or nothing but alerts in all folds, there is nothing to compare
+    distance = float(((n_alerts - expected) ** 2 / np.maximum(chance, 1e-12)).sum())
+    if chance.sum() and chi2.sf(distance, n_rows.size - 1) < _BEYOND_CHANCE:
+        warnings.warn(
+            "the rankers of the folds do not score on one scale: at the chosen threshold they "
+            f"alert {n_alerts.min():.0f} to {n_alerts.max():.0f} rows of a fold, so that the "
+            "threshold may not suit the ranker fitted on all rows. Give fit an eval_set.",
+            stacklevel=3,
+        )
 
 
 def _scores(model: Any, X: Any, positive: Any) -> NDArray[np.float64]:

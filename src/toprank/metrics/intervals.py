@@ -121,7 +121,9 @@ def _measured(name: str, y: ArrayLike, suspicion: ArrayLike, options: dict[str, 
 def _written(value: float, low: float, high: float) -> str:
     """Return the three numbers with as many decimals as the interval is worth."""
     half_width = (high - low) / 2
-    decimals = 2 if half_width == 0 else int(np.clip(-np.floor(np.log10(half_width)), 0, 9))
+    # of shares two at least: .6 (.5-.7) is too short to compare with its neighbours
+    fewest = 2 if max(abs(low), abs(high)) <= 1 else 0
+    decimals = 2 if half_width == 0 else int(np.clip(-np.floor(np.log10(half_width)), fewest, 9))
     dash = "-" if low >= 0 else " to "
     return f"{_short(value, decimals)} ({_short(low, decimals)}{dash}{_short(high, decimals)})"
 

@@ -42,6 +42,8 @@ class BetaCalibration(ShapedCalibration):
         has_shape = self.theta.shape == (3,) and self.covariance.shape == (3, 3)
         if not has_shape or (self.theta[:2] < 0).any():
             raise ValueError("a beta calibration must have a and b of at least 0, and c.")
+        if (np.diag(self.covariance) < 0).any():
+            raise ValueError("variances of a calibration must not be below 0.")
 
 
 def fit_beta(

@@ -55,9 +55,12 @@ class SmoothCalibration(ShapedCalibration):
         return _read(self.line.log_odds(raw), self.knots, self.rising)
 
     def _counted(self, raw: Vector) -> tuple[Vector, float]:
-        basis = _hats(self.line.log_odds(raw), self.knots)
-        probability = expit(basis @ self.values)
-        slope = (probability * (1 - probability)) @ basis
+        left, way = _places(self.line.log_odds(raw), self.knots)
+        probability = expit((1 - way) * self.values[left] + way * self.values[left + 1])
+        spread = probability * (1 - probability)
+        n_knots = self.knots.size
+        slope = np.bincount(left, (1 - way) * spread, n_knots)
+        slope += np.bincount(left + 1, way * spread, n_knots)
         return probability, float(slope @ self.covariance @ slope)
 
     def _check(self) -> None:
@@ -69,6 +72,8 @@ class SmoothCalibration(ShapedCalibration):
             raise ValueError("a calibration must have values and a doubt for each of its knots.")
         if not (np.diff(self.rising) > 0).all():
             raise ValueError("a calibration must rise.")
+        if (np.diag(self.covariance) < 0).any():
+            raise ValueError("variances of a calibration must not be below 0.")
 
 
 def fit_smooth(
@@ -203,8 +208,7 @@ def _slopes(
 
 def _hats(at: Vector, knots: Vector) -> Matrix:
     """Return how much each knot has to say at each place; beyond the ends, lines go on."""
-    left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
-    way = (at - knots[left]) / (knots[left + 1] - knots[left])
+    left, way = _places(at, knots)
     hats = np.zeros((at.size, knots.size))
     rows = np.arange(at.size)
     hats[rows, left], hats[rows, left + 1] = 1 - way, way
@@ -213,9 +217,14 @@ def _hats(at: Vector, knots: Vector) -> Matrix:
 
 def _read(at: Vector, knots: Vector, values: Vector) -> Vector:
     """Return the broken line at each place; beyond the ends, lines go on."""
+    left, way = _places(at, knots)
+    return values[left] + way * (values[left + 1] - values[left])
+
+
+def _places(at: Vector, knots: Vector) -> tuple[NDArray[np.intp], Vector]:
+    """Return the knot to the left of each place, and how much of the way to the next it is."""
     left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
-    slope = np.diff(values) / np.diff(knots)
-    return values[left] + slope[left] * (at - knots[left])
+    return left, (at - knots[left]) / (knots[left + 1] - knots[left])
 
 
 def _bend_penalty(knots: Vector) -> Matrix:
