@@ -20,6 +20,7 @@ _LEARNERS = {
     "CostBoost": "toprank.imbalance.cost_boost",
     "EventStream": "toprank.online.event_stream",
     "GeometricTree": "toprank.trees.geometric_tree",
+    "History": "toprank.transactions.features.history",
     "MetaAP": "toprank.trees.meta_ap",
     "NonLinearBoost": "toprank.boosting.non_linear",
     "OnlineBBM": "toprank.online.boost_by_majority",

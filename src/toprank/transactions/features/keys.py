@@ -1,0 +1,141 @@
+"""Values of key columns, by their text, as whole numbers that begin at 0.
+
+A number and its digits are one key: 7, 7.0 and "7". A missing value has no code.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from toprank.metrics.score_histogram import stored_vector
+from toprank.tables.columns import TableError, plain_type, shortened
+
+
+class Codes:
+    """Texts and their codes; a text seen for the first time is given the next code."""
+
+    def __init__(self) -> None:
+        self._code_of: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._code_of)
+
+    def one(self, texts: Sequence[str | None]) -> int:
+        """Return the code of the values that make one key, as texts; -1 where one is missing."""
+        text = texts[0] if len(texts) == 1 else _joined(texts)
+        return -1 if text is None else self._code_of.setdefault(text, len(self._code_of))
+
+    def many(self, columns: Sequence[tuple[NDArray[np.int64], list[str | None]]]) -> NDArray:
+        """Return the code of each row's key, from the `entries` of each of its columns."""
+        places, rows = columns[0]
+        keys: list[Sequence[str | None]] = [[text] for text in rows]
+        for more_places, more in columns[1:]:
+            pairs, places = np.unique(places * len(more) + more_places, return_inverse=True)
+            left, right = np.divmod(pairs, max(len(more), 1))
+            keys = [
+                [*keys[a], more[b]] for a, b in zip(left.tolist(), right.tolist(), strict=True)
+            ]
+        if not keys:
+            return np.empty(0, dtype=np.int64)
+        return np.array([self.one(key) for key in keys], dtype=np.int64)[places]
+
+    def keep(self, is_kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Forget the others, and return the new code of each old one, -1 where forgotten."""
+        texts = [text for text, kept in zip(self._code_of, is_kept.tolist(), strict=True) if kept]
+        self._code_of = dict(zip(texts, range(len(texts)), strict=True))
+        return np.where(is_kept, np.cumsum(is_kept) - 1, -1)
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        """Return the texts in the order of their codes, for `from_arrays`."""
+        return text_arrays(list(self._code_of))
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+        """Return the codes that `to_arrays` gave; ValueError where they are not sound."""
+        codes = cls()
+        texts = texts_of(arrays)
+        codes._code_of = dict(zip(texts, range(len(texts)), strict=True))
+        if len(codes) < len(texts):
+            raise ValueError("the keys of a history must differ; some come twice.")
+        return codes
+
+
+def text_of(value: Any, name: str) -> str | None:
+    """Return the text a value has as a key; None where it is missing.
+
+    >>> text_of(7.0, "card"), text_of("FR-7", "card"), text_of(None, "card")
+    ('7', 'FR-7', None)
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return str(int(value)) if value.is_integer() else str(value)
+    if isinstance(value, bool | int | str):
+        return str(value)
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    raise TableError(
+        f"column {name!r} must hold text or numbers to be a key; got {shortened(value)}; "
+        "turn such values into text."
+    )
+
+
+def entries(values: pa.ChunkedArray, name: str) -> tuple[NDArray[np.int64], list[str | None]]:
+    """Return which entry each row holds, and the entries as texts, the last one for missing.
+
+    >>> entries(pa.chunked_array([["b", None, "b"]]), "card")
+    (array([0, 1, 0]), ['b', None])
+    """
+    encoded = pa.chunked_array(values).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # what has no chunk stays one
+        encoded = pa.array([], values.type)
+    if not pa.types.is_dictionary(encoded.type):
+        encoded = encoded.dictionary_encode()
+    texts = [text_of(value, name) for value in plain_type(encoded.dictionary).to_pylist()]
+    places = encoded.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy()
+    return places, [*texts, None]
+
+
+def text_arrays(texts: list[str]) -> dict[str, NDArray]:
+    """Return texts as bytes one after the other and how long each is."""
+    raw = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return {
+        "bytes": np.frombuffer(b"".join(raw), dtype=np.uint8),
+        "lengths": np.array([len(each) for each in raw], dtype=np.int64),
+    }
+
+
+def texts_of(arrays: dict[str, NDArray]) -> list[str]:
+    """Return the texts that `text_arrays` gave; ValueError where they are not sound.
+
+    >>> texts_of(text_arrays(["card", "7"]))
+    ['card', '7']
+    """
+    raw = stored_vector(arrays, "bytes", np.uint8).tobytes()
+    lengths = stored_vector(arrays, "lengths", np.int64)
+    if not 0 <= lengths.min(initial=0) <= lengths.max(initial=0) <= len(raw) or (
+        int(lengths.sum()) != len(raw)
+    ):
+        raise ValueError(f"array 'lengths' must part {len(raw)} bytes into texts.")
+    stops = np.cumsum(lengths).tolist()
+    return [
+        raw[start:stop].decode("utf-8", "surrogatepass")
+        for start, stop in zip([0, *stops], stops, strict=False)
+    ]
+
+
+def _joined(texts: Sequence[str | None]) -> str | None:
+    """Return one text for several, different for different ones; None where one is missing."""
+    if None in texts:
+        return None
+    return "".join(f"{len(text)}:{text}" for text in texts if text is not None)
