@@ -2,11 +2,11 @@
 
     TOPRANK_DATA=folder python -m benchmarks.quality.handbook [--report]
 
-Features, splits and metrics are toprank's; the data is the public draw. Scaled logistic regression must give
-the published AUC, average precision and card precision at 100, to three decimals: .871, .606 and
-.291 for the single week (train 25 to 31 July 2018, test 8 to 14 August) and .868, .623 and .297
-over four prequential folds. scikit-learn's tolerance is set to 1e-6: at its default of today it
-stops a little early.
+Features, splits and metrics are toprank's; the data is the public draw. Scaled logistic regression
+must give the published AUC, average precision and card precision at 100, to three decimals: .871,
+.606 and .291 for the single week (train 25 to 31 July 2018, test 8 to 14 August) and .868, .623
+and .297 over four prequential folds. scikit-learn's tolerance is set to 1e-6: at its default of
+today it stops a little early.
 """
 
 import argparse
