@@ -15,6 +15,13 @@ def client():
         yield client
 
 
+@pytest.fixture
+def client_to_hurt():
+    """Two workers for one test alone: a killed one may not come back on a busy machine."""
+    with two_processes() as machines, Client(machines) as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def one_worker():
     """A client of one worker in this process."""
