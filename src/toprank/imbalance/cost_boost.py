@@ -133,7 +133,6 @@ class CostBoost(OneBooster):
         self,
         X: Any,
         y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
         *,
         cost: ArrayLike | None = None,
         progress: Progress | None = None,
@@ -141,16 +140,16 @@ class CostBoost(OneBooster):
         """Learn to rank the positives of `y` first.
 
         `cost` is what a mistake at each row costs, a payment's amount for one, in any unit; it
-        takes the place of `positive_cost`. To the trees, a `sample_weight` of 2 is the row twice.
+        takes the place of `positive_cost`. It is the weight of a row, too: there is no other.
         `progress(done, total)` is told of every tree.
         """
         self._check_parameters()
-        rows = self._training_rows(X, y, sample_weight)
+        rows = self._training_rows(X, y, None)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         if cost is None:
             costs = self._costs_of_classes(rows)
         else:
-            costs = _costs_of_rows(cost, np.asarray(y).shape[0], sample_weight, rows)
+            costs = _costs_of_rows(cost, rows.is_positive)
         trees, alphas = self._boost(rows, costs, progress)
         self.alphas_ = np.array(alphas)
         self._keep(booster_trees.booster_of(trees, 0.0, self.n_features_in_), judged=rows)
@@ -174,8 +173,7 @@ class CostBoost(OneBooster):
     def _costs_of_classes(self, rows: Rows) -> Vector:
         """Return `positive_cost` at every positive and 1 at every other row."""
         if isinstance(self.positive_cost, str):
-            weight = np.ones(rows.is_positive.size) if rows.weight is None else rows.weight
-            balance = weight[~rows.is_positive].sum() / weight[rows.is_positive].sum()
+            balance = np.count_nonzero(~rows.is_positive) / np.count_nonzero(rows.is_positive)
             if self.variant == "adac2":  # which counts it again in every round
                 balance **= 1 / self.n_estimators
             return np.where(rows.is_positive, balance, 1.0)
@@ -185,7 +183,7 @@ class CostBoost(OneBooster):
         self, rows: Rows, costs: Vector, progress: Progress | None
     ) -> tuple[list[Tree], list[float]]:
         """Return the trees and alphas of all rounds: one at least, though it be worth nothing."""
-        weights = _RowWeights(self.variant, rows, costs)
+        weights = _RowWeights(self.variant, rows.is_positive, costs)
         grower = self._grower(rows)
         trees: list[Tree] = []
         alphas: list[float] = []
@@ -280,13 +278,12 @@ class _RowWeights:
     Kept as logarithms: factors of many rounds would leave the range of numbers.
     """
 
-    def __init__(self, variant: str, rows: Rows, costs: Vector) -> None:
+    def __init__(self, variant: str, is_positive: NDArray[np.bool_], costs: Vector) -> None:
         cost = costs / costs.max()
-        self._sign = np.where(rows.is_positive, 1.0, -1.0)
+        self._sign = np.where(is_positive, 1.0, -1.0)
         self._rule = _Rule.of(variant, cost)
-        weight = np.ones(cost.size) if rows.weight is None else rows.weight
         with np.errstate(divide="ignore"):  # what costs nothing weighs nothing
-            self._log = np.log(cost) + np.log(weight)
+            self._log = np.log(cost)
             self._log_factor = np.log(self._rule.factor)
         self._counts = cost > 0
         self.now = self._shares()
@@ -345,19 +342,14 @@ class _Grower:
         return tree, booster.predict(self._matrix, output_margin=True).astype(np.float64)
 
 
-def _costs_of_rows(
-    cost: ArrayLike, n_given: int, sample_weight: ArrayLike | None, rows: Rows
-) -> Vector:
-    """Return the costs of the rows to learn from: those given whose weight is above 0."""
-    costs = checks.finite_vector(cost, "cost")
-    if costs.size != n_given:
-        raise ValueError(f"cost must have {n_given} values, one a row; got {costs.size}.")
+def _costs_of_rows(cost: ArrayLike, is_positive: NDArray[np.bool_]) -> Vector:
+    """Return the costs of the rows, checked: each class must have some."""
+    costs, n_rows = checks.finite_vector(cost, "cost"), is_positive.size
+    if costs.size != n_rows:
+        raise ValueError(f"cost must have {n_rows} values, one a row; got {costs.size}.")
     if costs.min() < 0:
         raise ValueError(f"cost must not be negative; got {costs.min():g}.")
-    weight = checks.sample_weight(sample_weight, n_given)
-    if weight is not None:
-        costs = costs[weight > 0]
-    for name, members in (("positive", rows.is_positive), ("negative", ~rows.is_positive)):
+    for name, members in (("positive", is_positive), ("negative", ~is_positive)):
         if not costs[members].any():
             raise ValueError(
                 f"cost must be above 0 at one {name} at least; all {members.sum()} of them cost 0."
