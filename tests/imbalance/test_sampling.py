@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from imblearn.under_sampling import ClusterCentroids, RandomUnderSampler
 from pytest import approx
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -189,9 +190,7 @@ def test_any_classifier_or_ranker_may_learn(model, payments):
     assert toprank.metrics.roc_auc(is_positive, ranker.suspicion(frame)) > 0.6
 
 
-def test_a_sampler_of_imbalanced_learn_may_be_given(payments):
-    from imblearn.under_sampling import ClusterCentroids, RandomUnderSampler
-
+def test_a_sampler_of_imbalanced_learn_may_be_given(payments, tmp_path):
     frame, is_positive = payments
     numbers = frame[["amount"]]
     ranker = SampledRanker(SMALL, ClusterCentroids(random_state=0)).fit(numbers, is_positive)
@@ -200,12 +199,11 @@ def test_a_sampler_of_imbalanced_learn_may_be_given(payments):
     with pytest.raises(ValueError, match="must leave both classes; of the positives it left none"):
         SampledRanker(SMALL, nothing_left).fit(numbers, is_positive)
     with pytest.raises(TypeError, match="sampler must be known by name to be saved"):
-        toprank.save(ranker, "never-written.toprank")
+        toprank.save(ranker, tmp_path / "model.toprank")
 
 
 def test_our_rankers_work_in_imbalanced_learns_pipeline(payments):
     from imblearn.pipeline import make_pipeline
-    from imblearn.under_sampling import RandomUnderSampler
 
     frame, is_positive = payments
     pipeline = make_pipeline(RandomUnderSampler(random_state=0), SMALL).fit(frame, is_positive)
@@ -249,7 +247,15 @@ def test_what_cannot_be_sampled_is_told(options, sentence, payments):
         SampledRanker(**{"ranker": SMALL, **options}).fit(payments[0], payments[1])
 
 
-@pytest.mark.parametrize("bad", [{"sampler": 3}, {"ranker": "log"}, {"ranker": BoostedRanker}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"sampler": 3},
+        {"sampler": RandomUnderSampler},
+        {"ranker": "log"},
+        {"ranker": BoostedRanker},
+    ],
+)
 def test_what_is_no_sampler_or_ranker_is_a_type_error(bad, payments):
     with pytest.raises(TypeError, match="must be"):
         SampledRanker(**bad).fit(*payments)

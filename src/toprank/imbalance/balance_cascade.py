@@ -16,6 +16,18 @@ from toprank.inputs import Rows
 from toprank.model_file import Saved
 
 _FOLDS = 3
+_LEAST_NEGATIVES = 2
+_LARGEST_THRESHOLD = 1e100
+_MOST_CALIBRATED = 200_000
+
+
+class Stage(NamedTuple):
+    """One stage of a cascade: its threshold, and what it did to positives and negatives."""
+
+    threshold: float
+    n_negative: int
+    false_negative_rate: float
+    false_positive_rate: float
 
 
 class BalanceCascade(Ranker):
@@ -208,20 +220,6 @@ class BalanceCascade(Ranker):
             raise ValueError("counts of stages must be above 0 and rates between 0 and 1.")
         cascade.stages_ = [Stage(t, int(n), fnr, fpr) for t, n, fnr, fpr in stages.tolist()]
         return cascade
-
-
-class Stage(NamedTuple):
-    """One stage of a cascade: its threshold, and what it did to positives and negatives."""
-
-    threshold: float
-    n_negative: int
-    false_negative_rate: float
-    false_positive_rate: float
-
-
-_LEAST_NEGATIVES = 2
-_LARGEST_THRESHOLD = 1e100
-_MOST_CALIBRATED = 200_000
 
 
 def _settled_by_schedule(n_positive: int, n_negative: int, n_stages: int) -> float:

@@ -47,7 +47,7 @@ def check_sampler(sampler: Any) -> None:
     """Raise unless `sampler` is one of `SAMPLERS` or can `fit_resample`."""
     if isinstance(sampler, str):
         checks.one_of(sampler, "sampler", SAMPLERS)
-    elif not hasattr(sampler, "fit_resample"):
+    elif isinstance(sampler, type) or not hasattr(sampler, "fit_resample"):
         raise TypeError(
             f"sampler must be one of {', '.join(map(repr, SAMPLERS))} or have fit_resample, as "
             f"imbalanced-learn's samplers do; got {sampler!r}."
