@@ -227,3 +227,17 @@ def test_a_tree_adds_the_rule_of_each_row(tree):
 def test_another_table_than_the_one_learned_from_is_refused(forest):
     with pytest.raises(ValueError, match="must hold the 300 rows that the detector learned from"):
         most_unusual(forest, payments(299), 5)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, N_ROWS), max_size=4).map(sorted), st.integers(1, 40))
+def test_one_row_of_each_card_is_listed_its_most_suspicious_whatever_the_batches(
+    ranker, borders, budget
+):
+    table = payments()
+    cards = np.array([f"card-{i % 23}" for i in range(N_ROWS)])
+    table = table.set_column(0, "card", pa.array(cards))
+    alerts = top_alerts(ranker, parts(table, borders), budget, n_reasons=0, one_per="card")
+    falling = np.argsort(-ranker.suspicion(table), kind="stable")
+    _, first = np.unique(cards[falling], return_index=True)
+    assert (alerts.row_numbers - 1).tolist() == falling[np.sort(first)][:budget].tolist()

@@ -10,7 +10,7 @@ from pytest import approx
 import reference
 from strategies import rankings
 from toprank import BoostedRanker, metrics, tables
-from toprank.evaluation import evaluate, evaluate_file
+from toprank.evaluation import Cards, cards_of, evaluate, evaluate_file
 
 
 def figures_of(is_positive, suspicion, budget, day=None):
@@ -230,3 +230,38 @@ def test_a_file_scored_in_batches_has_the_figures_of_its_labelled_rows(
     assert figures.found == expected.found
     assert figures.likely == expected.likely
     assert figures.probability == approx(expected.probability)
+
+
+CARDS = Cards(np.array([0, 0, 1, 0, 1]), np.array([10.0, 20.0, 40.0, 80.0, 160.0]))
+
+
+def test_cards_are_checked_by_day_and_leave_once_found():
+    # day 0: card 0 is checked and found; day 1: it has left, so card 1 is checked, and found
+    is_positive, suspicion = [1, 0, 0, 1, 1], [5.0, 1.0, 2.0, 9.0, 1.0]
+    day = [0, 0, 0, 1, 1]
+    figures = evaluate(is_positive, suspicion, np.zeros(5), 1, day, CARDS).card_checks
+    assert figures.precision.value == 1
+    assert figures.ceiling == 1
+    assert figures.recall == 1
+    assert figures.money == (10 + 160, 10 + 80 + 160)
+
+
+def test_figures_of_cards_need_cards_and_days():
+    rows = [1, 0, 0, 1, 1], np.arange(5.0), np.zeros(5), 1
+    assert evaluate(*rows, [0] * 5).card_checks is None
+    assert evaluate(*rows, cards=CARDS).card_checks is None
+
+
+def test_without_amounts_there_is_no_money():
+    cards = Cards(CARDS.card)
+    assert (
+        evaluate([1, 0, 0, 1, 1], np.arange(5.0), np.zeros(5), 1, [0] * 5, cards).card_checks[-1]
+        is None
+    )
+
+
+def test_cards_come_from_a_table_with_missing_amounts_as_nothing():
+    table = pa.table({"card": ["a", "b", "a"], "amount": [1.5, None, 3.0]})
+    cards = cards_of(table, "card", "amount", np.array([0, 1, 2]))
+    assert cards.card[0] == cards.card[2] != cards.card[1]
+    assert cards.amount.tolist() == [1.5, 0, 3]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from toprank import checks, inputs, reasons
 from toprank.anomaly.listing import rules_of_rows
 from toprank.metrics import Interval
-from toprank.tables import TableError, TableWarning
+from toprank.tables import TableError, TableWarning, key_codes
 
 _ROWS_TO_TELL = 5
 
@@ -59,11 +59,16 @@ class AlertList:
 
 
 def top_alerts(
-    ranker: Any, batches: Iterable[pa.Table], budget: int, n_reasons: int = 5
+    ranker: Any,
+    batches: Iterable[pa.Table],
+    budget: int,
+    n_reasons: int = 5,
+    one_per: str | None = None,
 ) -> AlertList:
     """Return the `budget` most suspicious rows of all batches; of equals, the earlier.
 
-    Only one batch and the best rows so far are held at any time.
+    With `one_per`, a column such as the card, only the most suspicious row of each of its values
+    is listed. Only one batch and the best rows so far are held at any time.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -82,12 +87,12 @@ def top_alerts(
         batch_scores = ranker.suspicion(batch)
         batch_numbers = np.arange(n_seen + 1, n_seen + batch.num_rows + 1)
         n_seen += batch.num_rows
-        chosen = _first(batch_scores, budget)
+        chosen = _first_of(batch, batch_scores, budget, one_per)
         top = batch.take(chosen)
         best = top if best is None else _joined(best, top)
         scores = np.concatenate([scores, batch_scores[chosen]])
         numbers = np.concatenate([numbers, batch_numbers[chosen]])
-        order = _first(scores, budget)
+        order = _first_of(best, scores, budget, one_per)
         best, scores, numbers = best.take(order), scores[order], numbers[order]
     if best is None:
         raise ValueError("there are no rows to rank.")
@@ -177,6 +182,18 @@ def _warn_of_gone_columns(ranker: Any, best: pa.Table) -> None:
 def _first(scores: NDArray[np.float64], budget: int) -> NDArray[np.intp]:
     """Return the places of the highest scores, falling; of equals, the earlier come first."""
     return np.argsort(-scores, kind="stable")[:budget]
+
+
+def _first_of(
+    rows: pa.Table, scores: NDArray[np.float64], budget: int, one_per: str | None
+) -> NDArray[np.intp]:
+    """Return the places of the highest scores, at most one for each value of a column."""
+    if one_per is None:
+        return _first(scores, budget)
+    falling = _first(scores, scores.size)
+    # np.unique gives the first place of each: its highest score
+    _, places = np.unique(key_codes(rows, one_per)[falling], return_index=True)
+    return falling[np.sort(places)[:budget]]
 
 
 def _joined(best: pa.Table, top: pa.Table) -> pa.Table:

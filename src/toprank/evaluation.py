@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,33 @@ from toprank.imbalance.calibration import bounded_range, count_range
 from toprank.metrics import Interval
 
 
+class Cards(NamedTuple):
+    """Whose row each is, and how much it moved; a missing amount counts as 0."""
+
+    card: NDArray
+    amount: NDArray[np.float64] | None = None
+
+
+class CardFigures(NamedTuple):
+    """Cards checked day by day, those found being blocked: see `metrics.card_precision_at_k`.
+
+    `by_day` is what the checks of each day came to; `money` what they caught, and what was lost
+    in all.
+    """
+
+    by_day: metrics.CardChecks
+    precision: Interval
+    ceiling: float
+    recall: float
+    money: tuple[float, float] | None
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """The figures of one ranking of labelled rows.
 
     `day` parts the rows into one list a day; without it they are one list. The budget is the
-    number of checks of a list.
+    number of checks of a list. With `cards`, cards can be checked instead of rows.
     """
 
     is_positive: NDArray[np.bool_]
@@ -28,6 +49,7 @@ class Evaluation:
     probability: NDArray[np.float64]
     budget: int
     day: NDArray[np.int64] | None = None
+    cards: Cards | None = None
 
     @cached_property
     def average_precision(self) -> Interval:
@@ -65,6 +87,24 @@ class Evaluation:
         # on short lists, rounding to whole numbers could leave the average list outside
         low, high = min(low, np.floor(average_low)), max(high, np.ceil(average_high))
         return Interval(value, float(low), float(high))
+
+    @cached_property
+    def card_checks(self) -> CardFigures | None:
+        """What checking cards comes to, the budget's a day; None without cards and days."""
+        if self.cards is None or self.day is None:
+            return None
+        of_rows = self.is_positive, self.suspicion, self.cards.card, self.day
+        by_day = metrics.checks_by_day(*of_rows, self.budget, self.cards.amount)
+        money = None
+        if self.cards.amount is not None:
+            money = float(by_day.money.sum()), float(self.cards.amount[self.is_positive].sum())
+        return CardFigures(
+            by_day,
+            metrics.card_precision_interval(*of_rows, self.budget),
+            metrics.card_precision_ceiling(self.is_positive, *of_rows[2:], self.budget),
+            metrics.card_recall(*of_rows, self.budget),
+            money,
+        )
 
     def found_with(self, n_checks: int) -> float:
         """Return the positives in `n_checks` checks of a list (the average list of the days)."""
@@ -116,6 +156,7 @@ def evaluate(
     probability: ArrayLike,
     budget: int,
     day: ArrayLike | None = None,
+    cards: Cards | None = None,
 ) -> Evaluation:
     """Return the figures of a ranking; `budget` is the number of checks of a list.
 
@@ -130,6 +171,7 @@ def evaluate(
         _one_a_row(checks.finite_vector(probability, "probability"), "probability", suspicion),
         checks.whole_number(budget, "budget", 1),
         None if day is None else _one_a_row(np.asarray(day), "day", suspicion),
+        cards,
     )
 
 
@@ -141,16 +183,31 @@ def evaluate_file(
     label: str,
     time: str | None,
     budget: int,
+    card: str | None = None,
+    amount: str | None = None,
 ) -> Evaluation:
     """Return the figures of a ranker on the labelled rows of a file, scored batch by batch."""
-    known = tables.read_table(path, [label] if time is None else [label, time])
+    named = [name for name in (label, time, card, amount) if name is not None]
+    known = tables.read_table(path, list(dict.fromkeys(named)))
     labels = tables.split_label(known, label, ranker.positive_label_)
     suspicion = np.concatenate([ranker.suspicion(batch) for batch in batches])[labels.known]
     day = None
     if time is not None:
         day = splits.days(tables.time_column(known, time))[labels.known]
     probability = ranker.calibration_.probability(suspicion)
-    return evaluate(labels.is_positive[labels.known], suspicion, probability, budget, day)
+    cards = None
+    if card is not None:
+        cards = cards_of(known, card, amount, np.flatnonzero(labels.known))
+    return evaluate(labels.is_positive[labels.known], suspicion, probability, budget, day, cards)
+
+
+def cards_of(table: pa.Table, card: str, amount: str | None, rows: NDArray[np.intp]) -> Cards:
+    """Return the cards and amounts of these rows."""
+    amounts = None
+    if amount is not None:
+        tables.check_columns([amount], table.column_names)
+        amounts = np.nan_to_num(tables.exact_numbers(table[amount], amount)[rows])
+    return Cards(tables.key_codes(table, card)[rows], amounts)
 
 
 def _one_a_row(values: NDArray, name: str, suspicion: NDArray[np.float64]) -> NDArray:

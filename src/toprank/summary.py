@@ -57,6 +57,7 @@ def text_of(trained: Findings, noun: str) -> str:
             *choice_lines(trained),
             *tree_lines(trained.chosen.ranker, noun),
             headline(trained.chosen.test, noun),
+            *card_lines(trained.chosen.test, noun),
             *cautions(trained.chosen.test, noun),
         )
     )
@@ -95,6 +96,7 @@ def evaluation_facts(figures: Evaluation) -> dict[str, Any]:
         "budget": figures.budget,
         "per_day": figures.day is not None,
         **{name: getattr(figures, name)._asdict() for name in intervals},
+        **_card_facts(figures),
     }
 
 
@@ -194,6 +196,26 @@ def headline(test: Evaluation, noun: str) -> str:
     if n_more > test.budget:
         sentence += f"; {n_more:,} checks would find {_short_count(test.found_with(n_more))}"
     return f"{sentence}."
+
+
+def card_lines(test: Evaluation, noun: str) -> list[str]:
+    """Return what checking cards a day comes to, found ones being blocked; nothing without cards.
+
+    The budget then counts cards, however many rows of a day each has.
+    """
+    figures = test.card_checks
+    if figures is None:
+        return []
+    a_day = Interval(*(test.budget * bound for bound in figures.precision))
+    line = (
+        f"Checking {test.budget:,} cards a day, those found being blocked, finds {counted(a_day)} "
+        f"cards with {noun} a day,\nof {_short_count(test.budget * figures.ceiling)} that a "
+        f"perfect ranking would find: {percent(figures.recall)} of all such cards"
+    )
+    if figures.money is None:
+        return [f"{line}."]
+    caught, lost = figures.money
+    return [f"{line}, and catches {caught:,.0f}\nof the {lost:,.0f} that their {noun} moved."]
 
 
 def cautions(test: Evaluation, noun: str) -> list[str]:
@@ -320,6 +342,19 @@ def _figures_row(name: str, test: Evaluation) -> list[str]:
         counted(test.found),
         percent(test.positives_at_top.value),
     ]
+
+
+def _card_facts(figures: Evaluation) -> dict[str, Any]:
+    if (of_cards := figures.card_checks) is None:
+        return {}
+    facts = {
+        "card_precision": of_cards.precision._asdict(),
+        "card_precision_ceiling": of_cards.ceiling,
+        "card_recall": of_cards.recall,
+    }
+    if of_cards.money is not None:
+        facts["money_caught"], facts["money_lost"] = of_cards.money
+    return facts
 
 
 def _duration(gap: np.timedelta64) -> str:

@@ -21,7 +21,7 @@ from toprank.auto.account import Account
 from toprank.auto.ranker import AutoRanker
 from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
-from toprank.evaluation import Evaluation, evaluate
+from toprank.evaluation import Cards, Evaluation, cards_of, evaluate
 from toprank.imbalance.calibration import fit_calibration
 from toprank.splits import Split
 
@@ -49,6 +49,7 @@ class Task:
     split: Split
     row_numbers: NDArray[np.int64]
     n_unlabelled: int
+    cards: Cards | None = None
 
     def rows(self, *parts: str) -> tuple[pa.Table, NDArray]:
         """Return the features and the original labels of one part, or of several in order."""
@@ -59,6 +60,14 @@ class Task:
     def days(self, part: str) -> NDArray[np.int64] | None:
         """Return the day of each row of one part; None without times."""
         return None if self.time is None else splits.days(self.time)[self.split.parts()[part]]
+
+    def cards_in(self, part: str) -> Cards | None:
+        """Return whose row each of one part is; None without cards."""
+        if self.cards is None:
+            return None
+        rows = self.split.parts()[part]
+        amount = self.cards.amount
+        return Cards(self.cards.card[rows], None if amount is None else amount[rows])
 
 
 @dataclass(frozen=True)
@@ -96,9 +105,13 @@ def prepare(
     positive_label: Any = None,
     drop: Iterable[str] = (),
     gap: np.timedelta64 | None = None,
+    card: str | None = None,
+    amount: str | None = None,
     random_state: int = 0,
 ) -> Task:
     """Return the task of ranking the positives of column `label`; unlabelled rows are left out.
+
+    With `card`, it is also measured how checking cards does, and with `amount` the money caught.
 
     >>> table = pa.table({"amount": range(60), "is_fraud": [i % 10 == 0 for i in range(60)]})
     >>> task = prepare(table, "is_fraud")
@@ -127,6 +140,7 @@ def prepare(
         split,
         row_numbers=known + 1,
         n_unlabelled=table.num_rows - known.size,
+        cards=None if card is None else cards_of(table, card, amount, known),
     )
 
 
@@ -260,4 +274,5 @@ def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:
     features, labels = task.rows("test")
     suspicion = ranker.suspicion(features)
     probability = ranker.calibration_.probability(suspicion)
-    return evaluate(labels == task.positive, suspicion, probability, budget, task.days("test"))
+    of_rows = task.days("test"), task.cards_in("test")
+    return evaluate(labels == task.positive, suspicion, probability, budget, *of_rows)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toprank.tables import TableError, split_label
+from toprank.tables import TableError, split_label, truths
 
 STORED_LABELS = {
     "text": (pa.table({"y": ["no", "yes", None, "no"]}), "yes", "no"),
@@ -122,3 +122,26 @@ def test_labels_come_from_a_data_frame():
         TypeError, match="must be a pandas, polars or pyarrow data frame; got list"
     ):
         split_label([0, 1], "y")
+
+
+@pytest.mark.parametrize(
+    ("values", "positive"),
+    [
+        (["yes", None, "no"], "yes"),
+        ([True, None, False], True),
+        ([1, None, 0], 1),
+        (["1", "", "0"], 1),
+        (["true", "NA", "false"], True),
+        ([1.0, float("nan"), 0.0], "1"),
+    ],
+)
+def test_truths_follow_the_positive_that_is_named_and_keep_gaps(values, positive):
+    assert truths(pa.table({"fraud": values}), "fraud", positive).to_pylist() == [
+        True,
+        None,
+        False,
+    ]
+
+
+def test_truths_of_a_part_that_has_one_class_only():
+    assert truths(pa.table({"fraud": ["no", "no"]}), "fraud", "yes").to_pylist() == [False] * 2

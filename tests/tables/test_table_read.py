@@ -114,6 +114,15 @@ def test_named_columns_are_read_in_the_order_asked(file, parquet):
             read_table(path, ["amuont"])
 
 
+def test_columns_asked_for_as_text_keep_their_digits_and_gaps(file):
+    path = file("card,amount\n0012,1\n,2\n12,3\n")
+    assert read_table(path)["card"].to_pylist() == [12, None, 12]
+    as_text = read_table(path, as_text=["card"])
+    assert as_text.to_pydict() == {"card": ["0012", None, "12"], "amount": [1, 2, 3]}
+    with pytest.raises(TableError, match="kard"):
+        read_table(path, as_text=["kard"])
+
+
 def test_rows_of_a_csv_are_not_counted(file):
     assert count_rows(file("a\n1\n")) is None
 

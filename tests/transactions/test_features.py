@@ -1,3 +1,4 @@
+import itertools
 import json
 import math
 import os
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toprank.model_file import ModelFileError
+from toprank.model_file import ModelFileError, archive
 from toprank.tables import TableError
 from toprank.transactions.features import (
     FirstTime,
@@ -150,7 +151,9 @@ class SlowHistory:
 
 
 def timestamps(values):
-    return pa.array([None if v is None else START + np.timedelta64(v, "us") for v in values])
+    start = int(START.astype(np.int64))
+    since = pa.array([None if value is None else start + value for value in values], pa.int64())
+    return since.cast(pa.timestamp("us"))
 
 
 def table_of(rows):
@@ -162,7 +165,7 @@ def table_of(rows):
             "terminal": pa.array(columns["terminal"], pa.int64()),
             "amount": pa.array(columns["amount"], pa.float64()),
             "label": pa.array(columns["label"], pa.bool_()),
-            "known_at": timestamps(columns["known_at"]).cast(pa.timestamp("us")),
+            "known_at": timestamps(columns["known_at"]),
         }
     )
 
@@ -223,9 +226,13 @@ def some_rows(least=1, most=12):
 
 
 def random_rows(n_rows, seed, n_cards=300, n_terminals=500, late=0.05):
-    """Rows in order of arrival: a share of them late, many at the moment of another, copies."""
+    """Rows in order of arrival: a share of them late, many at the moment of another, copies.
+
+    Halfway the clock is put back, by a tenth of the whole time, and later put forward again.
+    """
     random = np.random.default_rng(seed)
     time = np.sort(random.integers(0, n_rows // 3, n_rows)) * SECOND
+    time[n_rows // 2 : n_rows * 3 // 4] -= n_rows // 30 * SECOND
     is_late = random.random(n_rows) < late
     time[is_late] = np.maximum(time[is_late] - random.integers(1, 90, is_late.sum()) * SECOND, 0)
     card = random.integers(n_cards, size=n_rows)
@@ -270,7 +277,11 @@ def test_rows_one_by_one_give_what_looking_at_every_row_gives(rows):
 
 # every kind of window on one key, so that 100,000 rows one by one take seconds
 ON_CARDS = (
-    *(each for each in EVERY_KIND if getattr(each, "key", "card") == "card"),
+    *(
+        each
+        for each in EVERY_KIND
+        if getattr(each, "key", "card") == "card" and not isinstance(each, LabelRisk)
+    ),
     Recent("count", "card", "10s", until="4s"),
 )
 
@@ -278,18 +289,28 @@ ON_CARDS = (
 @pytest.mark.parametrize(("features", "n_rows"), [(ON_CARDS, 100_000), (EVERY_KIND, 10_000)])
 def test_tables_and_single_rows_give_the_same_to_the_last_bit(features, n_rows):
     n_rows = n_rows if IS_COMPILED else n_rows // 50
-    rows = random_rows(n_rows, seed=5)
+    table = table_of(random_rows(n_rows, seed=5))
+    rows, time = table.to_pylist(), table["time"].to_numpy()
     by_table, by_row = fresh(features), fresh(features)
-    cuts = np.sort(np.random.default_rng(6).integers(1, n_rows, 30)).tolist()
+    cuts = np.unique(np.random.default_rng(6).integers(1, n_rows, 30)).tolist()
     for begin, end in zip([0, *cuts], [*cuts, n_rows], strict=True):
-        if begin == end:
-            continue
-        table = by_table.batch(table_of(rows[begin:end]))
-        wanted = np.column_stack([column.to_numpy() for column in table.columns])
+        found = by_table.batch(table.slice(begin, end - begin))
+        wanted = np.column_stack([column.to_numpy() for column in found.columns])
         got = np.empty_like(wanted)
-        for i in sorted(range(begin, end), key=lambda i: rows[i]["time"]):
-            got[i - begin] = list(by_row.one(as_given(rows[i])).values())
+        for i in np.argsort(time[begin:end], kind="stable").tolist():
+            got[i] = list(by_row.one(rows[begin + i]).values())
         np.testing.assert_array_equal(got, wanted)
+
+
+def test_the_random_rows_hold_all_that_is_odd_about_times():
+    rows = random_rows(100_000, seed=5)
+    time = np.array([row["time"] for row in rows])
+    steps = np.diff(time)
+    assert (steps == 0).mean() > 0.2  # ties
+    assert (steps < 0).mean() > 0.04  # late rows
+    assert steps.min() < -3000 * SECOND  # the clock put back
+    assert steps.max() > 3000 * SECOND  # and forward
+    assert sum(a == b for a, b in itertools.pairwise(rows)) > 1000  # copies
 
 
 def handbook_by_rolling(payments):
@@ -518,6 +539,22 @@ def test_labels_come_many_at_once_and_find_rows_that_wait_once():
     assert answers(history, time=7200, card="A") == [1 / 3]
 
 
+def test_a_second_label_for_a_row_is_passed_over():
+    history = History([LabelRisk("share", "card", None, "1h")], row_id="id")
+    history.one({"time": 0, "card": "A", "id": 1})
+    assert history.label(1, False, known_at=100) == 1
+    assert history.label(1, True, known_at=200) == 0
+    assert answers(history, time=86_400, card="A") == [0.0]
+
+
+def test_keys_too_many_for_two_bytes_are_kept_apart():
+    n_cards = 70_000 if IS_COMPILED else 66_000
+    cards = np.random.default_rng(0).permutation(np.tile(np.arange(n_cards), 2))
+    table = pa.table({"time": np.arange(cards.size), "card": cards})
+    is_first = History([FirstTime("card")]).batch(table)[0].to_numpy()
+    np.testing.assert_array_equal(is_first, ~pd.Series(cards).duplicated())
+
+
 def test_an_empty_table_gives_no_rows():
     assert fresh().batch(table_of(random_rows(50, 0)).slice(0, 0)).num_rows == 0
 
@@ -550,7 +587,7 @@ def test_memory_follows_the_windows_when_purged():
         table = {"time": seconds, "card": seconds % 7, "amount": seconds * 1.0, "t": seconds}
         history.batch(pa.table(table))
         history.purge(float(seconds[-1]))
-        kept.append((history.n_remembered, len(history._values[0])))
+        kept.append((history.n_remembered, len(history._past.values[0])))
     assert max(kept) == kept[1] == kept[-1]
     assert kept[-1][0] < 400
 
@@ -563,6 +600,30 @@ def test_rows_older_than_a_purge_come_too_late_and_are_not_remembered():
     np.testing.assert_array_equal(list(history.one(row | {"time": 499}).values()), [3.0, math.nan])
     assert history.n_too_late == 1
     assert list(history.one(row | {"time": 1001}).values()) == [3.0, 2.0]
+
+
+def test_until_is_the_time_of_the_latest_row_taken_in():
+    history = History([Recent("count", "card", "1h")])
+    assert history.until is None
+    history.batch(pa.table({"time": [50, 70, 60], "card": ["A", None, "A"]}))
+    assert history.until == np.datetime64(70, "s")
+    history.one({"time": 40, "card": "A"})  # late
+    assert history.until == np.datetime64(70, "s")
+    history.purge(1000)
+    history.one({"time": 999, "card": "A"})  # too late
+    assert history.until == np.datetime64(70, "s")
+    history.one({"time": 1000.5, "card": "A"})
+    assert history.until == np.datetime64(1_000_500, "ms")
+
+
+def test_columns_are_those_without_which_a_table_is_refused():
+    history = fresh()
+    assert sorted(history.columns) == ["amount", "card", "terminal", "time"]
+    table = table_of(random_rows(50, 0))
+    history.batch(table.select(history.columns))
+    for name in history.columns:
+        with pytest.raises(TableError, match=f"column '{name}' is not in the table"):
+            history.batch(table.drop_columns([name]))
 
 
 def test_keys_unseen_for_long_are_forgotten_and_begin_anew():
@@ -590,6 +651,7 @@ def test_a_saved_history_goes_on_as_if_it_had_never_stopped(tmp_path_factory, ro
     history.save(path)
     loaded = History.load(path)
     assert loaded.features == history.features
+    assert loaded.until == history.until
     for each in (history, loaded):
         each.label(ids.to_pylist(), [True] * len(rows))
     assert_same(
@@ -615,6 +677,15 @@ def test_a_history_that_cannot_be_saved_leaves_the_old_file(tmp_path, monkeypatc
         history.save(path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["history.toprank"]
+
+
+def test_a_history_too_large_for_a_file_should_be_purged(tmp_path, monkeypatch):
+    history = History([FirstTime("card")])
+    history.one({"time": 0, "card": "A"})
+    monkeypatch.setattr(archive, "_MOST_WRITTEN_BYTES", 1000)
+    with pytest.raises(ValueError, match=r"the history is too large for a file: .*; purge it"):
+        history.save(tmp_path / "history.toprank")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_damaged_file_is_refused_with_a_reason(tmp_path):

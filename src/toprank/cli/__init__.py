@@ -16,7 +16,9 @@ from toprank.cli.compare import compare
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
+from toprank.cli.feedback import feedback
 from toprank.cli.fit import fit
+from toprank.cli.label import label
 from toprank.cli.rank import rank
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
@@ -35,7 +37,9 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, rank, explain, evaluate, compare, anomalies, stream, simulate):
+for command in (
+    demo, fit, rank, label, explain, evaluate, compare, anomalies, stream, simulate, feedback,
+):  # fmt: skip
     commands.add_command(command)
 
 

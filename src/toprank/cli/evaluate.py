@@ -18,14 +18,24 @@ Examples:
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", help="Column of labels.  [default: as fitted]")
 @click.option("--time", help="Column of times, for a list a day.  [default: as fitted]")
+@click.option(
+    "--history", type=click.Path(path_type=Path),
+    help="History of a model fitted with --card.  [default: the one beside it]",
+)  # fmt: skip
 @click.option("--budget", "-k", type=click.IntRange(1), help="Checks.  [default: as fitted]")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def evaluate(
-    model: Path, data: Path, label: str | None, time: str | None, budget: int | None, as_json: bool
+    model: Path,
+    data: Path,
+    label: str | None,
+    time: str | None,
+    history: Path | None,
+    budget: int | None,
+    as_json: bool,
 ) -> None:
     """Measure how well MODEL ranks the labelled rows of DATA."""
     from toprank import summary
-    from toprank.cli import files, screen
+    from toprank.cli import files, payments, screen
     from toprank.evaluation import evaluate_file
 
     ranker, facts = files.open_model(model)
@@ -33,7 +43,8 @@ def evaluate(
     label = label or facts.label
     if label is None:
         raise click.UsageError("--label must name the column of labels; the model names none.")
-    with files.batches(data, ranker.schema_, "scoring") as batches:
+    past = payments.open_history(model, facts, history)
+    with payments.batches(data, ranker, past, "scoring") as batches:
         figures = evaluate_file(
             ranker,
             data,
@@ -41,6 +52,8 @@ def evaluate(
             label=label,
             time=time or _fitted_time(facts.time, data),
             budget=budget or facts.budget,
+            card=None if facts.payments is None else facts.payments.card,
+            amount=None if facts.payments is None else facts.payments.amount,
         )
     if as_json:
         screen.print_json(summary.evaluation_facts(figures))
@@ -50,6 +63,8 @@ def evaluate(
     click.echo(f"{figures.is_positive.size:,} rows, {share} {noun}")
     click.echo(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
     click.echo(f"AUC {figures.roc_auc}")
+    for line in summary.card_lines(figures, noun):
+        click.echo(line)
 
 
 def _check_labelled(ranker: Any, model: Path) -> None:

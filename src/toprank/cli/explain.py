@@ -1,6 +1,6 @@
 """`toprank explain`: why a row is where it is, or above another; or the whole tree of a model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import floor, log10
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,10 @@ _MOST_DIGITS = 6
     "--reasons", default=5, show_default=True, type=click.IntRange(1), help="Reasons to give."
 )
 @click.option(
+    "--history", type=click.Path(path_type=Path),
+    help="History of a model fitted with --card.  [default: the one beside it]",
+)  # fmt: skip
+@click.option(
     "--tree", "is_tree", is_flag=True,
     help="Print the tree, and its rules, of a model fitted with --learner metaap or treerank, or "
     "with anomalies --detector tree.",
@@ -45,6 +49,7 @@ def explain(
     row: int | None,
     above: int | None,
     reasons: int,
+    history: Path | None,
     is_tree: bool,
     output: Path | None,
     as_json: bool,
@@ -64,18 +69,26 @@ def explain(
         raise click.UsageError(f"{missing} must be given, or --tree to see the model's tree.")
     if row == above:
         raise click.UsageError(f"--above must name another row than --row; got {row} for both.")
-    _explain_rows(model, data, [row] if above is None else [row, above], reasons, as_json)
+    numbers = [row] if above is None else [row, above]
+    _explain_rows(model, data, history, numbers, reasons, as_json)
 
 
 def _explain_rows(
-    model: Path, data: Path, numbers: list[int], n_reasons: int, as_json: bool
+    model: Path,
+    data: Path,
+    history: Path | None,
+    numbers: list[int],
+    n_reasons: int,
+    as_json: bool,
 ) -> None:
     from toprank import reasons as why
     from toprank import summary
-    from toprank.cli import files, screen
+    from toprank.cli import files, payments, screen
 
     ranker, facts = files.open_model(model)
-    rows = _rows_of(data, numbers, ranker.schema_)
+    past = payments.open_history(model, facts, history)
+    with payments.batches(data, ranker, past, "reading") as batches:
+        rows = _rows_of(batches, numbers, data.name)
     scored = _scored(ranker, rows, numbers, files.tree_noun(ranker, facts))
     if len(numbers) == 1:
         given: Sequence[Any] = why.explain(ranker, rows, n_reasons)[0]
@@ -164,20 +177,17 @@ def _check_alone() -> None:
             raise click.UsageError(f"{shown} must be left out with --tree: no row is looked at.")
 
 
-def _rows_of(data: Path, numbers: list[int], schema: Any) -> Any:
+def _rows_of(batches: Iterable[Any], numbers: list[int], name: str) -> Any:
     """Return the rows of these numbers, counted from 1, without holding the whole file."""
     import pyarrow as pa
 
-    from toprank.cli import files
-
     found, n_seen = {}, 0
-    with files.batches(data, schema, "reading") as batches:
-        for batch in batches:
-            for number in numbers:
-                if n_seen < number <= n_seen + batch.num_rows:
-                    found[number] = batch.slice(number - n_seen - 1, 1)
-            n_seen += batch.num_rows
-            if len(found) == len(numbers):
-                return pa.concat_tables([found[number] for number in numbers])
+    for batch in batches:
+        for number in numbers:
+            if n_seen < number <= n_seen + batch.num_rows:
+                found[number] = batch.slice(number - n_seen - 1, 1)
+        n_seen += batch.num_rows
+        if len(found) == len(numbers):
+            return pa.concat_tables([found[number] for number in numbers])
     missing = next(number for number in numbers if number not in found)
-    raise ValueError(f"row {missing:,} is not in {data.name}: it has {n_seen:,} rows.")
+    raise ValueError(f"row {missing:,} is not in {name}: it has {n_seen:,} rows.")

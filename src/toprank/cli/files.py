@@ -15,16 +15,21 @@ _BATCH_ROWS = 20_000  # small enough for rows of many long texts, large enough t
 
 
 class Facts(NamedTuple):
-    """What `toprank fit` noted beside the model, for the commands that come after it."""
+    """What `toprank fit` noted beside the model, for the commands that come after it.
+
+    `payments` says which column is what, where the model knows cards by their history.
+    """
 
     label: str | None
     time: str | None
     budget: int
+    payments: Any = None
 
 
 def open_model(path: Path) -> tuple[Any, Facts]:
     """Return a saved ranker and what was noted when it was fitted."""
     from toprank import model_file
+    from toprank.cli.payments import noted_roles
 
     ranker = model_file.load(path)
     if not hasattr(ranker, "schema_"):
@@ -34,11 +39,12 @@ def open_model(path: Path) -> tuple[Any, Facts]:
         )
     noted = model_file.read_manifest(path)["facts"]
     # a file may come from anyone: what is not as `fit` writes it counts as not noted
-    label, time, budget = (noted.get(name) for name in Facts._fields)
+    label, time, budget = (noted.get(name) for name in ("label", "time", "budget"))
     return ranker, Facts(
         label if isinstance(label, str) else None,
         time if isinstance(time, str) else None,
         budget if type(budget) is int and budget >= 1 else _BUDGET,
+        noted_roles(noted.get("payments")),
     )
 
 

@@ -10,11 +10,14 @@ import click
 from click.core import ParameterSource
 
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
+from toprank.cli.payments import Past, history_path, past_of, remember, with_past
 
 EXAMPLES = """
 \b
 Examples:
   toprank fit payments.parquet --label is_fraud --time paid_at --budget 100 -o payments.toprank
+  toprank fit payments.parquet --label is_fraud --time paid_at --card card --terminal shop \\
+    --amount amount
   toprank fit claims.csv --label outcome --positive fraud --drop claim_id --drop name
   toprank fit payments.csv --label is_fraud --time paid_at --gap 14 --json
   toprank fit claims.csv --label is_fraud --learner metaap -o tree.toprank
@@ -32,6 +35,23 @@ LEARNERS = ("auto", "metaap", "treerank", "rank-forest")
 @click.option(
     "--gap", type=click.FloatRange(0, LONGEST_GAP), help="Days left out before the test."
 )
+@click.option(
+    "--card",
+    help="Column of cards, accounts or customers. With it, --time, --terminal and --amount, the "
+    "model learns from what each card and terminal did before, and a history is written beside "
+    "it; cards are then checked, not rows.",
+)
+@click.option("--terminal", help="With --card: column of terminals, shops or payees.")
+@click.option("--amount", help="With --card: column of amounts.")
+@click.option(
+    "--delay", type=click.IntRange(1, LONGEST_GAP),
+    help="With --card: days after which labels are known; also the gap.  [default: 7]",
+)  # fmt: skip
+@click.option("--id", "row_id", help="With --card: column of ids, for labels that come later.")
+@click.option(
+    "--features", type=click.Path(path_type=Path),
+    help="With --card: JSON file of features, in place of the usual ones.",
+)  # fmt: skip
 @click.option(
     "--budget", "-k", default=100, show_default=True, type=click.IntRange(1),
     help="Checks a day, or a list.",
@@ -84,6 +104,12 @@ def fit(
     positive: str | None,
     time: str | None,
     gap: float | None,
+    card: str | None,
+    terminal: str | None,
+    amount: str | None,
+    delay: int | None,
+    row_id: str | None,
+    features: Path | None,
     budget: int,
     drop: tuple[str, ...],
     learner: str,
@@ -105,6 +131,8 @@ def fit(
     from toprank.cli import files, screen
 
     check_roles(label, time, gap, drop)
+    past = past_of(time, card, terminal, amount, row_id, delay, features)
+    _check_past(past, label, drop, cluster)
     _check_place(cluster, loss)
     _check_learner(learner, cluster)
     path = Path(data)
@@ -117,7 +145,7 @@ def fit(
     }  # fmt: skip
     if cluster is None:
         files.check_output(page, path)
-        table = _read(path, [name for name in (label, time, *drop) if name is not None])
+        table = _read(path, [name for name in (label, time, *drop) if name is not None], past)
         trained = fit_and_write(
             table,
             output,
@@ -126,9 +154,11 @@ def fit(
             learner=learner,
             minutes=minutes,
             jobs=jobs,
+            past=past,
             **options,
         )
-        written = f"{output} and {page}"
+        beside = "" if past is None else f", {history_path(output)}"
+        written = f"{output}{beside} and {page}"
     else:
         trained = fit_on_cluster(cluster, data, output, budget, loss=loss or "log", **options)
         written = f"{output}; of a training on a cluster there is no HTML report."
@@ -154,13 +184,18 @@ def fit_and_write(
     minutes: float = 10.0,
     jobs: int | None = None,
     seed: int = 0,
+    past: Past | None = None,
     **options: Any,
 ) -> Any:
-    """Train, write the model and its report, and return the outcome."""
+    """Train, write the model, its history and its report, and return the outcome."""
     from toprank import model_file, summary, training
     from toprank.cli import screen
     from toprank.report import report_of, write_report
 
+    history = None
+    if past is not None:
+        table, history = with_past(table, past, label, options.get("positive_label"))
+        options = _options_with_past(past, options)
     task = training.prepare(table, label, time=time, random_state=seed, **options)
     remarks = []
     if task.n_unlabelled:
@@ -179,8 +214,13 @@ def fit_and_write(
         )
     with screen.busy("writing the report"):
         report = report_of(trained, title, summary.noun_of(label), remarks)
-        model_file.save(trained.ranker, output, summary.facts_of(trained, label, time))
+        facts = summary.facts_of(trained, label, time)
+        if past is not None:
+            facts["payments"] = past.roles._asdict()
+        model_file.save(trained.ranker, output, facts)
         write_report(report, report_path(output))
+    if history is not None:
+        remember(history, history_path(output))
     return trained
 
 
@@ -227,6 +267,34 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
     )
 
 
+def _check_past(past: Past | None, label: str, drop: tuple[str, ...], cluster: str | None) -> None:
+    """Raise where the columns of payments are asked to be something else, too."""
+    if past is None:
+        return
+    if cluster is not None:
+        raise click.UsageError("--card must be left out with --cluster: a past needs all rows.")
+    for name in past.roles.names:
+        if name == label or name in drop:
+            other = "--label" if name == label else "--drop"
+            raise click.UsageError(f"{other} must not name a column of the past; got {name!r}.")
+
+
+def _options_with_past(past: Past, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a training that learns from the features of cards, not their names."""
+    import numpy as np
+
+    roles = past.roles
+    names = [roles.card, roles.terminal, *([roles.row_id] if roles.row_id else [])]
+    gap = options.get("gap")
+    return {
+        **options,
+        "drop": (*options.get("drop", ()), *names),
+        "gap": np.timedelta64(int(past.delay.removesuffix("d")), "D") if gap is None else gap,
+        "card": roles.card,
+        "amount": roles.amount,
+    }
+
+
 def _check_learner(learner: str, cluster: str | None) -> None:
     """Raise for an option that has no meaning for a tree or a forest."""
     if learner == "auto":
@@ -243,15 +311,17 @@ def _check_learner(learner: str, cluster: str | None) -> None:
     )
 
 
-def _read(path: Path, named: list[str]) -> Any:
+def _read(path: Path, named: list[str], past: Past | None) -> Any:
     """Return the table in a file, which must have the columns that were named."""
     from toprank import tables
     from toprank.cli import screen
 
+    keys = [] if past is None else [past.roles.card, past.roles.terminal]
+    if past is not None:
+        named = [*named, *past.roles.names]
+    tables.check_columns(named, tables.column_names(path), path.name)
     with screen.busy(f"reading {path.name}"):
-        table = tables.read_table(path)
-    tables.check_columns(named, table.column_names, path.name)
-    return table
+        return tables.read_table(path, as_text=keys)
 
 
 def _model_beside(path: Path) -> Path:

@@ -10,6 +10,7 @@ EXAMPLES = """
 Examples:
   toprank rank payments.toprank today.csv -k 100 -o alerts.csv
   toprank rank payments.toprank today.parquet -k 20
+  toprank rank payments.toprank today.parquet --remember -o alerts.csv
   toprank rank payments.toprank today.csv --json | jq '.alerts[0].reasons'
 """
 
@@ -21,26 +22,49 @@ Examples:
 @click.option(
     "--reasons", default=5, show_default=True, type=click.IntRange(0), help="Reasons a row."
 )
+@click.option(
+    "--history", type=click.Path(path_type=Path),
+    help="History of a model fitted with --card.  [default: the one beside it]",
+)  # fmt: skip
+@click.option(
+    "--remember", "is_remembered", is_flag=True,
+    help="Add the rows of DATA to the history, for those of tomorrow.",
+)  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def rank(
-    model: Path, data: Path, budget: int | None, reasons: int, output: Path | None, as_json: bool
+    model: Path,
+    data: Path,
+    budget: int | None,
+    reasons: int,
+    history: Path | None,
+    is_remembered: bool,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
 
     DATA may be larger than memory. Its columns may come in any order, and others may stand beside
-    them: all are carried into the list.
+    them: all are carried into the list. A model fitted with --card lists cards: of each, the most
+    suspicious row.
     """
     from toprank.alert_list import top_alerts
-    from toprank.cli import files, screen
+    from toprank.cli import files, payments, screen
 
     if output is not None:
         files.check_list_output(output, data)
     ranker, facts = files.open_model(model)
-    with files.batches(data, ranker.schema_, "scoring") as batches:
-        alerts = top_alerts(ranker, batches, budget or facts.budget, reasons)
+    past = payments.open_history(model, facts, history)
+    before = _known_until(past, is_remembered)
+    card = None if facts.payments is None else facts.payments.card
+    with payments.batches(data, ranker, past, "scoring") as batches:
+        alerts = top_alerts(ranker, batches, budget or facts.budget, reasons, one_per=card)
+    if past is not None:
+        _check_new(past, before, data, is_remembered)
+        alerts = _as_they_came(alerts, data)
+    noun = "" if card is None else " cards"
     screen.remark(
-        f"{alerts.n_seen:,} rows scored, {len(alerts.suspicion):,} listed"
+        f"{alerts.n_seen:,} rows scored, {len(alerts.suspicion):,}{noun} listed"
         f"{_expectation(alerts, facts.label or '')}."
     )
     if output is not None:
@@ -49,6 +73,10 @@ def rank(
         screen.print_json(document(alerts))
     elif output is None:
         print_list(alerts, data)
+    if is_remembered:
+        kept = history or payments.history_path(model)
+        payments.remember(past, kept)
+        screen.remark(f"Remembered {alerts.n_seen:,} rows in {kept}")
 
 
 def write_list(alerts: Any, data: Path, output: Path) -> None:
@@ -77,6 +105,33 @@ def document(alerts: Any) -> dict[str, Any]:
         row["reasons"] = [vars(reason) | {"text": str(reason)} for reason in reasons]
     expected = {} if alerts.expected is None else {"expected": alerts.expected._asdict()}
     return {"rows": alerts.n_seen, **expected, "alerts": rows}
+
+
+def _known_until(past: Any, is_remembered: bool) -> Any:
+    """Return the time of the newest row that a history knows."""
+    if past is not None:
+        return past.until
+    if is_remembered:
+        raise click.UsageError("--remember must be left out: the model was fitted without --card.")
+    return None
+
+
+def _check_new(past: Any, before: Any, data: Path, is_remembered: bool) -> None:
+    """Raise where a history would learn twice from the same rows."""
+    if is_remembered and past.until <= before:
+        raise ValueError(
+            f"{data.name} must have rows after {before}, up to which the history goes; it was "
+            "probably remembered before; leave out --remember."
+        )
+
+
+def _as_they_came(alerts: Any, data: Path) -> Any:
+    """Return the list without the features of the past, which its reasons tell of."""
+    from dataclasses import replace
+
+    from toprank import tables
+
+    return replace(alerts, rows=alerts.rows.select(tables.column_names(data)))
 
 
 def _expectation(alerts: Any, label: str) -> str:

@@ -7,11 +7,14 @@ another model. Nothing here touches pyplot's global state.
 
 from toprank.plots.anomaly import excess_mass_curves, mass_volume_curves
 from toprank.plots.curves import calibration, checks, precision_recall, roc
+from toprank.plots.feedback import card_precision_by_day, cards_found_by_day
 from toprank.plots.named_rows import importance, intervals
 from toprank.plots.thresholds import f_beta_by_threshold, metrics_by_ratio, savings
 
 __all__ = [
     "calibration",
+    "card_precision_by_day",
+    "cards_found_by_day",
     "checks",
     "excess_mass_curves",
     "f_beta_by_threshold",

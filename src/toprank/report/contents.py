@@ -72,6 +72,19 @@ class Tree:
 
 
 @dataclass(frozen=True)
+class CardDays:
+    """Cards checked day by day: what it comes to in words, and by model the share that was right.
+
+    `possible` is the share that could have been right each day, for the first of the models.
+    """
+
+    words: str
+    dates: NDArray[np.datetime64]
+    shares: dict[str, NDArray[np.float64]]
+    possible: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class ColumnFacts:
     """One column of the data; `missing` is a share, `usual` the usual values in words."""
 
@@ -119,3 +132,4 @@ class Report(ListReport):
     models: list[ModelFigures]
     tried: list[TriedRecipe] = field(default_factory=list)
     judged_on: str = ""
+    cards: CardDays | None = None

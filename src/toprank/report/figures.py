@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from toprank import plots
 from toprank.metrics import MassVolumeCurve
-from toprank.report.contents import ModelFigures
+from toprank.report.contents import CardDays, ModelFigures
 from toprank.report.markup import printable
 
 _SETTINGS = {
@@ -26,9 +26,9 @@ _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 def checks_figure(model: ModelFigures, budget: int | None, title: str) -> str:
     """Return precision and recall by number of checks."""
-    with _settings():
+    with settings():
         ax = plots.checks(model.y, model.suspicion, budget=budget)
-        return _inline_svg(ax, "checks-figure", title)
+        return inline_svg(ax, "checks-figure", title)
 
 
 def precision_recall_figure(models: Sequence[ModelFigures], title: str) -> str:
@@ -43,24 +43,32 @@ def roc_figure(models: Sequence[ModelFigures], title: str) -> str:
 
 def calibration_figure(model: ModelFigures, title: str) -> str:
     """Return the share of positives by predicted probability."""
-    with _settings():
+    with settings():
         ax = plots.calibration(model.y, model.probability)
-        return _inline_svg(ax, "calibration-figure", title)
+        return inline_svg(ax, "calibration-figure", title)
 
 
 def importance_figure(shares: Sequence[tuple[str, float]], title: str) -> str:
     """Return one bar per column."""
-    with _settings():
+    with settings():
         names = [printable(name) for name, _ in shares]
         ax = plots.importance(names, [share for _, share in shares])
-        return _inline_svg(ax, "importance-figure", title)
+        return inline_svg(ax, "importance-figure", title)
+
+
+def cards_figure(days: CardDays, title: str) -> str:
+    """Return the share of each day's checks that found a card."""
+    with settings():
+        shares = {printable(name): values for name, values in days.shares.items()}
+        ax = plots.card_precision_by_day(days.dates, shares, days.possible)
+        return inline_svg(ax, "cards-figure", title)
 
 
 def mass_volume_figure(curve: MassVolumeCurve, name: str, title: str) -> str:
     """Return the share of the box by the share of rows it holds."""
-    with _settings():
+    with settings():
         ax = plots.mass_volume_curves({printable(name): curve})
-        return _inline_svg(ax, "mass-volume-figure", title)
+        return inline_svg(ax, "mass-volume-figure", title)
 
 
 def tree_figure(svg: str, title: str) -> str:
@@ -72,19 +80,19 @@ def tree_figure(svg: str, title: str) -> str:
 
 
 def _curves_figure(draw, models, name, title):
-    with _settings():
+    with settings():
         chosen, *others = models
         ax = draw(chosen.y, chosen.suspicion, label=printable(chosen.name))
         for model in others:
             draw(model.y, model.suspicion, ax, printable(model.name))
-        return _inline_svg(ax, name, title)
+        return inline_svg(ax, name, title)
 
 
-def _settings():
+def settings():
     return mpl.rc_context(_SETTINGS)
 
 
-def _inline_svg(ax: Axes, name: str, title: str) -> str:
+def inline_svg(ax: Axes, name: str, title: str) -> str:
     """Return the figure as an `<svg>` element for a page that holds several of them."""
     drawing = _page_drawing(ET.fromstring(_svg_file(ax)), name, title)
     for size in ("width", "height", "version"):

@@ -12,6 +12,7 @@ from toprank.alert_list import top_alerts
 from toprank.auto.account import lead_text
 from toprank.report.contents import (
     Alert,
+    CardDays,
     ColumnFacts,
     ModelFigures,
     Period,
@@ -52,6 +53,7 @@ def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Re
         tried=_tried(trained),
         judged_on="the validation rows",
         tree=tree_of(chosen.ranker, noun),
+        cards=_card_days(trained, noun),
     )
 
 
@@ -104,6 +106,20 @@ def _figures(candidate: Candidate) -> ModelFigures:
         test.is_positive,
         test.suspicion,
         test.probability,
+    )
+
+
+def _card_days(trained: Trained, noun: str) -> CardDays | None:
+    test, time = trained.chosen.test, trained.task.time
+    if test.card_checks is None or time is None:
+        return None
+    by_day = test.card_checks.by_day
+    every = [(each.name, each.test.card_checks) for each in trained.candidates]
+    return CardDays(
+        " ".join(summary.card_lines(test, noun)).replace("\n", " "),
+        time.min().astype("datetime64[D]") + by_day.day,
+        {name: checks.by_day.found / test.budget for name, checks in every if checks},
+        np.minimum(by_day.positive, test.budget) / test.budget,
     )
 
 

@@ -78,6 +78,7 @@ _SECTIONS = (
     sections.alert_list,
     sections.tree,
     sections.by_checks,
+    sections.cards,
     sections.models_compared,
     sections.curves,
     sections.calibration,

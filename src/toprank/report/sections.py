@@ -111,6 +111,23 @@ def by_checks(report: Report) -> str:
     )
 
 
+def cards(report: Report) -> str:
+    """Return what checking cards comes to, day by day; nothing where rows have no card."""
+    days = report.cards
+    if days is None:
+        return ""
+    return section(
+        "cards",
+        "Checking cards instead of rows",
+        f"<p>{text(days.words)}</p>",
+        "<p>Each day the most suspicious cards are checked, a card being as suspicious as its "
+        "most suspicious row of the day. A card that is found is blocked and does not count "
+        "again. The line is the mean of the week around each day, points are single days; grey "
+        "is what could have been found.</p>",
+        figure(figures.cards_figure(days, "Share of the checked cards that were right, by day.")),
+    )
+
+
 def models_compared(report: Report) -> str:
     """Return the table of all models, the chosen one first."""
     rows = [

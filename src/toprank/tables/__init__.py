@@ -1,7 +1,8 @@
 """Tables at the door: readers, the schema of a table, its label and its times."""
 
 from toprank.tables.columns import TableError, TableWarning, check_columns
-from toprank.tables.labels import Labels, split_label
+from toprank.tables.keys import key_codes
+from toprank.tables.labels import Labels, split_label, truths
 from toprank.tables.read import (
     column_names,
     count_rows,
@@ -11,7 +12,7 @@ from toprank.tables.read import (
 )
 from toprank.tables.schema import MAX_CATEGORIES, Column, Schema
 from toprank.tables.times import time_column
-from toprank.tables.values import check_finite_columns
+from toprank.tables.values import check_finite_columns, exact_numbers
 from toprank.tables.write import atomic_path, write_rows
 
 __all__ = [
@@ -26,10 +27,13 @@ __all__ = [
     "check_finite_columns",
     "column_names",
     "count_rows",
+    "exact_numbers",
+    "key_codes",
     "read_batches",
     "read_table",
     "rows_as_written",
     "split_label",
     "time_column",
+    "truths",
     "write_rows",
 ]

@@ -55,16 +55,16 @@ class Layout(NamedTuple):
     decimals: dict[str, str]
 
 
-def read(path: Path, columns: Sequence[str] | None) -> pa.Table:
+def read(path: Path, columns: Sequence[str] | None, as_text: Sequence[str] = ()) -> pa.Table:
     """Return all rows of a delimited file, types inferred from all of them."""
     layout = layout_of(path)
-    check_columns(columns or [], layout.names, path.name)
+    check_columns([*(columns or []), *as_text], layout.names, path.name)
     with _explained(path, layout), _arrow_file(path) as file:
         table = pacsv.read_csv(
             _unpacked(file, path),
             read_options=pacsv.ReadOptions(block_size=_BLOCK),
             parse_options=_parse_options(layout),
-            convert_options=_inferred_types(layout, columns),
+            convert_options=_inferred_types(layout, columns, as_text),
         )
     _check_text(table.schema, path)
     _warn_of_decimals(table.schema, layout, path)
@@ -183,8 +183,11 @@ def _parsed_blocks(
         raise _no_rows(path)
 
 
-def _inferred_types(layout: Layout, columns: Sequence[str] | None = None) -> pacsv.ConvertOptions:
+def _inferred_types(
+    layout: Layout, columns: Sequence[str] | None = None, as_text: Sequence[str] = ()
+) -> pacsv.ConvertOptions:
     return pacsv.ConvertOptions(
+        column_types=dict.fromkeys(as_text, pa.string()),
         null_values=MISSING,
         strings_can_be_null=True,
         include_columns=columns,

@@ -70,6 +70,25 @@ def rows_by_value(table: Any, label: str) -> dict[Any, NDArray[np.intp]]:
     return {value: np.flatnonzero(_equal_to(value, values)) for value in sorted(counts)}
 
 
+def truths(table: Any, label: str, positive_label: Any) -> pa.Array:
+    """Return whether each row of a label is the positive; missing where it has none.
+
+    A part of a table will do: which value is positive is told, not looked for.
+
+    >>> truths(pa.table({"fraud": ["no", None, "yes"]}), "fraud", "yes").to_pylist()
+    [False, None, True]
+    """
+    values = _plain_values(table, label)
+    counts = _value_counts(values)
+    is_positive, is_known = (np.zeros(len(values), dtype=bool) for _ in range(2))
+    for value in counts:
+        holds = _equal_to(value, values)
+        is_known |= holds
+        if _same_value(value, positive_label) or _same_text(value, positive_label):
+            is_positive |= holds
+    return pa.array(is_positive, mask=~is_known)
+
+
 def _plain_values(table: Any, label: str) -> pa.ChunkedArray:
     values = required_frame(table).column(label)
     kind_of(values, label)
@@ -126,7 +145,7 @@ def _same_value(value: Any, wanted: Any) -> bool:
 def _same_text(value: Any, wanted: Any) -> bool:
     if str(value) == str(wanted):
         return True
-    if isinstance(value, bool):
+    if isinstance(value, bool) or isinstance(wanted, bool):
         return str(value).lower() == str(wanted).lower()
     try:  # "1" and "1.0" both name the number 1, and 1 names the text "1"
         return float(value) == float(wanted)

@@ -17,12 +17,15 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
 
 
-def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pa.Table:
+def read_table(
+    path: str | Path, columns: Sequence[str] | None = None, *, as_text: Sequence[str] = ()
+) -> pa.Table:
     """Return the rows of a CSV or Parquet file, all columns or those named.
 
     A CSV may be gzipped; commas, semicolons, tabs and bars are told apart by the header, and
     decimal commas by the numbers when the delimiter is another. Empty fields, NA, N/A, NaN and
-    null are missing and ISO timestamps become timestamps.
+    null are missing and ISO timestamps become timestamps. What a CSV has in the columns
+    `as_text` stays text: a card 0012 is not the number 12.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -33,7 +36,7 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> pa.Tab
     """
     path = _existing(path)
     if not _is_parquet(path):
-        return delimited.read(path, columns)
+        return delimited.read(path, columns, as_text)
     with _parquet_file(path) as file:
         check_columns(columns or [], file.schema_arrow.names, path.name)
         table = file.read(columns=None if columns is None else list(columns))

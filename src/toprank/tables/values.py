@@ -63,6 +63,26 @@ def finite_numbers(values: pa.ChunkedArray, name: str) -> NDArray[np.float32]:
     return numbers
 
 
+def exact_numbers(values: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
+    """Return a column of numbers or booleans as float64, NaN where missing.
+
+    >>> exact_numbers(pa.chunked_array([[9.5, None]]), "amount")
+    array([9.5, nan])
+    """
+    values = decoded(values)
+    if pt.is_null(values.type):
+        return np.full(len(values), np.nan)
+    if not (is_number(values.type) or pt.is_boolean(values.type)):
+        raise TableError(
+            f"column {name!r} must hold numbers; it holds values of type {values.type}; turn them "
+            "into numbers."
+        )
+    numbers = values.cast(pa.float64(), safe=False).to_numpy()
+    largest = float(np.finfo(np.float32).max)  # learners hold numbers in 32 bits
+    check_finite(int(np.count_nonzero(np.abs(numbers) > largest)), numbers.size, name)
+    return numbers
+
+
 def check_finite_columns(table: pa.Table) -> None:
     """Raise for the first column of numbers that holds an infinite one."""
     for name in table.column_names:

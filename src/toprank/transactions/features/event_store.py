@@ -1,30 +1,20 @@
 """The events of all values of one key, in arrays that grow with them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.metrics.score_histogram import stored_vector
 from toprank.transactions.features import kernel
-from toprank.transactions.features.kernel import Events, Incoming
+from toprank.transactions.features.kernel import Events
+from toprank.transactions.features.questions import Asked
+from toprank.transactions.features.rows import Rows
 
 _LEAST_KEYS = 16
 _N_BY_KEY = Events._fields.index("time")  # the arrays before are by key, the others by place
-_NO_PLACES = np.empty(0, dtype=np.int64)
 _LARGEST = float(np.finfo(np.float32).max)
-
-
-class Asked(NamedTuple):
-    """One feature as the kernel is asked for it, but for the column, which is a name here."""
-
-    what: int
-    column: Any
-    window: int
-    delay: int
-    is_own: bool
-    out: int
 
 
 class EventStore:
@@ -63,63 +53,75 @@ class EventStore:
         return int(self._events.size.sum())
 
     def learn(
-        self,
-        incoming: Incoming,
-        rows: NDArray[np.int64],
-        n_keys: int,
-        n_codes: int,
-        out: NDArray[np.float64],
+        self, rows: Rows, k: int, which: NDArray[np.int64], n_codes: int, out: NDArray[np.float64]
     ) -> None:
-        """Take in rows, which are grouped by key and stand in order of time; fill their features.
+        """Take in some rows, grouped by key and in order of time; fill their features.
 
-        `n_keys` and `n_codes` are how many keys, and values of any coded column, there are.
+        `k` is which of their keys it is, `n_codes` how many values any coded column has.
         """
-        self.grow(n_keys)
         if self._held.size < n_codes:
             self._held = np.zeros(2 * n_codes, dtype=np.int32)
-        places = np.empty(incoming.time.size, dtype=np.int64)
         used = -1
         while used < 0:
             used = kernel.learn(
-                self._events,
                 self._used,
                 self._query,
-                incoming,
-                rows,
+                which,
+                rows.keys[k],
+                rows.time,
+                rows.numbers,
+                rows.codes,
                 self._number_columns,
                 self._code_columns,
                 self._held,
-                places,
                 out,
+                *self._events,
             )
             if used < 0:
                 self._repack(more=-used)
         self._used = used
 
-    def insert(self, incoming: Incoming, rows: NDArray[np.int64], n_keys: int) -> None:
-        """Take in rows, which are grouped by key and stand in order of time."""
-        self.grow(n_keys)
-        columns, codes = self._number_columns, self._code_columns
-        places = np.empty(incoming.time.size, dtype=np.int64)
+    def insert(
+        self,
+        keys: NDArray[np.int64],
+        time: NDArray[np.int64],
+        numbers: NDArray[np.float64],
+        codes: NDArray[np.int32],
+        which: NDArray[np.int64],
+    ) -> None:
+        """Take in some rows, grouped by key and in order of time."""
         used = -1
         while used < 0:
-            used = kernel.insert(self._events, self._used, incoming, rows, columns, codes, places)
+            used = kernel.insert(
+                self._used,
+                which,
+                keys,
+                time,
+                numbers,
+                codes,
+                self._number_columns,
+                self._code_columns,
+                *self._events,
+            )
             if used < 0:
                 self._repack(more=-used)
         self._used = used
 
     def look_back(
-        self,
-        incoming: Incoming,
-        rows: NDArray[np.int64],
-        n_keys: int,
-        out: NDArray[np.float64],
+        self, rows: Rows, k: int, which: NDArray[np.int64], out: NDArray[np.float64]
     ) -> None:
         """Fill the features of rows that are not among the events; windows end by time alone."""
-        self.grow(n_keys)
-        columns = self._number_columns
         kernel.look_back(
-            self._events, self._query, incoming, rows, columns, _NO_PLACES, self._held, out
+            self._query,
+            which,
+            rows.keys[k],
+            rows.time,
+            rows.numbers,
+            rows.codes,
+            self._number_columns,
+            self._held,
+            out,
+            *self._events,
         )
 
     def grow(self, n_keys: int) -> None:
@@ -177,7 +179,7 @@ class EventStore:
     # To and from files
 
     def to_arrays(self, n_keys: int) -> dict[str, NDArray]:
-        """Return what is kept of the first so many keys, for `from_arrays`."""
+        """Return what is kept of the first so many keys, for `restore`."""
         self.grow(n_keys)
         events = self._events
         size = events.size[:n_keys]

@@ -63,43 +63,49 @@ class Incoming(NamedTuple):
     codes: NDArray[np.int32]  # column, row
 
 
+class Runs(NamedTuple):
+    """Rows of equal key, one run after the other, each in order of time."""
+
+    rows: NDArray[np.int64]
+    begin: NDArray[np.int64]  # of each run among `rows`, and at last their number
+    key: NDArray[np.int64]  # of each run
+
+
+# The arrays of Events and Incoming are given one by one: to be called with tuples of them takes
+# numba thrice as long, and a single row makes a call for each key.
+
+
 @njit(cache=True)
-def insert(events, used, incoming, rows, value_columns, code_columns, places):
-    """Put rows, grouped by key and in order of time, among the events; fill their places.
+def insert(used, rows, key, time, numbers, codes, value_columns, code_columns, *arrays):
+    """Put rows, grouped by key and in order of time, among the events.
 
     Returns how much of the pool is used then; or minus how much room is needed at the end of the
     pool, and nothing has changed.
     """
-    needed, begin = 0, 0
-    while begin < rows.size:
-        key, end = _run(incoming.key, rows, begin)
-        size = events.size[key] + end - begin
-        if size > events.room[key]:
-            needed += roomy(size)
-        begin = end
-    if used + needed > events.time.size:
-        return -needed
-    begin = 0
-    while begin < rows.size:
-        key, end = _run(incoming.key, rows, begin)
-        size = events.size[key] + end - begin
-        if size > events.room[key]:
-            _move(events, events, key, used)
-            events.start[key], events.room[key] = used, roomy(size)
-            used += events.room[key]
-        _merge(events, key, incoming, rows[begin:end], value_columns, code_columns, places)
-        _accumulate(events, key, places[rows[begin]])
-        begin = end
+    events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
+    runs, place = _runs(key, rows), np.empty(rows.size, np.int64)
+    return _insert(events, used, incoming, runs, value_columns, code_columns, place)
+
+
+@njit(cache=True)
+def learn(
+    used, query, rows, key, time, numbers, codes, value_columns, code_columns, held, out, *arrays
+):
+    """Insert rows and look back from them; what comes back is that of `insert`."""
+    events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
+    runs, place = _runs(key, rows), np.empty(rows.size, np.int64)
+    used = _insert(events, used, incoming, runs, value_columns, code_columns, place)
+    if used >= 0:
+        _look_back(events, query, incoming, runs, value_columns, place, held, out)
     return used
 
 
 @njit(cache=True)
-def learn(events, used, query, incoming, rows, value_columns, code_columns, held, places, out):
-    """Insert rows and look back from them; what comes back is that of `insert`."""
-    used = insert(events, used, incoming, rows, value_columns, code_columns, places)
-    if used >= 0:
-        look_back(events, query, incoming, rows, value_columns, places, held, out)
-    return used
+def look_back(query, rows, key, time, numbers, codes, value_columns, held, out, *arrays):
+    """Look back from rows that are not among the events: no window may hold the row itself."""
+    events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
+    runs, place = _runs(key, rows), np.zeros(rows.size, np.int64)
+    _look_back(events, query, incoming, runs, value_columns, place, held, out)
 
 
 @njit(cache=True)
@@ -131,8 +137,8 @@ def accumulate(events):
 def purge(events, cut):
     """Let go of events before `cut`, but for the last of them, which tells when a key was seen."""
     for key in range(events.size.size):
-        start = events.start[key]
-        n_gone = _until(events.time, start, events.size[key], cut - 1) - 1
+        start, size = events.start[key], events.size[key]
+        n_gone = _until(events.time[start : start + size], cut - 1) - 1
         if n_gone <= 0:
             continue
         last = start + n_gone - 1
@@ -147,85 +153,67 @@ def purge(events, cut):
 
 
 @njit(cache=True)
-def look_back(events, query, incoming, rows, value_columns, places, held, out):
-    """Fill what each window of the query holds for each row: `out` has a row for each.
-
-    `rows` are grouped by key and in order of time; `held` is all zeros, and is so again after.
-    """
-    time, place = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
-    first, stop = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
-    begin = 0
-    while begin < rows.size:
-        key, end = _run(incoming.key, rows, begin)
-        run = rows[begin:end]
-        for r in range(run.size):
-            time[r] = incoming.time[run[r]]
-            place[r] = places[run[r]] if places.size else 0
-        for q in range(query.shape[0]):
-            what, column, answer = query[q, _WHAT], query[q, _COLUMN], out[:, query[q, _OUT]]
-            if what == SINCE:
-                _since_last(events, key, run, time, place, answer)
-                continue
-            if what == FIRST:
-                for r in range(run.size):
-                    answer[run[r]] = place[r] == 0 and events.purged[key] == 0
-                continue
-            if q == 0 or not _same_window(query, q, q - 1):
-                _fill_bounds(events, key, query, q, run.size, time, place, first, stop)
-            if what == COUNT:
-                n_before = events.purged[key] if query[q, _WINDOW] == ALL else 0
-                for r in range(run.size):
-                    answer[run[r]] = stop[r] - first[r] + n_before
-            elif what == LARGEST:
-                _largest(events, key, column, run, first, stop, answer)
-            elif what == DISTINCT:
-                _distinct(events, key, column, run, first, stop, held, answer)
-            else:
-                is_all = query[q, _WINDOW] == ALL
-                _sums(events, key, what, column, is_all, run, first, stop, answer)
-            if what == RATIO:  # the mean so far
-                numbers = incoming.numbers[value_columns[column]]
-                for row in run:
-                    usual = answer[row]
-                    answer[row] = numbers[row] / usual if usual != 0.0 else np.nan
-        begin = end
-
-
-@njit(cache=True)
 def fill_own(own, time, numbers, out):
     """Fill the features that need no other row; hours and days are those of UTC."""
     for what, first, last, column in own:
         for row in range(time.size):
             if what == VALUE:
-                out[row, column] = numbers[first, row]
+                out[column, row] = numbers[first, row]
             elif what == WEEKEND:
-                out[row, column] = (time[row] // _DAY + 3) % 7 >= 5  # 1970 began on a Thursday
+                out[column, row] = (time[row] // _DAY + 3) % 7 >= 5  # 1970 began on a Thursday
             else:
                 hour = time[row] % _DAY // _HOUR
                 is_after, is_before = hour >= first, hour < last
                 is_night = is_after and is_before if first <= last else is_after or is_before
-                out[row, column] = is_night
+                out[column, row] = is_night
 
 
 # Where events are
 
 
 @njit(cache=True)
-def _run(keys, rows, begin):
-    """Return the key of the row at `begin`, and where rows of the next key begin."""
-    key, end = keys[rows[begin]], begin + 1
-    while end < rows.size and keys[rows[end]] == key:
-        end += 1
-    return key, end
+def _runs(key, rows):
+    """Return the runs of rows that are grouped by key."""
+    begin, run_key = np.empty(rows.size + 1, np.int64), np.empty(rows.size, np.int64)
+    n_runs = 0
+    for g in range(rows.size):
+        if g == 0 or key[rows[g]] != run_key[n_runs - 1]:
+            begin[n_runs], run_key[n_runs] = g, key[rows[g]]
+            n_runs += 1
+    begin[n_runs] = rows.size
+    return Runs(rows, begin[: n_runs + 1], run_key[:n_runs])
 
 
 @njit(cache=True)
-def _until(time, start, size, moment):
-    """Return how many of a key's events are at or before a moment."""
-    low, high = 0, size
+def _insert(events, used, incoming, runs, value_columns, code_columns, place):
+    """Do what `insert` does, and fill the place of each row among the events of its key."""
+    needed = 0
+    for r in range(runs.key.size):
+        size = events.size[runs.key[r]] + runs.begin[r + 1] - runs.begin[r]
+        if size > events.room[runs.key[r]]:
+            needed += roomy(size)
+    if used + needed > events.time.size:
+        return -needed
+    for r in range(runs.key.size):
+        key, begin, end = runs.key[r], runs.begin[r], runs.begin[r + 1]
+        size = events.size[key] + end - begin
+        if size > events.room[key]:
+            _move(events, events, key, used)
+            events.start[key], events.room[key] = used, roomy(size)
+            used += events.room[key]
+        run, run_place = runs.rows[begin:end], place[begin:end]
+        _merge(events, key, incoming, run, value_columns, code_columns, run_place)
+        _accumulate(events, key, run_place[0])
+    return used
+
+
+@njit(cache=True)
+def _until(time, moment):
+    """Return how many events are at or before a moment."""
+    low, high = 0, time.size
     while low < high:
         middle = (low + high) // 2
-        if time[start + middle] <= moment:
+        if time[middle] <= moment:
             low = middle + 1
         else:
             high = middle
@@ -247,7 +235,7 @@ def _move(events, other, key, to):
 
 
 @njit(cache=True)
-def _merge(events, key, incoming, run, value_columns, code_columns, places):
+def _merge(events, key, incoming, run, value_columns, code_columns, run_place):
     """Merge rows from the newest back, so that each event moves once; the rest stays put."""
     start, old = events.start[key], events.size[key] - 1
     new = run.size - 1
@@ -269,7 +257,7 @@ def _merge(events, key, incoming, run, value_columns, code_columns, places):
                 events.values[v, at] = incoming.numbers[value_columns[v], row]
             for c in range(code_columns.size):
                 events.codes[c, at] = incoming.codes[code_columns[c], row]
-            places[row] = place
+            run_place[new] = place
             new -= 1
         place -= 1
 
@@ -318,6 +306,42 @@ def _subtracted(total, rest, other_total, other_rest):
 
 
 @njit(cache=True)
+def _look_back(events, query, incoming, runs, value_columns, place, held, out):
+    """Fill what each window of the query holds for each row: `out` has a column for each.
+
+    One window after the other, each for all rows: so the answers, which go to rows far apart, go
+    to one row of `out` at a time. `held` is all zeros, and is so again after.
+    """
+    n_rows = runs.rows.size
+    first, stop = np.empty(n_rows, np.int64), np.empty(n_rows, np.int64)
+    for q in range(query.shape[0]):
+        what, column, answer = query[q, _WHAT], query[q, _COLUMN], out[query[q, _OUT]]
+        if what == SINCE:
+            _since_last(events, incoming, runs, place, answer)
+            continue
+        if what == FIRST:
+            _first_time(events, runs, place, answer)
+            continue
+        if q == 0 or not _same_window(query, q, q - 1):
+            _fill_bounds(events, query[q], incoming, runs, place, first, stop)
+        if what == COUNT:
+            for g in range(n_rows):
+                answer[runs.rows[g]] = stop[g] - first[g]
+        elif what == LARGEST:
+            _largest(events, column, runs, first, stop, answer)
+        elif what == DISTINCT:
+            _distinct(events, column, runs, first, stop, held, answer)
+        else:
+            is_all = query[q, _WINDOW] == ALL
+            _sums(events, what, column, is_all, runs, first, stop, answer)
+        if what == RATIO:  # the mean so far
+            numbers = incoming.numbers[value_columns[column]]
+            for row in runs.rows:
+                usual = answer[row]
+                answer[row] = numbers[row] / usual if usual != 0.0 else np.nan
+
+
+@njit(cache=True)
 def _same_window(query, q, other):
     return (
         query[q, _WINDOW] == query[other, _WINDOW]
@@ -329,92 +353,121 @@ def _same_window(query, q, other):
 
 
 @njit(cache=True)
-def _fill_bounds(events, key, query, q, n_rows, time, place, first, stop):
-    """Fill which of the key's events each window holds: (t - delay - window, t - delay]."""
-    start, size = events.start[key], events.size[key]
-    window, delay = query[q, _WINDOW], query[q, _DELAY]
-    high = time[0] - delay
-    i = 0 if window == ALL else _until(events.time, start, size, high - window)
-    j = 0 if query[q, _IS_OWN] else _until(events.time, start, size, high)
-    for r in range(n_rows):
-        high = time[r] - delay
-        if query[q, _IS_OWN]:
-            j = place[r] + 1
-        else:
-            while j < size and events.time[start + j] <= high:
-                j += 1
-        if window != ALL:
-            while i < j and events.time[start + i] <= high - window:
-                i += 1
-        first[r], stop[r] = i, j
+def _fill_bounds(events, asked, incoming, runs, place, first, stop):
+    """Fill which of the key's events each window holds: (t - delay - window, t - delay].
+
+    The window over everything begins before the first event by as many as were purged.
+    """
+    window, delay, is_own = asked[_WINDOW], asked[_DELAY], asked[_IS_OWN]
+    for r in range(runs.key.size):
+        key, begin, end = runs.key[r], runs.begin[r], runs.begin[r + 1]
+        start, size = events.start[key], events.size[key]
+        time = events.time[start : start + size]
+        high = incoming.time[runs.rows[begin]] - delay
+        i = -events.purged[key] if window == ALL else _until(time, high - window)
+        j = 0 if is_own else _until(time, high)
+        for g in range(begin, end):
+            high = incoming.time[runs.rows[g]] - delay
+            if is_own:
+                j = place[g] + 1
+            else:
+                while j < size and time[j] <= high:
+                    j += 1
+            if window != ALL:
+                while i < j and time[i] <= high - window:
+                    i += 1
+            first[g], stop[g] = i, j
 
 
 @njit(cache=True)
-def _since_last(events, key, run, time, place, answer):
-    for r in range(run.size):
-        if place[r] > 0:
-            before = events.time[events.start[key] + place[r] - 1]
-            answer[run[r]] = (time[r] - before) / _SECOND
+def _since_last(events, incoming, runs, place, answer):
+    for r in range(runs.key.size):
+        start = events.start[runs.key[r]]
+        for g in range(runs.begin[r], runs.begin[r + 1]):
+            if place[g] > 0:
+                row = runs.rows[g]
+                answer[row] = (incoming.time[row] - events.time[start + place[g] - 1]) / _SECOND
 
 
 @njit(cache=True)
-def _sums(events, key, what, v, is_all, run, first, stop, answer):
-    for r in range(run.size):
-        total, rest, known = _before(events, key, v, stop[r])
-        if is_all:
-            value = total + rest
-        else:
-            other_total, other_rest, other_known = _before(events, key, v, first[r])
-            known -= other_known
-            value = _subtracted(total, rest, other_total, other_rest)
-        if what == SUM:
-            answer[run[r]] = value
-        elif known == 0:
-            answer[run[r]] = 0.0 if what == SHARE else np.nan
-        else:
-            answer[run[r]] = value / known
+def _first_time(events, runs, place, answer):
+    for r in range(runs.key.size):
+        is_new = events.purged[runs.key[r]] == 0
+        for g in range(runs.begin[r], runs.begin[r + 1]):
+            answer[runs.rows[g]] = is_new and place[g] == 0
 
 
 @njit(cache=True)
-def _largest(events, key, v, run, first, stop, answer):
+def _sums(events, what, v, is_all, runs, first, stop, answer):
+    totals, rests, knowns = events.total[v], events.rest[v], events.known[v]
+    for r in range(runs.key.size):
+        key, start = runs.key[r], events.start[runs.key[r]]
+        base_total, base_rest = events.base_total[v, key], events.base_rest[v, key]
+        base_known = events.base_known[v, key]
+        for g in range(runs.begin[r], runs.begin[r + 1]):
+            total, rest, known = base_total, base_rest, base_known
+            if stop[g] > 0:
+                p = start + stop[g] - 1
+                total, rest, known = totals[p], rests[p], knowns[p]
+            if is_all:
+                value = total + rest
+            elif first[g] > 0:
+                p = start + first[g] - 1
+                value, known = _subtracted(total, rest, totals[p], rests[p]), known - knowns[p]
+            else:
+                value, known = _subtracted(total, rest, base_total, base_rest), known - base_known
+            if what == SUM:
+                answer[runs.rows[g]] = value
+            elif known == 0:
+                answer[runs.rows[g]] = 0.0 if what == SHARE else np.nan
+            else:
+                answer[runs.rows[g]] = value / known
+
+
+@njit(cache=True)
+def _largest(events, v, runs, first, stop, answer):
     """Slide along with a queue of falling values, whose head is the largest in the window."""
-    start = events.start[key]
-    queue = np.empty(stop[run.size - 1] - first[0], np.int64)
-    head, tail, j = 0, 0, first[0]
-    for r in range(run.size):
-        while j < stop[r]:
-            value = events.values[v, start + j]
-            if value == value:
-                while tail > head and events.values[v, start + queue[tail - 1]] <= value:
-                    tail -= 1
-                queue[tail] = j
-                tail += 1
-            j += 1
-        while head < tail and queue[head] < first[r]:
-            head += 1
-        if head < tail:
-            answer[run[r]] = events.values[v, start + queue[head]]
+    values = events.values[v]
+    for r in range(runs.key.size):
+        begin, end, start = runs.begin[r], runs.begin[r + 1], events.start[runs.key[r]]
+        queue = np.empty(stop[end - 1] - first[begin], np.int64)
+        head, tail, j = 0, 0, first[begin]
+        for g in range(begin, end):
+            while j < stop[g]:
+                value = values[start + j]
+                if value == value:
+                    while tail > head and values[start + queue[tail - 1]] <= value:
+                        tail -= 1
+                    queue[tail] = j
+                    tail += 1
+                j += 1
+            while head < tail and queue[head] < first[g]:
+                head += 1
+            if head < tail:
+                answer[runs.rows[g]] = values[start + queue[head]]
 
 
 @njit(cache=True)
-def _distinct(events, key, c, run, first, stop, held, answer):
+def _distinct(events, c, runs, first, stop, held, answer):
     """Slide along and count how often each code is in the window."""
-    start = events.start[key]
-    i, j, n_distinct = first[0], first[0], 0
-    for r in range(run.size):
-        while j < stop[r]:
-            code = events.codes[c, start + j]
-            if code >= 0:
-                n_distinct += held[code] == 0
-                held[code] += 1
-            j += 1
-        while i < first[r]:
-            code = events.codes[c, start + i]
-            if code >= 0:
-                held[code] -= 1
-                n_distinct -= held[code] == 0
-            i += 1
-        answer[run[r]] = n_distinct
-    for p in range(start + i, start + j):
-        if events.codes[c, p] >= 0:
-            held[events.codes[c, p]] = 0
+    codes = events.codes[c]
+    for r in range(runs.key.size):
+        begin, start = runs.begin[r], events.start[runs.key[r]]
+        i, j, n_distinct = first[begin], first[begin], 0
+        for g in range(begin, runs.begin[r + 1]):
+            while j < stop[g]:
+                code = codes[start + j]
+                if code >= 0:
+                    n_distinct += held[code] == 0
+                    held[code] += 1
+                j += 1
+            while i < first[g]:
+                code = codes[start + i]
+                if code >= 0:
+                    held[code] -= 1
+                    n_distinct -= held[code] == 0
+                i += 1
+            answer[runs.rows[g]] = n_distinct
+        for p in range(start + i, start + j):
+            if codes[p] >= 0:
+                held[codes[p]] = 0

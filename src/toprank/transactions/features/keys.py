@@ -5,7 +5,7 @@ A number and its digits are one key: 7, 7.0 and "7". A missing value has no code
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,22 +26,27 @@ class Codes:
 
     def one(self, texts: Sequence[str | None]) -> int:
         """Return the code of the values that make one key, as texts; -1 where one is missing."""
-        text = texts[0] if len(texts) == 1 else _joined(texts)
-        return -1 if text is None else self._code_of.setdefault(text, len(self._code_of))
+        return self._code(texts[0] if len(texts) == 1 else _joined(texts))
 
     def many(self, columns: Sequence[tuple[NDArray[np.int64], list[str | None]]]) -> NDArray:
         """Return the code of each row's key, from the `entries` of each of its columns."""
-        places, rows = columns[0]
-        keys: list[Sequence[str | None]] = [[text] for text in rows]
+        places, texts = columns[0]
+        if len(columns) > 1:
+            texts = [_joined([text]) for text in texts]
         for more_places, more in columns[1:]:
-            pairs, places = np.unique(places * len(more) + more_places, return_inverse=True)
-            left, right = np.divmod(pairs, max(len(more), 1))
-            keys = [
-                [*keys[a], more[b]] for a, b in zip(left.tolist(), right.tolist(), strict=True)
+            ends = [_joined([text]) for text in more]
+            pairs = pa.array(places * len(ends) + more_places).dictionary_encode()
+            places = pairs.indices.to_numpy()
+            left, right = np.divmod(pairs.dictionary.to_numpy(), len(ends))
+            texts = [
+                None if texts[a] is None or ends[b] is None else texts[a] + ends[b]
+                for a, b in zip(left.tolist(), right.tolist(), strict=True)
             ]
-        if not keys:
-            return np.empty(0, dtype=np.int64)
-        return np.array([self.one(key) for key in keys], dtype=np.int64)[places]
+        codes = [self._code(text) for text in texts]
+        return np.array(codes, dtype=np.int64)[places]
+
+    def _code(self, text: str | None) -> int:
+        return -1 if text is None else self._code_of.setdefault(text, len(self._code_of))
 
     def keep(self, is_kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Forget the others, and return the new code of each old one, -1 where forgotten."""
@@ -50,18 +55,15 @@ class Codes:
         return np.where(is_kept, np.cumsum(is_kept) - 1, -1)
 
     def to_arrays(self) -> dict[str, NDArray]:
-        """Return the texts in the order of their codes, for `from_arrays`."""
+        """Return the texts in the order of their codes, for `restore`."""
         return text_arrays(list(self._code_of))
 
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
-        """Return the codes that `to_arrays` gave; ValueError where they are not sound."""
-        codes = cls()
+    def restore(self, arrays: dict[str, NDArray]) -> None:
+        """Take the texts that `to_arrays` gave; ValueError where they are not sound."""
         texts = texts_of(arrays)
-        codes._code_of = dict(zip(texts, range(len(texts)), strict=True))
-        if len(codes) < len(texts):
+        self._code_of = dict(zip(texts, range(len(texts)), strict=True))
+        if len(self) < len(texts):
             raise ValueError("the keys of a history must differ; some come twice.")
-        return codes
 
 
 def text_of(value: Any, name: str) -> str | None:
@@ -136,6 +138,9 @@ def texts_of(arrays: dict[str, NDArray]) -> list[str]:
 
 def _joined(texts: Sequence[str | None]) -> str | None:
     """Return one text for several, different for different ones; None where one is missing."""
-    if None in texts:
-        return None
-    return "".join(f"{len(text)}:{text}" for text in texts if text is not None)
+    joined = ""
+    for text in texts:
+        if text is None:
+            return None
+        joined += f"{len(text)}:{text}"
+    return joined

@@ -1,0 +1,206 @@
+"""`toprank feedback`: ways of learning from checks, replayed day by day."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+EXAMPLES = """
+\b
+Examples:
+  toprank feedback
+  toprank feedback --drift
+  toprank feedback --customers 2000 --days 90 --seed 7 -o feedback.html
+  toprank feedback payments.parquet --label is_fraud --time paid_at --card card
+    --terminal terminal --amount amount --claimed claimed_on --budget 100
+  toprank feedback --ways static,feedback --json
+"""
+
+WARM_UP_DAYS = 90
+_DRIFT_DAY = 7
+_CUSTOMERS_A_CHECK = 50  # as with the Handbook's 100 checks for 5,000 customers
+_BUDGET = 100
+_LEARNING_RATE = 0.1
+_ROLES = ("label", "time", "card", "terminal", "amount")
+_SIMULATED = {
+    "label": "is_fraud", "time": "paid_at", "card": "card", "terminal": "terminal",
+    "amount": "amount", "claimed": "claimed_on",
+}  # fmt: skip
+
+
+@click.command(epilog=EXAMPLES, short_help="Replay days of checking: which way of learning wins.")
+@click.argument("data", type=click.Path(path_type=Path), required=False)
+@click.option("--label", help="Column that says which payments are frauds: the truth.")
+@click.option("--time", help="Column of times.")
+@click.option("--card", help="Column of cards.")
+@click.option("--terminal", help="Column of terminals or merchants.")
+@click.option("--amount", help="Column of amounts.")
+@click.option(
+    "--claimed",
+    help="Column with the date on which a fraud is claimed, empty if never.  [default: drawn, "
+    "about a week later; one in ten never]",
+)
+@click.option(
+    "--budget", "-k", type=click.IntRange(1),
+    help="Cards to check a day.  [default: 100; of made-up payments, one per 50 customers]",
+)  # fmt: skip
+@click.option(
+    "--days", default=60, show_default=True, type=click.IntRange(1), help="Days to replay."
+)
+@click.option(
+    "--ways",
+    help="Which, with commas between: static, nightly, feedback, online.  [default: all]",
+)
+@click.option(
+    "--customers", default=1_000, show_default=True, type=click.IntRange(1),
+    help="Without DATA: cards of the made-up payments.",
+)  # fmt: skip
+@click.option(
+    "--drift", is_flag=True,
+    help="Without DATA: no terminal is compromised before the eighth day that is replayed, so "
+    "that nobody has seen such frauds before.",
+)  # fmt: skip
+@click.option(
+    "--trees", default=50, show_default=True, type=click.IntRange(1), help="Trees of a model."
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
+    help="Seed of everything drawn.",
+)  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
+@click.option(
+    "-o", "--output", default="feedback.html", show_default=True,
+    type=click.Path(path_type=Path), help="HTML page to write.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON.")
+def feedback(
+    data: Path | None,
+    label: str | None,
+    time: str | None,
+    card: str | None,
+    terminal: str | None,
+    amount: str | None,
+    claimed: str | None,
+    budget: int | None,
+    days: int,
+    ways: str | None,
+    customers: int,
+    drift: bool,
+    trees: int,
+    seed: int,
+    jobs: int | None,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Replay days of checking on payments whose truth is known, for each way of learning.
+
+    Each day the most suspicious cards are checked: verdicts come the same day, claims late, and
+    silence comes to count as genuine. Compared are a model trained once, one retrained each night,
+    two retrained apart on verdicts and on old labels, and an online learner.
+
+    DATA (CSV or Parquet) needs --label, --time, --card, --terminal and --amount. Without it,
+    payments are made up.
+    """
+    from toprank import BoostedRanker
+    from toprank.cli import files, screen
+    from toprank.transactions.feedback import WAYS, facts_of, replay, text_of
+
+    columns = _columns(
+        data, label=label, time=time, card=card, terminal=terminal, amount=amount, claimed=claimed
+    )
+    chosen = list(WAYS) if ways is None else _way_names(ways)
+    if budget is None:
+        budget = _BUDGET if data else max(1, customers // _CUSTOMERS_A_CHECK)
+    files.check_output(output, data or Path())
+    payments = _made(customers, days, drift, seed) if data is None else _read(data, columns)
+    learner = BoostedRanker(
+        n_estimators=trees, learning_rate=_LEARNING_RATE, random_state=seed, n_jobs=jobs
+    )
+    with screen.progress_bar() as progress:
+        replayed = replay(
+            payments, learner, **columns, budget=budget, days=days, ways=chosen,
+            random_state=seed, progress=progress,
+        )  # fmt: skip
+    if as_json:
+        screen.print_json(facts_of(replayed))
+    else:
+        click.echo(text_of(replayed))
+    title = f"{data.name}: days of checking" if data else "Made-up payments: days of checking"
+    parameters = {
+        **({"data": data.name} if data else {"customers": customers, "drift": drift}),
+        **{f"column of {role}": name for role, name in columns.items()},
+        "budget": budget, "days": days, "ways": ", ".join(chosen), "seed": seed,
+        **{f"learner: {name}": value for name, value in learner.get_params().items()},
+    }  # fmt: skip
+    _write(output, replayed, title, parameters)
+
+
+def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
+    """Return the column of each role; raise for those that are missing or have no use."""
+    named = [role for role, name in given.items() if name is not None]
+    if data is None:
+        if named:
+            raise click.UsageError(
+                f"--{named[0]} must come with DATA, the file it is a column of."
+            )
+        return dict(_SIMULATED)
+    for name in ("customers", "drift"):
+        if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} must come without DATA: it is for made-up payments.")
+    missing = [role for role in _ROLES if given[role] is None]
+    if missing:
+        options = ", ".join(f"--{role}" for role in missing)
+        raise click.UsageError(f"DATA must come with the names of its columns; give {options}.")
+    return given
+
+
+def _way_names(ways: str) -> list[str]:
+    from toprank.transactions.feedback import checked_ways
+
+    try:
+        return checked_ways(name.strip() for name in ways.split(","))
+    except ValueError as error:
+        raise click.UsageError(f"--{error}") from error
+
+
+def _made(customers: int, days: int, drift: bool, seed: int) -> Any:
+    import pyarrow as pa
+
+    from toprank.cli import screen
+    from toprank.transactions.simulator import Simulation, tables_by_day
+
+    simulation = Simulation(
+        n_cards=customers,
+        n_terminals=2 * customers,
+        n_days=WARM_UP_DAYS + days,
+        random_state=seed,
+        starts={"terminal": WARM_UP_DAYS + _DRIFT_DAY} if drift else {},
+        claims=True,
+    )
+    new = "; frauds at compromised terminals begin with the eighth" if drift else ""
+    screen.remark(
+        f"Making {WARM_UP_DAYS + days:,} days of payments of {customers:,} customers at "
+        f"{2 * customers:,} terminals, claims about a week late; the last {days:,} are replayed"
+        f"{new}."
+    )
+    with screen.busy("making payments"):
+        return pa.concat_tables(tables_by_day(simulation))
+
+
+def _read(data: Path, columns: dict[str, Any]) -> Any:
+    from toprank import tables
+    from toprank.cli import screen
+
+    with screen.busy(f"reading {data.name}"):
+        names = list(dict.fromkeys(name for name in columns.values() if name is not None))
+        return tables.read_table(data, names)
+
+
+def _write(output: Path, replayed: Any, title: str, parameters: dict[str, Any]) -> None:
+    from toprank.cli import screen
+    from toprank.report.feedback import feedback_report_of, write_feedback_report
+
+    report = feedback_report_of(replayed, title=title, parameters=parameters)
+    write_feedback_report(report, output)
+    screen.remark(f"Wrote {output}")

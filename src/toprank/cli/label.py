@@ -1,0 +1,52 @@
+"""`toprank label`: verdicts that came later, for the history of a model."""
+
+from pathlib import Path
+
+import click
+
+EXAMPLES = """
+\b
+Examples:
+  toprank label payments.toprank verdicts.csv
+  toprank label payments.toprank claims.parquet --known-at reported_at
+"""
+
+
+@click.command(epilog=EXAMPLES, short_help="Tell a model's history which rows were positive.")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--history", type=click.Path(path_type=Path),
+    help="History of the model.  [default: the one beside it]",
+)  # fmt: skip
+@click.option(
+    "--known-at", help="Column of when each became known.  [default: as late as --delay of fit]"
+)
+def label(model: Path, data: Path, history: Path | None, known_at: str | None) -> None:
+    """Take in the labels of rows that the history of MODEL remembers without one.
+
+    DATA has two columns, called as those of --id and --label when MODEL was fitted. Terminals
+    where frauds were found are then more suspicious to `toprank rank`; the model itself learns
+    when it is fitted again.
+    """
+    from toprank import tables
+    from toprank.cli import files, payments, screen
+
+    ranker, facts = files.open_model(model)
+    past = payments.open_history(model, facts, history)
+    if past is None or past.row_id is None:
+        raise ValueError(
+            f"{model.name} must be fitted with --card and --id for labels to find their rows; it "
+            "was not; fit it again with both."
+        )
+    named = [past.row_id, past.label_column, *([known_at] if known_at else [])]
+    table = tables.read_table(data, named, as_text=[past.row_id])
+    truths = tables.truths(table, past.label_column, ranker.positive_label_)
+    known = table.filter(truths.is_valid())
+    n_taken = past.label(
+        known[past.row_id].to_pylist(),
+        truths.drop_null().to_numpy(zero_copy_only=False),
+        None if known_at is None else tables.time_column(known, known_at),
+    )
+    payments.remember(past, history or payments.history_path(model))
+    screen.remark(f"{n_taken:,} of {known.num_rows:,} labels found a row that waited for one.")

@@ -1,0 +1,113 @@
+"""Tables of payments: which column is what, and the features of each row beside its columns."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toprank import tables
+from toprank.tables.delimited import MISSING
+from toprank.tables.values import is_text
+from toprank.transactions.features import Feature, History, Recent, default_features
+from toprank.transactions.features.kinds import columns_of
+
+
+class Roles(NamedTuple):
+    """Which column holds the time, the card, the terminal or shop, the amount and the id."""
+
+    time: str
+    card: str
+    terminal: str
+    amount: str
+    row_id: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are there, in this order."""
+        return [name for name in self if name is not None]
+
+
+def new_history(
+    roles: Roles, label: str, delay: str = "7d", features: Iterable[Feature] | None = None
+) -> History:
+    """Return an empty history that gives `features`, or `default_features` of these columns.
+
+    >>> history = new_history(Roles("paid_at", "card", "shop", "amount"), "is_fraud")
+    >>> history.names[3:5]
+    ['card_count_1h', 'card_sum_amount_1h']
+    """
+    if len(set(roles.names)) < len(roles.names):
+        raise ValueError(f"each role must have a column of its own; got {', '.join(roles.names)}.")
+    if features is None:
+        features = default_features(roles.card, roles.terminal, roles.amount, delay=delay)
+    return History(features, time=roles.time, label=label, row_id=roles.row_id)
+
+
+def with_features(history: History, table: pa.Table, positive_label: Any) -> pa.Table:
+    """Return the table with the features of its rows beside its columns; the rows are remembered.
+
+    Labels, where the table has any, count from the delay of the features on. A key that is empty
+    text, NA and the like is missing.
+
+    >>> history = new_history(Roles("at", "card", "shop", "amount"), "is_fraud")
+    >>> row = {"at": ["2025-03-01"], "card": ["A"], "shop": ["S"], "amount": [9.5]}
+    >>> with_features(history, pa.table(row), positive_label=1).column_names[3:6]
+    ['amount', 'weekend', 'night_22_6']
+    """
+    own = set(table.column_names)
+    taken = [name for name in history.names if name in own and name not in _values(history)]
+    if taken:
+        raise tables.TableError(
+            f"the table must not have a column called as a feature; it has {taken[0]!r}; rename "
+            "or drop it."
+        )
+    rows = table
+    for name in key_columns(history):
+        rows = _replaced(rows, name, _without_empty(table[name]))
+    label = history.label_column
+    if label is not None and label in own:
+        rows = _replaced(rows, label, tables.truths(table, label, positive_label))
+    features = history.batch(rows)
+    for name in features.column_names:
+        if name not in own:
+            table = table.append_column(name, features[name])
+    return table
+
+
+def key_columns(history: History) -> list[str]:
+    """Return the columns whose values say whose row it is: card, terminal and the like."""
+    keys = [columns_of(each.key) for each in history.features if hasattr(each, "key")]
+    names = [name for key in keys for name in key]
+    names += [_column_of(each) or "" for each in history.features if _counts_values(each)]
+    return list(dict.fromkeys(names))
+
+
+def number_columns(history: History) -> list[str]:
+    """Return the columns that the features take as numbers."""
+    names = [_column_of(each) for each in history.features if not _counts_values(each)]
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _counts_values(feature: Feature) -> bool:
+    return isinstance(feature, Recent) and feature.what == "distinct"
+
+
+def _values(history: History) -> set[str]:
+    """Return the features that are columns as they stand."""
+    return {each.name for each in history.features if each.name == _column_of(each)}
+
+
+def _column_of(feature: Feature) -> str | None:
+    return getattr(feature, "of", None)
+
+
+def _replaced(table: pa.Table, name: str, values: Any) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not is_text(values.type) or pa.types.is_dictionary(values.type):
+        return values
+    is_empty = pc.is_in(values, pa.array(MISSING, values.type))
+    return pc.if_else(is_empty, pa.scalar(None, values.type), values)

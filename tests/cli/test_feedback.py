@@ -1,0 +1,129 @@
+"""`toprank feedback`: what it prints, the page it writes, what it refuses."""
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cli.running import names_here, one_sentence, run_main
+from cli.test_screen import shown_on_a_terminal
+from toprank.transactions.simulator import Simulation, tables_by_day
+
+SMALL = ("--customers", 150, "--days", 4, "--trees", 3, "--jobs", 1)
+NAMED = (
+    *("--label", "is_fraud", "--time", "paid_at", "--card", "card"),
+    *("--terminal", "terminal", "--amount", "amount"),
+)
+
+
+@pytest.fixture
+def data():
+    """The path of the payments that the command makes up by itself when it gets SMALL."""
+    simulation = Simulation(150, 300, 94, claims=True)
+    pq.write_table(pa.concat_tables(tables_by_day(simulation)), "payments.parquet")
+    return Path("payments.parquet")
+
+
+def ran(*arguments):
+    outcome = run_main("feedback", *arguments)
+    assert outcome.exit_code == 0, outcome.stderr
+    return outcome
+
+
+def test_a_table_and_what_to_make_of_it_are_printed_and_a_page_written():
+    outcome = ran(*SMALL)
+    head, *lines = outcome.stdout.splitlines()
+
+    assert head.split() == ["CP@3", "cards", "found", "money", "caught", "training"]
+    assert {line.split()[0] for line in lines[:4]} == {"static", "nightly", "feedback", "online"}
+    assert lines[4].startswith("ceiling")
+    assert " leads " in outcome.stdout
+    assert outcome.stderr.splitlines() == [
+        "Making 94 days of payments of 150 customers at 300 terminals, claims about a week late; "
+        "the last 4 are replayed.",
+        "Wrote feedback.html",
+    ]
+    assert names_here() == ["feedback.html"]
+
+
+def test_a_file_of_the_same_payments_gives_the_same_days(data):
+    made = json.loads(ran(*SMALL, "--json").stdout)
+    options = ("--days", 4, "--trees", 3, "--jobs", 1, "-k", 3, "--claimed", "claimed_on")
+    read = json.loads(ran(data, *NAMED, *options, "--json").stdout)
+
+    assert read["days"] == made["days"]
+    for way, figures in made["ways"].items():
+        found, money = (read["ways"][way]["by_day"][name] for name in ("found", "money"))
+        assert (found, money) == (figures["by_day"]["found"], figures["by_day"]["money"])
+
+
+def test_ways_can_be_chosen():
+    facts = json.loads(ran(*SMALL, "--ways", "online, static", "--json").stdout)
+
+    assert set(facts["ways"]) == {"online", "static"}
+
+
+def test_claims_are_drawn_where_no_column_tells_them(data):
+    ran(data, *NAMED, "--days", 2, "--trees", 2, "--ways", "static", "-o", "days.html")
+
+    assert names_here() == ["days.html", "payments.parquet"]
+    assert "checks on 2 days" in Path("days.html").read_text()
+
+
+def test_drift_changes_the_payments_and_is_told():
+    usual = json.loads(ran(*SMALL, "--ways", "online", "--json").stdout)
+    outcome = ran(*SMALL, "--ways", "online", "--json", "--drift")
+
+    assert json.loads(outcome.stdout)["n_positive"] < usual["n_positive"]
+    assert "frauds at compromised terminals begin with the eighth." in outcome.stderr
+
+
+def test_a_bar_shows_the_time_left_on_a_terminal():
+    main = "from toprank.cli import main; main()"
+    options = [str(each) for each in (*SMALL, "--ways", "online")]
+    text = shown_on_a_terminal([sys.executable, "-c", main, "feedback", *options])
+
+    assert "replaying days" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-o", "no/p.html"], "there is no folder no to write p.html to."),
+        (["none.parquet", *NAMED], "there is no file none.parquet."),
+    ],
+    ids=str,
+)
+def test_bad_input_is_refused_with_one_sentence(arguments, sentence):
+    assert one_sentence(run_main("feedback", *arguments)).endswith(sentence)
+    assert names_here() == []
+
+
+def test_a_column_that_is_not_there_is_named(data):
+    arguments = [each.replace("amount", "amuont") if each == "amount" else each for each in NAMED]
+    outcome = run_main("feedback", data, *arguments)
+
+    assert "column 'amuont' is not in payments.parquet; did you mean" in one_sentence(outcome)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--label", "is_fraud"], "--label must come with DATA, the file it is a column of."),
+        (["p.csv", "--label", "y", "--time", "t"], "give --card, --terminal, --amount."),
+        (["p.csv", *NAMED, "--customers", 9], "--customers must come without DATA"),
+        (["p.csv", *NAMED, "--drift"], "--drift must come without DATA"),
+        (["--ways", "statc"], "got 'statc'; did you mean 'static'?"),
+        (["--days", 0], "0 is not in the range x>=1"),
+    ],
+    ids=str,
+)
+def test_a_wrong_call_exits_2_and_writes_nothing(arguments, reason):
+    outcome = run_main("feedback", *arguments)
+
+    assert outcome.exit_code == 2
+    assert reason in outcome.stderr
+    assert names_here() == []

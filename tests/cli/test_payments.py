@@ -1,0 +1,271 @@
+"""`fit --card` and what follows: lists of cards, histories that go on, labels that come later."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from cli.running import one_sentence, run_main, written
+from toprank import model_file
+from toprank.transactions.features import History
+from toprank.transactions.simulator import Simulation, tables_by_day
+
+PAST = ("--time", "paid_at", "--card", "card", "--terminal", "terminal", "--amount", "amount")
+QUICK = ("-k", 5, "--trees", 20, "--minutes", 0.01, "--jobs", 1)
+
+
+@pytest.fixture(scope="module")
+def payments():
+    """60 days of payments, with ids and a column that is no part of the past."""
+    days = tables_by_day(Simulation(n_cards=150, n_terminals=60, n_days=60, random_state=3))
+    frame = pd.concat([day.to_pandas() for day in days], ignore_index=True)
+    frame["card"] = frame["card"].str.removeprefix("card-").str.zfill(6)
+    frame["tx"] = np.arange(len(frame)) + 7
+    frame["channel"] = np.where(np.arange(len(frame)) % 3 == 0, "web", "shop")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def days(payments):
+    """All days but the last two, and each of those."""
+    day = payments["paid_at"].dt.floor("D")
+    first, second = sorted(day.unique())[-2:]
+    return payments[day < first], payments[day == first], payments[day == second]
+
+
+@pytest.fixture(scope="module")
+def fitted_once(days, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitted")
+    data = folder / "payments.csv"
+    written(days[0], data)
+    outcome = run_main("fit", data, "--label", "is_fraud", *PAST, "--id", "tx", *QUICK)
+    assert outcome.exit_code == 0, outcome.stderr
+    return folder, outcome
+
+
+@pytest.fixture
+def fitted(fitted_once, tmp_path):
+    """The model and its history, in the folder the test runs in."""
+    shutil.copytree(fitted_once[0], tmp_path, dirs_exist_ok=True)
+    return fitted_once[1]
+
+
+def without_label(frame):
+    return frame.drop(columns="is_fraud")
+
+
+def test_fit_learns_from_the_past_and_tells_what_checking_cards_brings(fitted):
+    assert fitted.stdout.splitlines()[0].split(", ")[1] == "45 features (1 category)"
+    assert "gap 7 days" in fitted.stdout
+    assert "Checking 5 cards a day, those found being blocked, finds" in fitted.stdout
+    assert "that their frauds moved." in fitted.stdout
+    assert "payments.toprank" in fitted.stderr
+    assert "payments.history" in fitted.stderr
+    facts = model_file.read_manifest("payments.toprank")["facts"]
+    assert facts["payments"]["card"] == "card"
+    assert 0 < next(iter(facts["test"].values()))["card_precision_ceiling"] <= 1
+
+
+def test_the_names_of_cards_and_terminals_and_ids_are_not_learned(fitted):
+    names = model_file.load("payments.toprank").schema_.names
+    assert "card_count_1h" in names
+    assert "channel" in names
+    assert not {"card", "terminal", "tx", "paid_at", "is_fraud"} & set(names)
+
+
+def test_the_report_tells_of_cards(fitted):
+    assert "Checking 5 cards a day" in Path("payments.html").read_text()
+
+
+def test_each_card_is_listed_once_with_the_columns_of_the_data(fitted, days):
+    written(without_label(days[1]), "today.csv")
+    outcome = run_main("rank", "payments.toprank", "today.csv", "-k", 20, "-o", "alerts.csv")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "20 cards listed" in outcome.stderr
+    alerts = pd.read_csv("alerts.csv", dtype={"card": str})
+    assert alerts["card"].nunique() == len(alerts) == 20
+    listed = ["rank", "row", "suspicion", "probability", "reasons"]
+    assert list(alerts.columns) == listed + list(without_label(days[1]).columns)
+    assert alerts["card"].str.len().eq(6).all()  # 000012 has not become 12
+
+
+def test_every_form_of_the_data_gives_the_same_list(fitted, days):
+    written(without_label(days[1]), "today.csv")
+    without_label(days[1]).to_parquet("today.parquet")
+    lists = []
+    for name in ("today.csv", "today.parquet"):
+        outcome = run_main("rank", "payments.toprank", name, "-k", 20, "--json")
+        lists.append([each["row"] for each in json.loads(outcome.stdout)["alerts"]])
+    assert lists[0] == lists[1]
+
+
+def test_ranking_leaves_the_history_as_it_was_unless_told_to_remember(fitted, days):
+    written(without_label(days[1]), "today.csv")
+    before = Path("payments.history").read_bytes()
+    run_main("rank", "payments.toprank", "today.csv")
+    assert Path("payments.history").read_bytes() == before
+    outcome = run_main("rank", "payments.toprank", "today.csv", "--remember")
+    assert f"Remembered {len(days[1]):,} rows in payments.history" in outcome.stderr
+    history = History.load("payments.history")
+    assert history.until == days[1]["paid_at"].max().to_datetime64()
+
+
+def test_a_day_remembered_gives_the_features_of_one_long_table(fitted, payments, days):
+    written(without_label(days[1]), "today.csv")
+    run_main("rank", "payments.toprank", "today.csv", "--remember")
+    history = History.load("payments.history")
+    found = history.batch(without_label(days[2]))
+    known = payments.assign(is_fraud=payments["is_fraud"].astype("boolean"))
+    known.loc[known.index[len(days[0]) :], "is_fraud"] = pd.NA
+    whole = History(history.features, time="paid_at", label="is_fraud", row_id="tx").batch(known)
+    pd.testing.assert_frame_equal(
+        found.to_pandas(),
+        whole.to_pandas().tail(len(days[2])).reset_index(drop=True),
+        check_exact=False,  # sums of forgotten rows are kept as one number
+    )
+
+
+def test_rows_that_were_remembered_are_not_remembered_again(fitted, days):
+    written(without_label(days[1]), "today.csv")
+    run_main("rank", "payments.toprank", "today.csv", "--remember")
+    before = Path("payments.history").read_bytes()
+    outcome = run_main("rank", "payments.toprank", "today.csv", "--remember", "-o", "a.csv")
+    assert outcome.exit_code == 1
+    assert "today.csv must have rows after" in outcome.stderr
+    assert "leave out --remember" in outcome.stderr
+    assert not Path("a.csv").exists()
+    assert Path("payments.history").read_bytes() == before
+
+
+def test_days_between_the_history_and_the_data_are_told(fitted, days):
+    later = without_label(days[2])
+    later = later.assign(paid_at=later["paid_at"] + pd.Timedelta(days=5))
+    written(later, "later.csv")
+    outcome = run_main("rank", "payments.toprank", "later.csv")
+    assert "the history ends" in outcome.stderr
+    assert "--remember" in outcome.stderr
+    written(days[0].tail(50), "known.csv")
+    assert "counted twice" in run_main("rank", "payments.toprank", "known.csv").stderr
+
+
+def test_labels_that_come_later_raise_the_risk_of_their_terminals(fitted, days):
+    written(without_label(days[1]), "today.csv")
+    run_main("rank", "payments.toprank", "today.csv", "--remember")
+    verdicts = days[1][["tx"]].assign(is_fraud=True, seen=days[1]["paid_at"].max())
+    written(verdicts.iloc[:40], "verdicts.csv")
+    outcome = run_main("label", "payments.toprank", "verdicts.csv", "--known-at", "seen")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "40 of 40 labels found a row that waited for one." in outcome.stderr
+    again = run_main("label", "payments.toprank", "verdicts.csv")
+    assert "0 of 40 labels" in again.stderr
+    after = days[2].assign(paid_at=days[2]["paid_at"] + pd.Timedelta(days=8))
+    shops = days[1]["terminal"].iloc[:40]
+    rows = after.assign(terminal=shops.iloc[np.arange(len(after)) % 40].to_numpy())
+    risk = History.load("payments.history").batch(without_label(rows))
+    assert min(risk["terminal_risk_30d_delay_7d"].to_pylist()) > 0
+
+
+def test_evaluate_measures_cards_and_explain_knows_the_past(fitted, days):
+    later = pd.concat(days[1:])
+    is_large = later["amount"] > later["amount"].quantile(0.99)
+    later.assign(is_fraud=later["is_fraud"] | is_large).to_parquet("later.parquet")
+    outcome = run_main("evaluate", "payments.toprank", "later.parquet")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "Checking 5 cards a day" in outcome.stdout
+    figures = json.loads(
+        run_main("evaluate", "payments.toprank", "later.parquet", "--json").stdout
+    )
+    assert figures["card_precision"]["value"] <= figures["card_precision_ceiling"]
+    assert figures["money_caught"] <= figures["money_lost"]
+    explained = run_main("explain", "payments.toprank", "later.parquet", "--row", 3)
+    assert explained.exit_code == 0, explained.stderr
+    assert "all other columns" in explained.stdout
+
+
+def test_features_of_your_own_take_the_place_of_the_usual_ones(days):
+    days[0].drop(columns="tx").to_parquet("payments.parquet")
+    features = [
+        {"kind": "Value", "of": "amount"},
+        {"kind": "Recent", "what": "count", "key": ["card", "channel"], "window": "2d"},
+    ]
+    Path("features.json").write_text(json.dumps(features))
+    command = ("fit", "payments.parquet", "--label", "is_fraud", *PAST, *QUICK)
+    outcome = run_main(*command, "--features", "features.json")
+    assert outcome.exit_code == 0, outcome.stderr
+    names = model_file.load("payments.toprank").schema_.names
+    assert sorted(names) == ["amount", "card_and_channel_count_2d", "channel"]
+    Path("features.json").write_text('[{"kind": "Recents"}]')
+    sentence = one_sentence(run_main(*command, "--features", "features.json"))
+    assert "features.json must hold a list of features as JSON" in sentence
+    assert "'Recents'" in sentence
+
+
+def test_a_history_may_lie_elsewhere_and_is_missed_by_name(fitted, days):
+    written(without_label(days[1]), "today.csv")
+    Path("payments.history").rename("kept.history")
+    sentence = one_sentence(run_main("rank", "payments.toprank", "today.csv"))
+    assert "there is no file payments.history; name it with --history" in sentence
+    named = run_main("rank", "payments.toprank", "today.csv", "--history", "kept.history")
+    assert named.exit_code == 0, named.stderr
+
+
+def test_a_damaged_history_is_told(fitted, days):
+    written(without_label(days[1]), "today.csv")
+    Path("payments.history").write_bytes(b"no archive")
+    sentence = one_sentence(run_main("rank", "payments.toprank", "today.csv"))
+    assert "payments.history cannot be loaded" in sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--card", "card"), "--time must be given with --card"),
+        ((*PAST[:4], "--amount", "amount"), "--terminal must be given with --card"),
+        (("--delay", 3), "--delay must come with --card"),
+        (("--features", "f.json"), "--features must come with --card"),
+        ((*PAST, "--id", "card"), "must name different columns"),
+        ((*PAST, "--drop", "card"), "--drop must not name a column of the past; got 'card'"),
+        ((*PAST, "--cluster", "tcp://a:1"), "--card must be left out with --cluster"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused(options, words, days):
+    written(days[1], "payments.csv")
+    outcome = run_main("fit", "payments.csv", "--label", "is_fraud", *options)
+    assert outcome.exit_code == 2
+    assert words in outcome.stderr
+
+
+def test_a_missing_column_of_the_past_is_named(days):
+    written(days[1].drop(columns="terminal"), "payments.csv")
+    outcome = run_main("fit", "payments.csv", "--label", "is_fraud", *PAST)
+    assert "'terminal'" in one_sentence(outcome)
+
+
+def test_models_without_a_past_know_no_history(days):
+    days[0].to_parquet("plain.parquet")
+    drop = ("--drop", "card", "--drop", "terminal", "--drop", "tx", "--time", "paid_at")
+    assert run_main("fit", "plain.parquet", "--label", "is_fraud", *drop, *QUICK).exit_code == 0
+    assert not Path("plain.history").exists()
+    for options in (("--history", "a.history"), ("--remember",)):
+        outcome = run_main("rank", "plain.toprank", "plain.parquet", *options)
+        assert outcome.exit_code == 2
+        assert "fitted without --card" in outcome.stderr
+    days[1][["tx", "is_fraud"]].to_parquet("verdicts.parquet")
+    sentence = one_sentence(run_main("label", "plain.toprank", "verdicts.parquet"))
+    assert "must be fitted with --card and --id" in sentence
+
+
+def test_rows_out_of_order_are_told(fitted, days, monkeypatch):
+    monkeypatch.setattr("toprank.cli.files._BATCH_ROWS", 100)
+    pq.write_table(pq.read_table(_parquet(without_label(days[1]).iloc[::-1])), "backwards.parquet")
+    outcome = run_main("rank", "payments.toprank", "backwards.parquet")
+    assert outcome.stderr.count("should be in order of 'paid_at'") == 1
+
+
+def _parquet(frame):
+    frame.to_parquet("frame.parquet")
+    return "frame.parquet"
