@@ -9,8 +9,9 @@ and .297 over four prequential folds. scikit-learn's tolerance is set to 1e-6: a
 today it stops a little early.
 
 Our rankers then meet XGBoost on the same folds with the same 15 features, and with the 44 of
-`default_features`. Which of them counts as ours is chosen on the four folds that end before these
-test weeks begin. Every fit is recorded, and what was recorded is not run again.
+`default_features`. Which of them counts as ours is chosen on ten folds that end before these test
+weeks begin: by the sum of AP and card precision at 100, on the folds that all of them were run on.
+Every fit is recorded, and what was recorded is not run again.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from benchmarks.record import RESULTS, record
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -37,7 +39,7 @@ from toprank.transactions.features import History, default_features, handbook_fe
 
 NAME = "handbook"
 BUDGET, SEED = 100, 0
-WEEKS = {"earlier": "2018-06-27", "test": "2018-07-25"}
+WEEKS = {"earlier": ("2018-05-16", 10), "test": ("2018-07-25", 4)}
 PUBLISHED = {"single week": (0.871, 0.606, 0.291), "prequential": (0.868, 0.623, 0.297)}
 TARGET = (0.694, 0.305)
 FEATURES = {"15": handbook_features(), "44": default_features()}
@@ -70,6 +72,21 @@ def _boosted(rows: np.ndarray, is_fraud: np.ndarray, new: np.ndarray) -> np.ndar
     return model.fit(rows, is_fraud).suspicion(new)
 
 
+def _several(rows: np.ndarray, is_fraud: np.ndarray, new: np.ndarray) -> np.ndarray:
+    members = [
+        BoostedRanker("log", max_depth=3, subsample=0.6, binning="balanced", random_state=seed)
+        for seed in range(SEED, SEED + 4)
+    ]
+    return np.mean([each.fit(rows, is_fraud).suspicion(new) for each in members], axis=0)
+
+
+def _with_forest(rows: np.ndarray, is_fraud: np.ndarray, new: np.ndarray) -> np.ndarray:
+    forest = ExtraTreesClassifier(150, min_samples_leaf=5, random_state=SEED)
+    chance = forest.fit(np.nan_to_num(rows), is_fraud).predict_proba(np.nan_to_num(new))[:, 1]
+    log_odds = np.log((chance + 1e-4) / (1 - chance + 1e-4))
+    return _several(rows, is_fraud, new) + 0.5 * log_odds
+
+
 def _auto(rows: np.ndarray, is_fraud: np.ndarray, new: np.ndarray) -> np.ndarray:
     model = AutoRanker(BUDGET, time_limit=None, random_state=SEED)
     return model.fit(rows, is_fraud).suspicion(new)
@@ -79,9 +96,12 @@ LEARNERS: dict[str, Learner] = {
     "logistic regression": _logistic,
     "XGBoost": _xgboost,
     "log-loss, balanced bins, depth 3": _boosted,
+    "four of them on 60 % of the rows": _several,
+    "the four and half a random forest": _with_forest,
     "AutoRanker": _auto,
 }
 OURS = list(LEARNERS)[2:]
+SLOW = {("earlier", "44", "AutoRanker"): range(6, 10)}  # only these folds: five minutes each
 
 
 def _record_all() -> None:
@@ -93,7 +113,8 @@ def _record_all() -> None:
         for weeks, name in product(WEEKS, LEARNERS):
             if name == "logistic regression" and features != "15":
                 continue  # gaps in the richer set are not for it
-            left = [i for i in range(4) if (weeks, features, name, i) not in done]
+            asked = SLOW.get((weeks, features, name), range(WEEKS[weeks][1]))
+            left = [i for i in asked if (weeks, features, name, i) not in done]
             if left and table is None:
                 table = _features(payments, features)
             for i, fold in enumerate(_folds(payments, weeks)):
@@ -137,9 +158,11 @@ def _unseen(payments, table, fold) -> list[int]:
 
 
 def _folds(payments: pa.Table, weeks: str) -> Iterator[Any]:
+    start, n_folds = WEEKS[weeks]
     return splits.prequential(
         payments["time"].to_numpy(),
-        start=WEEKS[weeks],
+        start=start,
+        n_folds=n_folds,
         cards=payments["card"].to_numpy(),
         is_positive=payments["is_fraud"].to_numpy(),
     )
@@ -197,16 +220,23 @@ def _print_proof(rows: list[dict]) -> None:
 
 
 def _print_ours(rows: list[dict], features: str) -> None:
-    """Print the figures of the ranker that had the highest AP on the earlier weeks."""
-    earlier = {name: _means(rows, "earlier", features, name) for name in OURS}
-    if None in earlier.values():
+    """Print the figures of the ranker that did best on the earlier weeks."""
+    folds = [
+        {row["fold"] for row in rows if _is_of(row, "earlier", features, name)} for name in OURS
+    ]
+    shared = set.intersection(*folds)
+    if not shared:
         return
-    best = max(OURS, key=lambda name: earlier[name][1])
+    sums = {}
+    for name in OURS:
+        means = _means(rows, "earlier", features, name, shared)
+        sums[name] = means[1] + means[2]
+    best = max(OURS, key=sums.__getitem__)
     reached = _means(rows, "test", features, best)
     if reached is not None:
         met = all(ours > asked for ours, asked in zip(reached[1:3], TARGET, strict=True))
         print(
-            f"ours with {features} features, by AP on the earlier weeks: {best}: "
+            f"ours with {features} features, by AP + CP on {len(shared)} earlier folds: {best}: "
             f"AP {reached[1]:.3f}, CP@{BUDGET} {reached[2]:.3f}; above {TARGET[0]} and "
             f"{TARGET[1]}: {'met' if met else 'missed'}"
         )
@@ -223,15 +253,20 @@ def _print_unseen(rows: list[dict]) -> None:
         )
 
 
-def _means(rows: list[dict], weeks: str, features: str, learner: str) -> list[float] | None:
-    chosen = [
-        row
-        for row in rows
-        if (row["weeks"], row["features"], row["learner"]) == (weeks, features, learner)
-    ]
-    if len(chosen) < 4:
+def _means(
+    rows: list[dict], weeks: str, features: str, learner: str, folds: Container[int] | None = None
+) -> list[float] | None:
+    """Return the mean figures over these folds, or over all; None where some are not recorded."""
+    chosen = [row for row in rows if _is_of(row, weeks, features, learner)]
+    if folds is not None:
+        chosen = [row for row in chosen if row["fold"] in folds]
+    elif len(chosen) < WEEKS[weeks][1]:
         return None
     return [float(np.mean([row[each] for row in chosen])) for each in FIGURES]
+
+
+def _is_of(row: dict, weeks: str, features: str, learner: str) -> bool:
+    return (row["weeks"], row["features"], row["learner"]) == (weeks, features, learner)
 
 
 def _options() -> argparse.Namespace:
