@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from toprank import metrics
-from toprank.transactions.ledger import SOURCES, Entry, MemoryLedger, mature
-from toprank.transactions.ledger_sqlite import SqliteLedger
+from toprank.transactions.ledger import SOURCES, Entry, MemoryLedger, SqliteLedger, mature
 
 DAY = np.timedelta64(1, "D")
 START = np.datetime64("2025-01-01T00:00", "us")
@@ -319,7 +318,7 @@ def run(code, *arguments):
 
 WRITER = """
 import sys
-from toprank.transactions.ledger_sqlite import SqliteLedger
+from toprank.transactions.ledger import SqliteLedger
 ledger = SqliteLedger(sys.argv[1])
 for batch in range(10**6):
     ids = range(batch * 50, batch * 50 + 50)
@@ -329,7 +328,7 @@ for batch in range(10**6):
 
 READER = """
 import json, sys
-from toprank.transactions.ledger_sqlite import SqliteLedger
+from toprank.transactions.ledger import SqliteLedger
 with SqliteLedger(sys.argv[1]) as ledger:
     print(json.dumps([len(ledger), ledger.as_known("2025-02-01", [0, 49]).maturity()]))
 """

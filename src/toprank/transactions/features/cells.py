@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from toprank.tables.columns import TableError, shortened
 from toprank.tables.times import time_column
-from toprank.tables.values import check_finite, decoded, is_number, true_or_false
+from toprank.tables.values import decoded, is_number, true_or_false
 
 _EPOCH, _UTC_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = float(np.finfo(np.float32).max)
@@ -73,21 +73,6 @@ def number(value: Any, name: str) -> float:
         raise TableError(
             f"{name} must be a finite number below 3.4e38 in size; got {shortened(value)}."
         )
-    return found
-
-
-def numbers(values: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
-    """Return a column of numbers, NaN where missing."""
-    values = decoded(values)
-    if not (is_number(values.type) or pa.types.is_boolean(values.type)):
-        if pa.types.is_null(values.type):
-            return np.full(len(values), np.nan)
-        raise TableError(
-            f"column {name!r} must hold numbers; it holds values of type {values.type}; turn them "
-            "into numbers."
-        )
-    found = values.cast(pa.float64(), safe=False).to_numpy()
-    check_finite(int(np.count_nonzero(np.abs(found) > _LARGEST)), found.size, name)
     return found
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from toprank.tables.columns import check_columns, required_frame
 from toprank.tables.times import time_column
+from toprank.tables.values import exact_numbers
 from toprank.transactions.features import cells
 from toprank.transactions.features.keys import Codes, entries, text_of
 from toprank.transactions.features.kinds import columns_of
@@ -74,7 +75,7 @@ class RowReader:
         time = time_column(table, named.time).view(np.int64).copy()  # Arrow's may not be written
         numbers = np.empty((len(self._numbers), n_rows))
         for column, name in zip(numbers, self._numbers, strict=True):
-            column[:] = cells.numbers(frame.column(name), name)
+            column[:] = exact_numbers(frame.column(name), name)
         label, known, ids = None, np.full(n_rows, NEVER), None
         if named.label in frame.names:
             label = cells.labels(frame.column(named.label), named.label)

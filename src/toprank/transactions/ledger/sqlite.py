@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from toprank.transactions.ledger import SOURCES, Entries, Ledger, check_kind, ids_of
+from toprank.transactions.ledger.entries import SOURCES, Entries, check_kind, ids_of
+from toprank.transactions.ledger.ledgers import Ledger
 
 APPLICATION_ID = 0x74726C62  # marks the file as ours
 FORMAT = 1
