@@ -4,8 +4,9 @@ VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 
-# Two test processes share the cores; one thread each keeps them out of each other's way.
-TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+# Two test processes share the cores; one thread each keeps them out of each other's way, and
+# who is done first takes tests from the other.
+TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: demo test lint examples clean
 .DEFAULT_GOAL := demo

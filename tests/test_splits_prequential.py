@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from toprank import splits
+from toprank.splits.moments import moment_of, moments_of
 
 DAY = np.timedelta64(1, "D")
 HOUR = np.timedelta64(1, "h")
@@ -278,3 +279,13 @@ def test_a_time_that_does_not_go_with_the_table_is_refused(time, X, message):
 
 def test_a_splitter_shows_what_it_was_given_but_not_every_moment():
     assert repr(splits.PrequentialSplit("t", n_folds=2)).startswith("PrequentialSplit(n_folds=2,")
+
+
+def test_moments_with_a_zone_become_utc_in_every_form(recwarn):
+    instant = np.datetime64("2025-03-01T11:00", "us")
+    zoned = pd.Timestamp("2025-03-01 12:00", tz="Europe/Paris")
+    for one in (zoned, zoned.to_pydatetime(), "2025-03-01T12:00+01:00", "2025-03-01T11:00Z"):
+        assert moment_of(one, "moment") == instant
+    for many in (pd.Series([zoned]), [zoned], pd.DatetimeIndex([zoned])):
+        assert moments_of(many).tolist() == [instant.item()]
+    assert not recwarn.list

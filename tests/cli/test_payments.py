@@ -141,6 +141,67 @@ def test_rows_that_were_remembered_are_not_remembered_again(fitted, days):
     assert Path("payments.history").read_bytes() == before
 
 
+def test_a_file_that_goes_a_little_beyond_what_was_remembered_is_refused_too(fitted, days):
+    written(without_label(days[1]), "today.csv")
+    run_main("rank", "payments.toprank", "today.csv", "--remember")
+    written(without_label(pd.concat([days[1], days[2].head(1)])), "more.csv")
+    outcome = run_main("rank", "payments.toprank", "more.csv", "--remember")
+    assert outcome.exit_code == 1
+    assert "were probably remembered before" in outcome.stderr
+
+
+def test_rows_too_old_for_the_history_are_counted(fitted, days):
+    written(days[0].head(200), "old.csv")
+    outcome = run_main("rank", "payments.toprank", "old.csv")
+    assert "note: 200 rows of old.csv are older than what the history keeps" in outcome.stderr
+
+
+def test_the_history_of_another_model_is_refused(fitted, days):
+    days[0].to_parquet("other.parquet")
+    run_main("fit", "other.parquet", "--label", "is_fraud", *PAST, *QUICK)
+    written(without_label(days[1]), "today.csv")
+    command = ("rank", "payments.toprank", "today.csv", "--history", "other.history")
+    assert "it belongs to another model" in one_sentence(run_main(*command))
+    assert "is the history of a model" in one_sentence(
+        run_main("rank", "other.history", "today.csv")
+    )
+
+
+def test_labels_of_another_kind_change_nothing(fitted, days):
+    before = Path("payments.history").read_bytes()
+    verdicts = days[0][["tx"]].assign(is_fraud="fraud")
+    written(verdicts, "verdicts.csv")
+    sentence = one_sentence(run_main("label", "payments.toprank", "verdicts.csv"))
+    assert "must hold True and False; it holds 'fraud'" in sentence
+    assert Path("payments.history").read_bytes() == before
+
+
+def test_padded_ids_find_their_rows(days):
+    frame = days[0].assign(tx=days[0]["tx"].astype(str).str.zfill(9))
+    frame["is_fraud"] = frame["is_fraud"].astype(object)
+    frame.loc[frame.index[-500:], "is_fraud"] = None
+    written(frame, "payments.csv")
+    command = ("fit", "payments.csv", "--label", "is_fraud", *PAST, "--id", "tx", *QUICK)
+    assert run_main(*command).exit_code == 0
+    written(frame.tail(500)[["tx"]].assign(is_fraud=False), "verdicts.csv")
+    outcome = run_main("label", "payments.toprank", "verdicts.csv")
+    assert "500 of 500 labels" in outcome.stderr
+
+
+def test_a_column_called_as_a_feature_can_be_dropped(days):
+    days[0].assign(weekend=1).to_parquet("payments.parquet")
+    command = ("fit", "payments.parquet", "--label", "is_fraud", *PAST, *QUICK)
+    assert "it has 'weekend'; rename or drop it" in one_sentence(run_main(*command))
+    assert run_main(*command, "--drop", "weekend").exit_code == 0
+
+
+def test_a_history_that_cannot_be_written_is_told_before_the_training(days):
+    days[0].to_parquet("payments.parquet")
+    Path("payments.history").mkdir()
+    sentence = one_sentence(run_main("fit", "payments.parquet", "--label", "is_fraud", *PAST))
+    assert "payments.history must name a file to write; it is a folder" in sentence
+
+
 def test_days_between_the_history_and_the_data_are_told(fitted, days):
     later = without_label(days[2])
     later = later.assign(paid_at=later["paid_at"] + pd.Timedelta(days=5))

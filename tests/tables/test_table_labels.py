@@ -125,23 +125,27 @@ def test_labels_come_from_a_data_frame():
 
 
 @pytest.mark.parametrize(
-    ("values", "positive"),
+    ("values", "classes"),
     [
-        (["yes", None, "no"], "yes"),
-        ([True, None, False], True),
-        ([1, None, 0], 1),
-        (["1", "", "0"], 1),
-        (["true", "NA", "false"], True),
-        ([1.0, float("nan"), 0.0], "1"),
+        (["yes", None, "no"], ("yes", "no")),
+        ([True, None, False], (True, False)),
+        ([1, None, 0], (1, 0)),
+        (["1", "", "0"], (1, 0)),
+        (["true", "NA", "false"], (True, False)),
+        ([1.0, float("nan"), 0.0], ("1", "0")),
     ],
 )
-def test_truths_follow_the_positive_that_is_named_and_keep_gaps(values, positive):
-    assert truths(pa.table({"fraud": values}), "fraud", positive).to_pylist() == [
-        True,
-        None,
-        False,
-    ]
+def test_truths_follow_the_classes_that_are_named_and_keep_gaps(values, classes):
+    found = truths(pa.table({"fraud": values}), "fraud", *classes)
+    assert found.to_pylist() == [True, None, False]
 
 
 def test_truths_of_a_part_that_has_one_class_only():
-    assert truths(pa.table({"fraud": ["no", "no"]}), "fraud", "yes").to_pylist() == [False] * 2
+    only = pa.table({"fraud": ["no", "no"]})
+    assert truths(only, "fraud", "yes", "no").to_pylist() == [False, False]
+
+
+def test_labels_of_another_kind_are_refused_rather_than_taken_for_negatives():
+    table = pa.table({"fraud": ["fraud", "ok", "ok"]})
+    with pytest.raises(TableError, match="must hold True and False; it holds 'fraud' in 1 rows"):
+        truths(table, "fraud", True, False)

@@ -783,3 +783,34 @@ def test_labels_without_delay_need_the_time_they_were_known():
     with pytest.raises(ValueError, match="known_at must say when each label became known"):
         history.label(1, True)
     assert history.label(1, True, known_at=timedelta(seconds=5) + datetime(1970, 1, 1)) == 1
+
+
+@pytest.mark.parametrize("at", ["20250101", "1700000000", "1.5e9", "2025-01-01 10:00"])
+def test_a_time_in_text_is_the_same_in_a_table_and_in_a_row(at):
+    table, row = (History([SinceLast("card")], time="at") for _ in range(2))
+    table.batch(pa.table({"at": [at], "card": ["A"]}))
+    row.one({"at": at, "card": "A"})
+    assert table.until == row.until
+
+
+@pytest.mark.parametrize(("row_id", "asked"), [(7.0, 7), ("7", 7), (7, "7"), ("007", "007")])
+def test_labels_find_their_rows_by_the_digits_of_the_id_and_rows_without_one_wait_for_none(
+    row_id, asked
+):
+    features = [LabelRisk("count", "shop", None, "0s")]
+    rows = {"at": [0, 1], "shop": ["S", "S"], "tx": [row_id, None]}
+    for form in ("table", "rows"):
+        history = History(features, time="at", row_id="tx")
+        if form == "table":
+            history.batch(pa.table(rows))
+        else:
+            for i in range(2):
+                history.one({name: values[i] for name, values in rows.items()})
+        assert history.label([asked], [True], known_at=np.datetime64(2, "s")) == 1
+        assert history.one({"at": 3, "shop": "S"})["shop_labels_all_delay_0s"] == 1
+
+
+def test_an_id_that_is_none_names_its_column():
+    history = History([LabelRisk("count", "shop", None, "1d")], time="at", row_id="tx")
+    with pytest.raises(TableError, match="tx must hold ids, text or whole numbers; got 1.5"):
+        history.batch(pa.table({"at": [0], "shop": ["S"], "tx": [1.5]}))

@@ -17,13 +17,15 @@ _BATCH_ROWS = 20_000  # small enough for rows of many long texts, large enough t
 class Facts(NamedTuple):
     """What `toprank fit` noted beside the model, for the commands that come after it.
 
-    `payments` says which column is what, where the model knows cards by their history.
+    `payments` says which column is what, where the model knows cards by their history, and
+    `history` is the id of that.
     """
 
     label: str | None
     time: str | None
     budget: int
     payments: Any = None
+    history: str | None = None
 
 
 def open_model(path: Path) -> tuple[Any, Facts]:
@@ -32,6 +34,11 @@ def open_model(path: Path) -> tuple[Any, Facts]:
     from toprank.cli.payments import noted_roles
 
     ranker = model_file.load(path)
+    if type(ranker).__name__ == "History":
+        raise ValueError(
+            f"{path.name} is the history of a model; name the model, which is called the same but "
+            "for its ending, .toprank."
+        )
     if not hasattr(ranker, "schema_"):
         raise ValueError(
             f"{path.name} is the model of a stream; score rows with: "
@@ -45,6 +52,7 @@ def open_model(path: Path) -> tuple[Any, Facts]:
         time if isinstance(time, str) else None,
         budget if type(budget) is int and budget >= 1 else _BUDGET,
         noted_roles(noted.get("payments")),
+        noted.get("history"),
     )
 
 

@@ -145,6 +145,8 @@ def fit(
     }  # fmt: skip
     if cluster is None:
         files.check_output(page, path)
+        if past is not None:
+            files.check_output(history_path(output), path)
         table = _read(path, [name for name in (label, time, *drop) if name is not None], past)
         trained = fit_and_write(
             table,
@@ -194,6 +196,8 @@ def fit_and_write(
 
     history = None
     if past is not None:
+        dropped = [name for name in options.get("drop", ()) if name in table.column_names]
+        table = table.drop_columns(dropped)
         table, history = with_past(table, past, label, options.get("positive_label"))
         options = _options_with_past(past, options)
     task = training.prepare(table, label, time=time, random_state=seed, **options)
@@ -215,12 +219,11 @@ def fit_and_write(
     with screen.busy("writing the report"):
         report = report_of(trained, title, summary.noun_of(label), remarks)
         facts = summary.facts_of(trained, label, time)
-        if past is not None:
-            facts["payments"] = past.roles._asdict()
+        if past is not None and history is not None:
+            facts["payments"], facts["history"] = past.roles._asdict(), history.id
+            remember(history, history_path(output))
         model_file.save(trained.ranker, output, facts)
         write_report(report, report_path(output))
-    if history is not None:
-        remember(history, history_path(output))
     return trained
 
 
@@ -288,7 +291,7 @@ def _options_with_past(past: Past, options: dict[str, Any]) -> dict[str, Any]:
     gap = options.get("gap")
     return {
         **options,
-        "drop": (*options.get("drop", ()), *names),
+        "drop": names,
         "gap": np.timedelta64(int(past.delay.removesuffix("d")), "D") if gap is None else gap,
         "card": roles.card,
         "amount": roles.amount,
@@ -316,9 +319,11 @@ def _read(path: Path, named: list[str], past: Past | None) -> Any:
     from toprank import tables
     from toprank.cli import screen
 
-    keys = [] if past is None else [past.roles.card, past.roles.terminal]
+    keys: list[str] = []
     if past is not None:
-        named = [*named, *past.roles.names]
+        roles = past.roles
+        keys = [name for name in (roles.card, roles.terminal, roles.row_id) if name is not None]
+        named = [*named, *roles.names]
     tables.check_columns(named, tables.column_names(path), path.name)
     with screen.busy(f"reading {path.name}"):
         return tables.read_table(path, as_text=keys)

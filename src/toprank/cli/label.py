@@ -41,7 +41,7 @@ def label(model: Path, data: Path, history: Path | None, known_at: str | None) -
         )
     named = [past.row_id, past.label_column, *([known_at] if known_at else [])]
     table = tables.read_table(data, named, as_text=[past.row_id])
-    truths = tables.truths(table, past.label_column, ranker.positive_label_)
+    truths = tables.truths(table, past.label_column, *payments.classes_of(ranker))
     known = table.filter(truths.is_valid())
     n_taken = past.label(
         known[past.row_id].to_pylist(),

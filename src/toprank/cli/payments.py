@@ -11,6 +11,7 @@ import click
 from toprank.cli import files, screen
 
 LATE_DAYS = 7  # rows up to so much older than the newest still find what they need
+FORGET_DAYS = 400  # cards unseen for longer are forgotten, so that a history cannot grow for ever
 
 
 class Past(NamedTuple):
@@ -56,12 +57,13 @@ def with_past(table: Any, past: Past, label: str, positive: Any) -> tuple[Any, A
     from toprank import tables
     from toprank.transactions.payments import new_history, with_features
 
-    named = tables.split_label(table, label, positive).positive
+    labels = tables.split_label(table, label, positive)
     features = None if past.features is None else _features_in(past.features)
     history = new_history(past.roles, label, past.delay, features)
     tables.check_columns(history.columns, table.column_names)
     with screen.busy(f"{len(history.names)} features of the past"):
-        return with_features(history, table, named), history
+        classes = labels.positive, labels.negative
+        return with_features(history, table, classes), history
 
 
 def history_path(model: Path) -> Path:
@@ -102,7 +104,13 @@ def open_history(model: Path, facts: files.Facts, given: Path | None = None) -> 
             "with --history, or fit again."
         )
     with screen.busy(f"reading {path.name}"):
-        return History.load(path)
+        history = History.load(path)
+    if history.id != facts.history:
+        raise ValueError(
+            f"{path.name} must be the history that was written with {model.name}; it belongs to "
+            "another model; name the right one with --history, or fit again."
+        )
+    return history
 
 
 @contextmanager
@@ -119,12 +127,34 @@ def batches(data: Path, ranker: Any, history: Any, doing: str) -> Iterator[Itera
             yield _with_features(plain, data, ranker, history)
 
 
+def check_new(history: Any, data: Path) -> None:
+    """Raise where most rows of a file are at or before the newest that the history knows."""
+    import numpy as np
+
+    from toprank import tables
+
+    if history.until is None:
+        return
+    times = tables.time_column(tables.read_table(data, [history.time]), history.time)
+    n_old = int(np.count_nonzero(times <= history.until))
+    if 2 * n_old > times.size:
+        raise ValueError(
+            f"{data.name} must have rows after {history.until}, up to which the history goes; "
+            f"{n_old:,} of its {times.size:,} are not, and were probably remembered before; "
+            "leave out --remember."
+        )
+
+
 def remember(history: Any, path: Path) -> None:
     """Write a history to a file, without what no row needs that is less than a week late."""
     import numpy as np
 
     with screen.busy(f"writing {path.name}"):
-        history.purge(history.until - np.timedelta64(LATE_DAYS, "D"))
+        if history.until is not None:
+            history.purge(
+                history.until - np.timedelta64(LATE_DAYS, "D"),
+                forget=history.until - np.timedelta64(FORGET_DAYS, "D"),
+            )
         history.save(path)
 
 
@@ -145,7 +175,7 @@ def _with_features(plain: Iterator[Any], data: Path, ranker: Any, history: Any) 
     from toprank import tables
     from toprank.transactions.payments import with_features
 
-    newest, is_told = None, False
+    newest, is_told, n_late = None, False, history.n_too_late
     for batch in plain:
         times = tables.time_column(batch, history.time)
         if newest is None:
@@ -157,13 +187,26 @@ def _with_features(plain: Iterator[Any], data: Path, ranker: Any, history: Any) 
                 "not known to rows of its file that come long before it."
             )
         newest = times.max() if newest is None else max(newest, times.max())
-        yield with_features(history, batch, ranker.positive_label_)
+        yield with_features(history, batch, classes_of(ranker))
+    if n_late := history.n_too_late - n_late:
+        screen.remark(
+            f"note: {n_late:,} rows of {data.name} are older than what the history keeps; nothing "
+            "of their past is known, and their suspicion says little."
+        )
+
+
+def classes_of(ranker: Any) -> tuple[Any, Any]:
+    """Return the labels a ranker was fitted with, the positive first."""
+    first, second = ranker.classes_.tolist()
+    return (first, second) if first == ranker.positive_label_ else (second, first)
 
 
 def _tell_of_join(history: Any, first: Any, data: Path) -> None:
     """Say so where rows do not begin where the history ends."""
     import numpy as np
 
+    if history.until is None:
+        return
     days = (first - history.until) / np.timedelta64(1, "D")
     if days < 0:
         screen.remark(
@@ -180,9 +223,9 @@ def _tell_of_join(history: Any, first: Any, data: Path) -> None:
 def _schema_of_rows(ranker: Any, history: Any) -> Any:
     """Return the columns to read: those the ranker takes as they are, and the amounts."""
     from toprank.tables import Column, Schema
-    from toprank.transactions.payments import number_columns
+    from toprank.transactions.features.kinds import number_columns
 
-    numbers = number_columns(history)
+    numbers = number_columns(history.features)
     made = {*history.names, *numbers}
     own = [column for column in ranker.schema_.columns if column.name not in made]
     columns = (*own, *(Column(name, "number") for name in numbers))

@@ -55,12 +55,12 @@ def rank(
         files.check_list_output(output, data)
     ranker, facts = files.open_model(model)
     past = payments.open_history(model, facts, history)
-    before = _known_until(past, is_remembered)
+    if is_remembered:
+        _check_remembering(past, data)
     card = None if facts.payments is None else facts.payments.card
     with payments.batches(data, ranker, past, "scoring") as batches:
         alerts = top_alerts(ranker, batches, budget or facts.budget, reasons, one_per=card)
     if past is not None:
-        _check_new(past, before, data, is_remembered)
         alerts = _as_they_came(alerts, data)
     noun = "" if card is None else " cards"
     screen.remark(
@@ -107,22 +107,13 @@ def document(alerts: Any) -> dict[str, Any]:
     return {"rows": alerts.n_seen, **expected, "alerts": rows}
 
 
-def _known_until(past: Any, is_remembered: bool) -> Any:
-    """Return the time of the newest row that a history knows."""
-    if past is not None:
-        return past.until
-    if is_remembered:
+def _check_remembering(past: Any, data: Path) -> None:
+    """Raise where there is no history, or it would learn twice from the same rows."""
+    from toprank.cli import payments
+
+    if past is None:
         raise click.UsageError("--remember must be left out: the model was fitted without --card.")
-    return None
-
-
-def _check_new(past: Any, before: Any, data: Path, is_remembered: bool) -> None:
-    """Raise where a history would learn twice from the same rows."""
-    if is_remembered and past.until <= before:
-        raise ValueError(
-            f"{data.name} must have rows after {before}, up to which the history goes; it was "
-            "probably remembered before; leave out --remember."
-        )
+    payments.check_new(past, data)
 
 
 def _as_they_came(alerts: Any, data: Path) -> Any:

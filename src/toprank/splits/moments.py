@@ -1,14 +1,16 @@
 """Moments and spans of time, checked at the door."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 DAY = np.timedelta64(1, "D")
 
+_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _MICROSECONDS = {"d": 86_400e6, "h": 3_600e6, "min": 60e6, "s": 1e6}
 
 
@@ -23,8 +25,13 @@ def days(time: ArrayLike) -> NDArray[np.int64]:
 
 
 def moments_of(time: ArrayLike, name: str = "time") -> NDArray[np.datetime64]:
-    """Return `time` as a vector of moments to the microsecond, none of them missing."""
+    """Return `time` as a vector of moments to the microsecond, none of them missing.
+
+    Those with a time zone become UTC.
+    """
     moments = np.asarray(time)
+    if moments.dtype.kind == "O":  # as which pandas gives moments with a zone
+        moments = _without_zone(moments)
     if moments.dtype.kind != "M":
         raise TypeError(
             f"{name} must hold moments of type datetime64; got {moments.dtype}. "
@@ -45,10 +52,14 @@ def moments_of(time: ArrayLike, name: str = "time") -> NDArray[np.datetime64]:
 def moment_of(value: Any, name: str) -> np.datetime64:
     """Return one moment to the microsecond; a date is the moment its day begins.
 
-    >>> print(moment_of("2025-03-01", "start"))
-    2025-03-01T00:00:00.000000
+    >>> print(moment_of("2025-03-01", "start"), moment_of("2025-03-01T01:00+01:00", "start"))
+    2025-03-01T00:00:00.000000 2025-03-01T00:00:00.000000
     """
     try:
+        if isinstance(value, str) and _ZONE.search(value):
+            value = datetime.fromisoformat(value)
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            value = value.astimezone(UTC).replace(tzinfo=None)
         moment = np.datetime64(value, "us")
     except (TypeError, ValueError):
         moment = np.datetime64("NaT")
@@ -85,6 +96,17 @@ def in_words(span: np.timedelta64) -> str:
     '1.5 days'
     """
     return f"{span / DAY:g} days" if span >= DAY else f"{span / np.timedelta64(1, 'h'):g} hours"
+
+
+def _without_zone(moments: NDArray) -> NDArray:
+    """Return moments of Python or pandas in UTC; what holds other things comes back as it is."""
+    try:
+        found = pa.array(moments.ravel(), from_pandas=True)
+    except pa.ArrowException:
+        return moments
+    if not pa.types.is_timestamp(found.type):
+        return moments
+    return found.cast(pa.timestamp("us", found.type.tz)).to_numpy(zero_copy_only=False)
 
 
 def _span_in_words(text: str) -> np.timedelta64:

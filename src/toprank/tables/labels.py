@@ -70,12 +70,12 @@ def rows_by_value(table: Any, label: str) -> dict[Any, NDArray[np.intp]]:
     return {value: np.flatnonzero(_equal_to(value, values)) for value in sorted(counts)}
 
 
-def truths(table: Any, label: str, positive_label: Any) -> pa.Array:
+def truths(table: Any, label: str, positive: Any, negative: Any) -> pa.Array:
     """Return whether each row of a label is the positive; missing where it has none.
 
-    A part of a table will do: which value is positive is told, not looked for.
+    A part of a table will do: its two values are told, not looked for.
 
-    >>> truths(pa.table({"fraud": ["no", None, "yes"]}), "fraud", "yes").to_pylist()
+    >>> truths(pa.table({"fraud": ["no", None, "yes"]}), "fraud", "yes", "no").to_pylist()
     [False, None, True]
     """
     values = _plain_values(table, label)
@@ -84,8 +84,13 @@ def truths(table: Any, label: str, positive_label: Any) -> pa.Array:
     for value in counts:
         holds = _equal_to(value, values)
         is_known |= holds
-        if _same_value(value, positive_label) or _same_text(value, positive_label):
+        if _is_named(value, positive):
             is_positive |= holds
+        elif not _is_named(value, negative):
+            raise TableError(
+                f"label column {label!r} must hold {positive!r} and {negative!r}; it holds "
+                f"{shortened(value)} in {counts[value]:,} rows; rename or leave out such labels."
+            )
     return pa.array(is_positive, mask=~is_known)
 
 
@@ -136,6 +141,10 @@ def _named(label: str, counts: Counter[Any], positive_label: Any) -> Any:
         f"positive_label must be one of the values of column {label!r}, "
         f"{' or '.join(map(shortened, counts))}; got {positive_label!r}{hint or '.'}"
     )
+
+
+def _is_named(value: Any, wanted: Any) -> bool:
+    return _same_value(value, wanted) or _same_text(value, wanted)
 
 
 def _same_value(value: Any, wanted: Any) -> bool:

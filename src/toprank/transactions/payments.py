@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from toprank import tables
 from toprank.tables.delimited import MISSING
-from toprank.tables.values import is_text
-from toprank.transactions.features import Feature, History, Recent, default_features
-from toprank.transactions.features.kinds import columns_of
+from toprank.tables.values import decoded, is_text
+from toprank.transactions.features import Feature, History, LabelRisk, default_features
+from toprank.transactions.features.kinds import key_columns, microseconds
 
 
 class Roles(NamedTuple):
@@ -41,18 +41,25 @@ def new_history(
         raise ValueError(f"each role must have a column of its own; got {', '.join(roles.names)}.")
     if features is None:
         features = default_features(roles.card, roles.terminal, roles.amount, delay=delay)
-    return History(features, time=roles.time, label=label, row_id=roles.row_id)
+    history = History(features, time=roles.time, label=label, row_id=roles.row_id)
+    for each in history.features:
+        if isinstance(each, LabelRisk) and _length(each.delay) < _length(delay):
+            raise ValueError(
+                f"feature {each.name!r} must have a delay of {delay!r} at least, after which "
+                f"labels are known; got {each.delay!r}."
+            )
+    return history
 
 
-def with_features(history: History, table: pa.Table, positive_label: Any) -> pa.Table:
+def with_features(history: History, table: pa.Table, classes: tuple[Any, Any]) -> pa.Table:
     """Return the table with the features of its rows beside its columns; the rows are remembered.
 
-    Labels, where the table has any, count from the delay of the features on. A key that is empty
-    text, NA and the like is missing.
+    Labels, where the table has any, are of these `classes`, the positive first, and count from the
+    delay of the features on. A key that is empty text, NA and the like is missing.
 
     >>> history = new_history(Roles("at", "card", "shop", "amount"), "is_fraud")
     >>> row = {"at": ["2025-03-01"], "card": ["A"], "shop": ["S"], "amount": [9.5]}
-    >>> with_features(history, pa.table(row), positive_label=1).column_names[3:6]
+    >>> with_features(history, pa.table(row), classes=(1, 0)).column_names[3:6]
     ['amount', 'weekend', 'night_22_6']
     """
     own = set(table.column_names)
@@ -63,11 +70,11 @@ def with_features(history: History, table: pa.Table, positive_label: Any) -> pa.
             "or drop it."
         )
     rows = table
-    for name in key_columns(history):
+    for name in key_columns(history.features):
         rows = _replaced(rows, name, _without_empty(table[name]))
     label = history.label_column
     if label is not None and label in own:
-        rows = _replaced(rows, label, tables.truths(table, label, positive_label))
+        rows = _replaced(rows, label, tables.truths(table, label, *classes))
     features = history.batch(rows)
     for name in features.column_names:
         if name not in own:
@@ -75,22 +82,8 @@ def with_features(history: History, table: pa.Table, positive_label: Any) -> pa.
     return table
 
 
-def key_columns(history: History) -> list[str]:
-    """Return the columns whose values say whose row it is: card, terminal and the like."""
-    keys = [columns_of(each.key) for each in history.features if hasattr(each, "key")]
-    names = [name for key in keys for name in key]
-    names += [_column_of(each) or "" for each in history.features if _counts_values(each)]
-    return list(dict.fromkeys(names))
-
-
-def number_columns(history: History) -> list[str]:
-    """Return the columns that the features take as numbers."""
-    names = [_column_of(each) for each in history.features if not _counts_values(each)]
-    return list(dict.fromkeys(name for name in names if name is not None))
-
-
-def _counts_values(feature: Feature) -> bool:
-    return isinstance(feature, Recent) and feature.what == "distinct"
+def _length(delay: str) -> int:
+    return microseconds(delay, "delay")
 
 
 def _values(history: History) -> set[str]:
@@ -107,7 +100,8 @@ def _replaced(table: pa.Table, name: str, values: Any) -> pa.Table:
 
 
 def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not is_text(values.type) or pa.types.is_dictionary(values.type):
+    values = decoded(values)
+    if not is_text(values.type):
         return values
     is_empty = pc.is_in(values, pa.array(MISSING, values.type))
     return pc.if_else(is_empty, pa.scalar(None, values.type), values)

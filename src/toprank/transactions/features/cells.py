@@ -1,6 +1,7 @@
 """Cells of tables and of single rows: instants in microseconds, numbers, labels, ids."""
 
 import math
+import re
 from datetime import UTC, date, datetime
 from numbers import Real
 from typing import Any
@@ -16,6 +17,7 @@ from toprank.tables.values import decoded, is_number, true_or_false
 
 _EPOCH, _UTC_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = float(np.finfo(np.float32).max)
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
 _LAST_SECOND = 1e11  # as for tables: numbers beyond are milliseconds or finer
 
 
@@ -99,21 +101,36 @@ def labels(values: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
     return true_or_false(values, name).astype(np.float64)
 
 
-def id_text(value: Any) -> str:
-    """Return an id as text: a number and its digits are one id."""
+def id_text(value: Any, name: str) -> str | None:
+    """Return an id as text, None where it is missing: a number and its digits are one id.
+
+    >>> id_text(7.0, "tx"), id_text("0007", "tx"), id_text(None, "tx")
+    ('7', '0007', None)
+    """
+    if value is None or type(value).__name__ == "NAType":
+        return None
+    if isinstance(value, float | np.floating):
+        if math.isnan(value):
+            return None
+        if float(value).is_integer():
+            return str(int(value))
     if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
-        raise TypeError(f"an id must be text or a whole number; got {shortened(value)}.")
+        raise TableError(
+            f"{name} must hold ids, text or whole numbers; got {shortened(value)}; name another "
+            "column."
+        )
     return str(value)
 
 
-def id_texts(values: pa.ChunkedArray) -> list[str]:
+def id_texts(values: pa.ChunkedArray, name: str) -> list[str | None]:
     """Return a column of ids as texts."""
-    return [id_text(value) for value in decoded(values).to_pylist()]
+    return [id_text(value, name) for value in decoded(values).to_pylist()]
 
 
-def _parsed(text: str, name: str) -> datetime:
+def _parsed(text: str, name: str) -> datetime | float:
+    """Return what a text says of a time: digits are seconds, as in the column of a table."""
     try:
-        return datetime.fromisoformat(text)
+        return float(text) if _NUMBER.fullmatch(text) else datetime.fromisoformat(text)
     except ValueError:
         raise TableError(
             f"{name} must be an ISO time such as 2018-04-01 10:30:00; got {shortened(text)}."

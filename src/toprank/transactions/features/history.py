@@ -5,6 +5,7 @@ labels, those known by then. Whatever comes later changes no feature that was gi
 """
 
 import os
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -16,7 +17,14 @@ from toprank import checks
 from toprank.metrics.score_histogram import flags
 from toprank.model_file.learners import Saved
 from toprank.transactions.features import cells, history_file, kernel
-from toprank.transactions.features.kinds import Feature, as_json, checked, from_json
+from toprank.transactions.features.kinds import (
+    Feature,
+    as_json,
+    checked,
+    from_json,
+    key_columns,
+    number_columns,
+)
 from toprank.transactions.features.past import Past
 from toprank.transactions.features.questions import questions_of
 from toprank.transactions.features.rows import NEVER, Columns, RowReader, Rows
@@ -76,6 +84,8 @@ class History:
         self.features = checked(features)
         self.time, self.label_column, self.known_at, self.row_id = time, label, known_at, row_id
         self.names = [feature.name for feature in self.features]
+        self.id = uuid.uuid4().hex
+        _check_label_unread(self.features, label)
         questions = questions_of(self.features)
         if questions.of_labels and label is None and row_id is None:
             raise ValueError(
@@ -133,7 +143,8 @@ class History:
         found nothing, is passed over and not counted in what is returned. `known_at` is when each
         became known; left out, it counts from the delay of the feature on.
         """
-        ids = [cells.id_text(each) for each in np.atleast_1d(np.asarray(row_id)).tolist()]
+        given = np.atleast_1d(np.asarray(row_id)).tolist()
+        ids = [cells.id_text(each, "row_id") or "" for each in given]  # no row has an empty one
         label = flags(np.atleast_1d(is_positive), "is_positive", len(ids)).astype(np.float64)
         known = np.full(len(ids), NEVER)
         if known_at is not None:
@@ -176,6 +187,7 @@ class History:
             "begin": None if past.begin == NEVER else past.begin,
             "until": None if past.until == NEVER else past.until,
             "n_too_late": past.n_too_late,
+            "id": self.id,
         }
         parameters = {
             "features": as_json(self.features),
@@ -192,11 +204,22 @@ class History:
         named = {name: parameters[name] for name in ("time", "label", "known_at", "row_id")}
         history = cls(from_json(parameters["features"]), **named)
         past, state = history._past, saved.state
+        history.id = str(state.get("id", ""))
         past.begin = _moment(state["begin"], "begin")
         past.until = _moment(state.get("until"), "until")
         past.n_too_late = checks.whole_number(state["n_too_late"], "n_too_late", 0)
         past.restore(saved.arrays)
         return history
+
+
+def _check_label_unread(features: Iterable[Feature], label: str | None) -> None:
+    """Raise for a feature that would tell a row its own label; LabelRisk does not."""
+    for each in features:
+        if label is not None and label in (*key_columns([each]), *number_columns([each])):
+            raise ValueError(
+                f"feature {each.name!r} must not look at the label {label!r}, which its row does "
+                "not know yet; use LabelRisk, which waits until labels are known."
+            )
 
 
 def _moment(stored: Any, name: str) -> int:

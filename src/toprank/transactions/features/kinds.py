@@ -253,6 +253,34 @@ def columns_of(key: Key) -> tuple[str, ...]:
     return (key,) if isinstance(key, str) else key
 
 
+def key_columns(features: Iterable[Feature]) -> list[str]:
+    """Return the columns whose values say whose row it is, or are counted: card, terminal.
+
+    >>> key_columns([Value("amount"), SinceLast("card"), FirstTime(("card", "shop"))])
+    ['card', 'shop']
+    """
+    names: list[str] = []
+    for each in features:
+        names += columns_of(getattr(each, "key", ()))
+        if isinstance(each, Recent) and each.what == "distinct" and each.of is not None:
+            names.append(each.of)
+    return list(dict.fromkeys(names))
+
+
+def number_columns(features: Iterable[Feature]) -> list[str]:
+    """Return the columns that are taken as numbers.
+
+    >>> number_columns([Value("amount"), SinceLast("card"), ToUsual("card", "amount")])
+    ['amount']
+    """
+    names = [
+        getattr(each, "of", None)
+        for each in features
+        if not (isinstance(each, Recent) and each.what == "distinct")
+    ]
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
 def key_name(key: Key) -> str:
     """Return what a key is called in the names of its features."""
     return "_and_".join(columns_of(key))

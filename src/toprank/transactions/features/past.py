@@ -92,9 +92,12 @@ class Past:
             known, waiting = order[~is_missing], order[is_missing]
             self._insert_labels(rows.time, rows.keys, rows.label, rows.known, known)
         if rows.ids is not None and waiting.size:
-            ids = [rows.ids[row] for row in waiting.tolist()]
+            ids = {row: rows.ids[row] for row in waiting.tolist()}
+            waiting = np.array([row for row in ids if ids[row] is not None], dtype=np.int64)
             keys = np.array([found[waiting] for found in rows.keys])
-            self._waiting.add(ids, rows.time[waiting], keys)
+            self._waiting.add(
+                [str(ids[row]) for row in waiting.tolist()], rows.time[waiting], keys
+            )
 
     def _insert_labels(
         self,

@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     codes: NDArray[np.int32]  # coded column, row
     label: NDArray[np.float64] | None  # NaN where not known; None where no row has one
     known: NDArray[np.int64]  # NEVER where not said
-    ids: list[str] | None
+    ids: list[str | None] | None
 
 
 class RowReader:
@@ -84,7 +84,7 @@ class RowReader:
         if label is not None:
             self.check_known(label, known)
         if named.row_id in frame.names:
-            ids = cells.id_texts(frame.column(named.row_id))
+            ids = cells.id_texts(frame.column(named.row_id), named.row_id)
         found = {name: entries(frame.column(name), name) for name in self._texts}
         keys = [
             codes.many([found[name] for name in columns])
@@ -104,9 +104,11 @@ class RowReader:
         rows.time[0] = cells.instant(row[named.time], named.time)
         for v, name in enumerate(self._numbers):
             rows.numbers[v, 0] = cells.number(row[name], name)
-        ids, has_label = None, self._read_label(row)
-        if named.row_id is not None and row.get(named.row_id) is not None:
-            ids = [cells.id_text(row[named.row_id])]
+        has_label = self._read_label(row)
+        ids: list[str | None] | None = None
+        if named.row_id is not None:
+            row_id = cells.id_text(row.get(named.row_id), named.row_id)
+            ids = None if row_id is None else [row_id]
         texts = {name: text_of(row[name], name) for name in self._texts}
         # all cells are sound: from here on values are remembered
         for found, names, codes in zip(rows.keys, self._key_columns, self._keys, strict=True):
