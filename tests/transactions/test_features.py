@@ -812,5 +812,5 @@ def test_labels_find_their_rows_by_the_digits_of_the_id_and_rows_without_one_wai
 
 def test_an_id_that_is_none_names_its_column():
     history = History([LabelRisk("count", "shop", None, "1d")], time="at", row_id="tx")
-    with pytest.raises(TableError, match="tx must hold ids, text or whole numbers; got 1.5"):
+    with pytest.raises(TableError, match=r"tx must hold ids, text or whole numbers; got 1\.5"):
         history.batch(pa.table({"at": [0], "shop": ["S"], "tx": [1.5]}))
