@@ -32,6 +32,7 @@ FORBIDDEN = {
     **{path: {"training", "evaluation", "auto", "summary"} for path in FIT_ON_CLUSTER},
     "imbalance": {"cli", "report", "training", "plots"},
     "transactions": {"cli", "report", "training", "boosting"},
+    "datasets": {"boosting", "auto", "cli", "report", "training", "plots"},
     "training.py": {"cli", "report", "plots", "cluster"},
     "evaluation.py": {"cli", "report", "plots", "boosting"},
     "comparison": {"cli", "report"},

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toprank import losses, metrics, plots, splits
+    from toprank import datasets, losses, metrics, plots, splits
     from toprank.anomaly.ranker import AnomalyRanker
     from toprank.anomaly.tree_rank import AnomalyTreeRank
     from toprank.auto.ranker import AutoRanker
@@ -56,7 +56,7 @@ _HOME_OF = {
     "load": "toprank.model_file",
     "save": "toprank.model_file",
 }
-_MODULES = ("losses", "metrics", "plots", "splits")
+_MODULES = ("datasets", "losses", "metrics", "plots", "splits")
 
 __all__ = [
     "AdaBoostOL",
@@ -80,6 +80,7 @@ __all__ = [
     "RankSVM",
     "StreamBoost",
     "TreeRank",
+    "datasets",
     "load",
     "losses",
     "metrics",
