@@ -6,6 +6,7 @@ another model. Nothing here touches pyplot's global state.
 """
 
 from toprank.plots.anomaly import excess_mass_curves, mass_volume_curves
+from toprank.plots.critical_difference import critical_difference
 from toprank.plots.curves import calibration, checks, precision_recall, roc
 from toprank.plots.feedback import card_precision_by_day, cards_found_by_day
 from toprank.plots.named_rows import importance, intervals
@@ -16,6 +17,7 @@ __all__ = [
     "card_precision_by_day",
     "cards_found_by_day",
     "checks",
+    "critical_difference",
     "excess_mass_curves",
     "f_beta_by_threshold",
     "importance",
