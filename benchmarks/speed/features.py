@@ -1,24 +1,29 @@
-"""Time of point-in-time features against pandas rolling, and of one row at a time.
+"""Time of making payments, of their features against pandas rolling, and of one row at a time.
 
     OMP_NUM_THREADS=1 python -m benchmarks.speed.features [--rounds 3] [--rows 1750000]
 
 Both make the Handbook's 12 windows on the same seeded payments, one after the other in one
 process on one core, so that what slows the machine slows both. pandas rolls over its groups,
 which compiled code of its own does, and what it gives is compared with ours. Then a history that
-knows all those payments is given new ones, row by row.
+knows all those payments is given new ones, row by row. Last, the base case of the simulator is
+written to a Parquet file.
 """
 
 import argparse
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from benchmarks.record import record
 
 from toprank.transactions.features import Feature, History, default_features, handbook_features
+from toprank.transactions.simulator import Simulation, write_parquet
 
 NAME = "features_speed"
 N_CARDS, N_TERMINALS, N_DAYS, REACH, SEED = 5_000, 10_000, 183, 80, 0
@@ -39,6 +44,7 @@ def main() -> None:
         seconds = _seconds(lambda history=history: history.batch(known))
         _record_batch(name, features, known, seconds)
         _time_rows(name, history, new)
+    _time_simulator()
 
 
 def _compare(payments: pd.DataFrame, n_rounds: int) -> None:
@@ -100,6 +106,22 @@ def _time_rows(name: str, history: History, payments: pd.DataFrame) -> None:
         p50_ms=round(float(np.percentile(took, 50)), 4),
         p99_ms=round(float(np.percentile(took, 99)), 4),
         largest_ms=round(max(took), 2),
+    )
+
+
+def _time_simulator() -> None:
+    """Record how long the base case takes, from the world to the closed file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "payments.parquet")
+        seconds = _seconds(lambda: write_parquet(Simulation(random_state=SEED), path))
+        n_rows = pq.read_metadata(path).num_rows
+    record(
+        NAME,
+        what="simulate, to a file",
+        n_rows=n_rows,
+        seed=SEED,
+        cpu_seconds=round(seconds["cpu"], 2),
+        wall_seconds=round(seconds["wall"], 2),
     )
 
 
