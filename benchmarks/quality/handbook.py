@@ -11,8 +11,8 @@ today it stops a little early.
 Our rankers then meet XGBoost on the same folds with the same 15 features, and with the 44 of
 `default_features`. Which of them counts as ours is chosen on ten folds that end before these test
 weeks begin: by the sum of AP and card precision at 100, on the folds that all of them were run on.
-Every fit is recorded, and what was recorded is not run again. Those with 8,192 bins were added when
-the test figures of the others had been seen.
+Every fit is recorded, and what was recorded is not run again. Those with 8,192 bins were added
+when the test figures of the others had been seen.
 """
 
 import argparse
