@@ -158,6 +158,12 @@ def remember(history: Any, path: Path) -> None:
         history.save(path)
 
 
+def classes_of(ranker: Any) -> tuple[Any, Any]:
+    """Return the labels a ranker was fitted with, the positive first."""
+    first, second = ranker.classes_.tolist()
+    return (first, second) if first == ranker.positive_label_ else (second, first)
+
+
 def _features_in(path: Path) -> Any:
     """Return the features that a JSON file describes."""
     from toprank.transactions.features import from_json
@@ -175,7 +181,7 @@ def _with_features(plain: Iterator[Any], data: Path, ranker: Any, history: Any) 
     from toprank import tables
     from toprank.transactions.payments import with_features
 
-    newest, is_told, n_late = None, False, history.n_too_late
+    newest, is_told, n_before = None, False, history.n_too_late
     for batch in plain:
         times = tables.time_column(batch, history.time)
         if newest is None:
@@ -188,17 +194,11 @@ def _with_features(plain: Iterator[Any], data: Path, ranker: Any, history: Any) 
             )
         newest = times.max() if newest is None else max(newest, times.max())
         yield with_features(history, batch, classes_of(ranker))
-    if n_late := history.n_too_late - n_late:
+    if n_late := history.n_too_late - n_before:
         screen.remark(
             f"note: {n_late:,} rows of {data.name} are older than what the history keeps; nothing "
             "of their past is known, and their suspicion says little."
         )
-
-
-def classes_of(ranker: Any) -> tuple[Any, Any]:
-    """Return the labels a ranker was fitted with, the positive first."""
-    first, second = ranker.classes_.tolist()
-    return (first, second) if first == ranker.positive_label_ else (second, first)
 
 
 def _tell_of_join(history: Any, first: Any, data: Path) -> None:
