@@ -12,6 +12,7 @@ import click
 from toprank import __version__
 from toprank.cli import screen
 from toprank.cli.anomalies import anomalies
+from toprank.cli.bench import bench
 from toprank.cli.compare import compare
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
@@ -39,6 +40,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, explain, evaluate, compare, anomalies, stream, simulate, feedback,
+    bench,
 ):  # fmt: skip
     commands.add_command(command)
 

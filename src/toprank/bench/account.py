@@ -1,0 +1,326 @@
+"""The account of an experiment, made from its rows alone: as text, Markdown, HTML or plain values.
+
+A table of one metric with published figures beside ours, then how the methods stand over all data
+sets: mean ranks, the best against each other, the critical difference.
+"""
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from toprank import __version__, checks, summary
+from toprank.bench.experiment import Experiment
+from toprank.bench.protocols import Cell
+from toprank.bench.row_file import Row
+from toprank.bench.runner import cells_of, recorded
+from toprank.comparison.result_tables import (
+    ResultCell,
+    ResultTable,
+    html_parts,
+    markdown_of,
+    result_table,
+)
+from toprank.comparison.standings import Standings, Versus
+from toprank.plots.critical_difference import critical_difference
+from toprank.report import figures as report_figures
+from toprank.report.contents import ListReport
+from toprank.report.markup import section, table, text
+from toprank.report.page import whole_page
+
+_HEADINGS = ["against", "wins, ties, losses", "lead (95 %)", "p", "p of all pairs"]
+
+
+@dataclass(frozen=True)
+class Account:
+    """One metric of one experiment: made by `account_of`."""
+
+    experiment: Experiment
+    metric: str
+    standings: Standings
+    table: ResultTable
+    notes: tuple[str, ...]
+
+    @property
+    def best(self) -> str:
+        """The method with the best mean rank."""
+        return next(iter(self.standings.mean_ranks))
+
+    @cached_property
+    def pairs(self) -> list[Versus]:
+        """The best method against each other, in order of rank."""
+        _, *others = self.standings.mean_ranks
+        return [self.standings.versus(self.best, other) for other in others]
+
+
+def account_of(experiment: Experiment, rows: Iterable[Row], metric: str | None = None) -> Account:
+    """Return the account of a metric, the first unless another is named, from these rows."""
+    metric = _metric(experiment, metric)
+    rows = list(rows)
+    known = recorded(experiment, rows)
+    if not known:
+        raise ValueError(
+            f"nothing is recorded of {experiment.name} in this folder; run it first with toprank "
+            "bench run, or name another folder with --results."
+        )
+    methods, left_out = _comparable(experiment, known)
+    scale = 100 if experiment.is_percent else 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same sentences are notes of the table
+        standings = Standings.of(
+            [
+                {**cell._asdict(), "value": scale * row["figures"][metric]}
+                for cell, row in _in_order(experiment, known)
+                if cell.method in methods
+            ],
+            higher_is_better=metric not in experiment.lower_is_better,
+        )
+    places = _published(experiment, metric, standings)
+    shown = result_table(standings, places, decimals=2 if experiment.is_percent else 4)
+    notes = (*left_out, *experiment.notes, *_about_rows(experiment, rows, known))
+    return Account(experiment, metric, standings, shown, notes)
+
+
+def text_of(account: Account) -> str:
+    """Return the account as a terminal shows it: a block per data set, a line per method."""
+    experiment, shown = account.experiment, account.table
+    blocks = [f"{experiment.title}\n{experiment.source}", _what(account)]
+    for row in shown.rows:
+        lines = [
+            [method, cell.ours + "*" * cell.is_best, _beside(cell)]
+            for method, cell in zip(shown.methods, row.cells, strict=True)
+        ]
+        blocks.append(f"{row.name}\n{_indented(summary.aligned(lines))}")
+    blocks += [
+        f"{account.best}, the best mean rank, against the others\n"
+        + _indented(summary.aligned([_HEADINGS, *_pair_rows(account)])),
+        "\n".join(_verdicts(account)),
+        "\n".join(f"- {note}" for note in ("* is the best.", *shown.notes, *account.notes)),
+    ]
+    return "\n\n".join(blocks)
+
+
+def markdown(account: Account) -> str:
+    """Return the account as a Markdown page."""
+    experiment = account.experiment
+    pairs = [_HEADINGS, ["---"] * len(_HEADINGS), *_pair_rows(account)]
+    parts = [
+        f"# {experiment.title}",
+        experiment.source + ".",
+        _what(account),
+        markdown_of(account.table).rstrip(),
+        f"## {account.best}, the best mean rank, against the others",
+        "\n".join(f"| {' | '.join(line)} |" for line in pairs),
+        "\n".join(f"- {line}" for line in (*_verdicts(account), *account.notes)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def html_page(account: Account) -> str:
+    """Return the account as one HTML page with the picture in it."""
+    experiment = account.experiment
+    with report_figures.settings():
+        picture = report_figures.inline_svg(
+            critical_difference(account.standings), "mean-ranks", "Mean ranks of the methods"
+        )
+    pairs = [[text(cell) for cell in line] for line in _pair_rows(account)]
+    report = ListReport(
+        title=experiment.title,
+        headline=experiment.source,
+        alerts=[],
+        importance=[],
+        columns=[],
+        parameters={},
+        remarks=[],
+        made_with=f"toprank {__version__}: toprank bench show",
+    )
+    return whole_page(
+        report,
+        (
+            f"<h1>{text(experiment.title)}</h1>\n<p>{text(experiment.source)}.</p>",
+            section(
+                "figures",
+                "Figures",
+                table(*html_parts(account.table, _what(account))),
+                _list(account.table.notes),
+            ),
+            section("ranks", "Mean ranks", picture, _list(_verdicts(account))),
+            section(
+                "pairs",
+                "Pairs",
+                table(f"{text(account.best)} against the others", _HEADINGS, pairs),
+            ),
+            section("rows", "About the rows", _list(account.notes)),
+        ),
+    )
+
+
+def facts_of(account: Account) -> dict[str, Any]:
+    """Return the account in plain values."""
+    standings, experiment = account.standings, account.experiment
+    return {
+        "experiment": experiment.name,
+        "metric": account.metric,
+        "methods": list(standings.methods),
+        "figures": [
+            {"data": data, "method": method, **_plain(cell)}
+            for (data, method), cell in standings.cells.items()
+        ],
+        "published": [
+            {"data": data, "method": method, "value": value}
+            for (data, method), value in experiment.published.get(account.metric, {}).items()
+        ],
+        "mean_ranks": standings.mean_ranks,
+        "friedman": _plain(standings.friedman),
+        "critical_difference": standings.critical_difference(),
+        "pairs": [{**_plain(pair), "lead": _plain(pair.lead)} for pair in standings.pairs],
+        "notes": [*account.table.notes, *account.notes],
+    }
+
+
+def picture_of(account: Account) -> Figure:
+    """Return the figure of mean ranks with the critical difference."""
+    figure = critical_difference(account.standings).figure
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def _metric(experiment: Experiment, metric: str | None) -> str:
+    if metric is None:
+        return experiment.metrics[0]
+    if metric not in experiment.metrics:
+        known = list(experiment.metrics)
+        hint = checks.nearest_name(metric, known) or f"; it has {', '.join(known)}."
+        raise ValueError(f"{experiment.name} has no metric {metric!r}{hint}")
+    return metric
+
+
+def _in_order(experiment: Experiment, known: dict[Cell, Row]) -> list[tuple[Cell, Row]]:
+    """Return the rows in the order of the experiment, in whichever they were recorded."""
+    data = {name: number for number, name in enumerate(experiment.data)}
+    methods = {each.name: number for number, each in enumerate(experiment.methods)}
+    cells = sorted(known, key=lambda cell: (data[cell.data], methods[cell.method], cell.seed))
+    return [(cell, known[cell]) for cell in cells]
+
+
+def _comparable(experiment: Experiment, known: dict[Cell, Row]) -> tuple[list[str], list[str]]:
+    """Return methods that share at least one data set, and a sentence on those left out."""
+    covered: dict[str, set[str]] = {each.name: set() for each in experiment.methods}
+    for cell in known:
+        covered[cell.method].add(cell.data)
+    kept = [name for name in covered if covered[name]]
+    while kept and not set.intersection(*(covered[name] for name in kept)):
+        kept.remove(min(reversed(kept), key=lambda name: len(covered[name])))
+    if len(kept) < 2:
+        raise ValueError(
+            "at least two methods must have rows of the same data set to be compared; "
+            f"{experiment.name} has {len(known)} rows, none such; run more of it with --resume."
+        )
+    lost = [name for name in covered if name not in kept]
+    return kept, [f"Not shown, for want of rows: {', '.join(lost)}."] if lost else []
+
+
+def _published(
+    experiment: Experiment, metric: str, standings: Standings
+) -> dict[tuple[str, str], float]:
+    """Return the published figure that each of our methods is held against."""
+    places = experiment.published.get(metric, {})
+    return {
+        (data, method.name): places[data, method.published_as]
+        for data in (*standings.datasets, *standings.incomplete)
+        for method in experiment.methods
+        if method.name in standings.methods and (data, method.published_as) in places
+    }
+
+
+def _about_rows(experiment: Experiment, rows: list[Row], known: dict[Cell, Row]) -> list[str]:
+    """Return where the figures come from, and what is not among them."""
+    cells = set(cells_of(experiment))
+    seconds = sum(sum(row["seconds"].values()) for row in known.values())
+    commits = Counter(row["commit"] for row in known.values())
+    machines = sorted({row["machine"] for row in known.values()})
+    notes = [
+        f"{len(known):,} of {len(cells):,} rows are recorded, {seconds / 60:,.1f} minutes of work "
+        f"on {'; '.join(machines)}; commit "
+        + ", ".join(f"{commit} ({count})" for commit, count in commits.most_common())
+        + "."
+    ]
+    stale = sum("figures" in row for row in rows) - len(known)
+    if stale:
+        notes.append(f"{stale:,} rows of an earlier form of this experiment are not shown.")
+    failed = {
+        cell: row["failed"]
+        for row in rows
+        if "failed" in row
+        and (cell := Cell(row["data"], row["seed"], row["method"])) in cells
+        and cell not in known
+    }
+    if failed:
+        cell, sentence = next(iter(failed.items()))
+        notes.append(f"{len(failed):,} cells failed, the first {cell}: {sentence}")
+    return notes
+
+
+def _what(account: Account) -> str:
+    unit = ", in per cent" if account.experiment.is_percent else ""
+    return f"{account.metric}{unit}: means over seeds, published figures beside ours"
+
+
+def _beside(cell: ResultCell) -> str:
+    if not cell.published:
+        return ""
+    return f"({' '.join(part for part in cell[2:] if part)})"
+
+
+def _pair_rows(account: Account) -> list[list[str]]:
+    decimals = 2 if account.experiment.is_percent else 4
+    return [
+        [
+            pair.against,
+            f"{pair.wins}, {pair.ties}, {pair.losses}",
+            f"{pair.lead.value:+.{decimals}f} "
+            f"({pair.lead.low:+.{decimals}f} to {pair.lead.high:+.{decimals}f})",
+            f"{pair.p_value:.2g}",
+            f"{pair.holm_p_value:.2g}",
+        ]
+        for pair in account.pairs
+    ]
+
+
+def _verdicts(account: Account) -> list[str]:
+    """Return the tests over all methods in sentences."""
+    standings = account.standings
+    friedman, apart = standings.friedman, standings.critical_difference()
+    n_sets = len(standings.datasets)
+    lines = [
+        "Leads are in means over data sets; p is of Wilcoxon's signed-rank test, for the pair "
+        "alone and, by Holm, for all pairs.",
+        f"All methods alike over {n_sets} data set{'' if n_sets == 1 else 's'}: Friedman p "
+        f"{friedman.p_value:.2g}, Iman-Davenport p {friedman.f_p_value:.2g}.",
+        f"Mean ranks are told apart when {apart:.2f} lies between them (Nemenyi, 5 %).",
+    ]
+    lines += [f"Not told apart: {', '.join(group)}." for group in standings.groups()]
+    return lines
+
+
+def _plain(named: Any) -> dict[str, Any]:
+    """Return a named tuple as a dict, None for what is not known: JSON has no NaN."""
+    values = named._asdict()
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }
+
+
+def _list(lines: Iterable[str]) -> str:
+    items = "".join(f"<li>{text(line)}</li>\n" for line in lines)
+    return f"<ul>\n{items}</ul>" if items else ""
+
+
+def _indented(lines: str) -> str:
+    return "\n".join(f"  {line}" for line in lines.splitlines())

@@ -1,0 +1,155 @@
+"""What an experiment is: data, seeds, methods with what is tuned, metrics, published figures."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+Parameters = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method: the id of its learner, fixed parameters, and a grid to choose from.
+
+    `published_as` is the published method it is held against.
+    """
+
+    name: str
+    learner: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    published_as: str = ""
+
+    @property
+    def candidates(self) -> list[Parameters]:
+        """All settings to choose from, the last parameter of the grid moving fastest.
+
+        >>> method = Method("mine", "boosted", {"loss": "log"}, {"max_depth": (2, 4)})
+        >>> method.candidates
+        [{'loss': 'log', 'max_depth': 2}, {'loss': 'log', 'max_depth': 4}]
+        """
+        return [
+            {**self.parameters, **dict(zip(self.grid, values, strict=True))}
+            for values in product(*self.grid.values())
+        ]
+
+    @property
+    def untuned(self) -> Parameters:
+        """The setting of sets that are too large to tune on: the last of every list."""
+        return {**self.parameters, **{name: values[-1] for name, values in self.grid.items()}}
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """What is different on one data set.
+
+    `ranges` are columns with texts such as 30-34, which become numbers: their lower ends.
+    """
+
+    seeds: tuple[int, ...] | None = None
+    is_tuned: bool = True
+    without: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Quick:
+    """The smaller experiment that ends within minutes; None leaves a part as it is."""
+
+    data: tuple[str, ...] | None = None
+    seeds: tuple[int, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    grids: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    minutes: float | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment; made by `read_experiment`.
+
+    `published` has the papers' figures by metric, then by (data, published method). Where
+    `is_percent`, tables and published figures are in per cent. The first metric is the one shown.
+    """
+
+    name: str
+    title: str
+    source: str
+    protocol: str
+    options: Mapping[str, Any]
+    data: tuple[str, ...]
+    seeds: tuple[int, ...]
+    methods: tuple[Method, ...]
+    metrics: tuple[str, ...]
+    lower_is_better: tuple[str, ...] = ()
+    published: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
+    is_percent: bool = False
+    sets: Mapping[str, SetOptions] = field(default_factory=dict)
+    quick: Quick = field(default_factory=Quick)
+    minutes: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def method(self, name: str) -> Method:
+        """Return the method of this name."""
+        return next(each for each in self.methods if each.name == name)
+
+    def set_options(self, data: str) -> SetOptions:
+        """Return what is different on a data set."""
+        return self.sets.get(data, SetOptions())
+
+    def made_quick(self) -> "Experiment":
+        """Return the smaller experiment, whose rows go to a file of their own."""
+        quick = self.quick
+        kept = quick.methods or tuple(method.name for method in self.methods)
+        seeds = {  # a set that has fewer seeds keeps to those
+            name: replace(options, seeds=_first(options.seeds, quick.seeds))
+            for name, options in self.sets.items()
+        }
+        return replace(
+            self,
+            name=f"{self.name}-quick",
+            title=f"{self.title} (quick)",
+            data=quick.data or self.data,
+            seeds=quick.seeds or self.seeds,
+            methods=tuple(_quick(each, quick) for each in self.methods if each.name in kept),
+            sets=seeds,
+            minutes=quick.minutes,
+        )
+
+    def definition(self, data: str, method: str) -> str:
+        """Return a short digest of all that decides the figures of a method on a data set.
+
+        A row with another digest was made by another experiment of the same name.
+        """
+        how, options = self.method(method), self.set_options(data)
+        parts = {
+            "protocol": self.protocol,
+            "options": dict(self.options),
+            "learner": how.learner,
+            "parameters": dict(how.parameters),
+            "grid": dict(how.grid),
+            "metrics": sorted(self.metrics),
+            "is_tuned": options.is_tuned,
+            "ranges": sorted(options.ranges),
+        }
+        text = json.dumps(parts, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _quick(method: Method, quick: Quick) -> Method:
+    return replace(
+        method,
+        grid=quick.grids.get(method.name, method.grid),
+        parameters={**method.parameters, **quick.parameters.get(method.name, {})},
+    )
+
+
+def _first(
+    of_set: tuple[int, ...] | None, of_quick: tuple[int, ...] | None
+) -> tuple[int, ...] | None:
+    if of_set is None or of_quick is None:
+        return of_set
+    return of_set[: len(of_quick)]

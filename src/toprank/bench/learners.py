@@ -1,0 +1,213 @@
+"""Learners by id, ours and the rivals one would pick instead: how each is made.
+
+All learn by `fit(features, is_positive)` from an Arrow table and rank by `suspicion(features)`.
+Ours take categories as they are; every rival gets the same one-hot columns. Each runs on one
+thread, and its seed is that of the cell.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from toprank import checks
+from toprank.bench.one_hot import OneHotRanker
+
+
+class TableRanker(Protocol):
+    """What every learner here is."""
+
+    def fit(self, features: pa.Table, is_positive: NDArray[np.bool_]) -> Any: ...
+    def suspicion(self, features: pa.Table) -> NDArray[np.float64]: ...
+
+
+@dataclass(frozen=True)
+class Learner:
+    """How a learner is made from a seed and parameters.
+
+    `install` is what pip takes where the learner's package is missing. Where `is_staged`, the
+    first n trees of a fit are the fit of n trees: one fit then serves all n of a grid. `shortest`
+    are parameters of a fit that is over at once.
+    """
+
+    make: Callable[..., TableRanker]
+    install: str = ""
+    is_staged: Callable[[Mapping[str, Any]], bool] = lambda parameters: False
+    shortest: Mapping[str, Any] = field(default_factory=dict)
+
+
+def make_learner(name: str, seed: int, parameters: Mapping[str, Any]) -> TableRanker:
+    """Return the learner of this id, ready to fit.
+
+    >>> make_learner("boosted", 1, {"loss": "log", "n_estimators": 20})
+    BoostedRanker(loss='log', n_estimators=20, n_jobs=1, positive_label=True,
+                  random_state=1)
+    """
+    learner = LEARNERS[name]
+    try:
+        return learner.make(seed, **parameters)
+    except ImportError as error:
+        raise ImportError(
+            f"learner {name!r} needs a package that is not installed ({error}); "
+            f"install it with: pip install {learner.install or 'toprank[cpu]'}"
+        ) from error
+    except TypeError as error:
+        raise ValueError(f"learner {name!r} cannot be made: {error}.") from error
+
+
+def check_learner(name: str, learners: Iterable[str]) -> str:
+    """Return the id of a learner that is there."""
+    known = list(learners)
+    if name not in known:
+        hint = checks.nearest_name(name, known) or f"; known are {', '.join(known)}."
+        raise ValueError(f"learner {name!r} is not known{hint}")
+    return name
+
+
+def compile_kernels(name: str, parameters: Mapping[str, Any]) -> None:
+    """Let the learner learn from a few rows, once a process: compiling is not its time."""
+    # texts, unlike the parameters themselves, can be told apart by a cache
+    texts = {key: value for key, value in parameters.items() if isinstance(value, str)}
+    _compile_once(name, tuple(texts.items()))
+
+
+def staged_suspicion(
+    ranker: Any, features: pa.Table, tree_counts: Iterable[int]
+) -> Iterator[NDArray[np.float64]]:
+    """Yield what the first so many trees of a staged learner make of the rows."""
+    whole = ranker.booster_
+    try:
+        for count in tree_counts:
+            ranker.booster_ = whole[: min(count, ranker.n_trees_)]
+            yield ranker.suspicion(features)
+    finally:
+        ranker.booster_ = whole
+
+
+def what_it_chose(ranker: Any) -> str | None:
+    """Return in words what a learner that chooses for itself has chosen."""
+    account = getattr(ranker, "account_", None)
+    return getattr(account, "winner", None)
+
+
+@cache
+def _compile_once(name: str, texts: tuple[tuple[str, str], ...]) -> None:
+    x = np.arange(40.0)
+    table = pa.table({"x": x, "category": np.where(x % 3, "a", "b")})
+    with suppress(Exception):  # too few rows for some; what is wrong will show where it matters
+        ranker = make_learner(name, 0, {**dict(texts), **LEARNERS[name].shortest})
+        ranker.fit(table, x >= 30).suspicion(table)
+
+
+def _ours(name: str, **always: Any) -> Callable[..., TableRanker]:
+    """Return how a learner of ours is made; it takes the table as it is."""
+
+    def make(seed: int, **parameters: Any) -> TableRanker:
+        ranker = getattr(import_module("toprank"), name)(**{**always, **parameters})
+        ranker.set_params(positive_label=True, random_state=seed)
+        return ranker.set_params(n_jobs=1) if "n_jobs" in ranker.get_params() else ranker
+
+    return make
+
+
+def _meta_ap_forest(seed: int, tree: Mapping[str, Any], **parameters: Any) -> TableRanker:
+    from toprank import MetaAP
+
+    return _ours("RankForest", tree=MetaAP(**tree))(seed, **parameters)
+
+
+def _published_tree(name: str) -> Callable[..., TableRanker]:
+    """Return how the MetaAP paper has a tree: one depth, a column a category."""
+
+    def make(seed: int, depth: int = 4, **parameters: Any) -> TableRanker:
+        tree = getattr(import_module("toprank"), name)
+        return OneHotRanker(tree.published(depth, positive_label=1, **parameters))
+
+    return make
+
+
+def _rival(
+    module: str,
+    name: str,
+    *,
+    queries: bool = False,
+    threads: str | None = "n_jobs",
+    **always: Any,
+) -> Callable[..., TableRanker]:
+    """Return how an estimator of another library is made; `threads` is what it calls n_jobs."""
+
+    def make(seed: int, **parameters: Any) -> TableRanker:
+        settings = {**always, "random_state": seed, **parameters}
+        if threads:
+            settings[threads] = 1
+        return OneHotRanker(getattr(import_module(module), name)(**settings), has_queries=queries)
+
+    return make
+
+
+def _grows_tree_by_tree(parameters: Mapping[str, Any]) -> bool:
+    # otherwise the number of trees decides when log-loss ends, or how many are kept
+    return (
+        parameters.get("warm_start_trees") == 0
+        and parameters.get("engine", "xgboost") == "xgboost"
+        and parameters.get("early_stopping_rounds") is None
+    )
+
+
+_ONE_TREE = {"n_estimators": 1}
+_XGBOOST = "'toprank[cpu]'"
+_IMBALANCED = "'toprank[imbalance]'"
+
+LEARNERS: dict[str, Learner] = {
+    "auto": Learner(_ours("AutoRanker"), shortest={"n_estimators": 1, "time_limit": 1e-9}),
+    "boosted": Learner(_ours("BoostedRanker"), is_staged=_grows_tree_by_tree, shortest=_ONE_TREE),
+    "rank-boost": Learner(
+        _ours("RankBoost"), is_staged=lambda parameters: True, shortest=_ONE_TREE
+    ),
+    "non-linear-boost": Learner(_ours("NonLinearBoost"), shortest=_ONE_TREE),
+    "metaap": Learner(_ours("MetaAP")),
+    "treerank": Learner(_ours("TreeRank")),
+    "metaap-published": Learner(_published_tree("MetaAP")),
+    "treerank-published": Learner(_published_tree("TreeRank")),
+    "geometric-tree": Learner(_ours("GeometricTree")),
+    "rank-forest": Learner(_ours("RankForest"), shortest=_ONE_TREE),
+    "metaap-forest": Learner(_meta_ap_forest, shortest={"tree": {}, **_ONE_TREE}),
+    "rank-rls": Learner(_ours("RankRLS")),
+    "rank-svm": Learner(_ours("RankSVM")),
+    "cost-boost": Learner(_ours("CostBoost")),
+    "xgboost-logistic": Learner(_rival("xgboost", "XGBClassifier"), _XGBOOST),
+    "xgboost-rank-map": Learner(
+        _rival("xgboost", "XGBRanker", queries=True, objective="rank:map"), _XGBOOST
+    ),
+    "xgboost-rank-pairwise": Learner(
+        _rival("xgboost", "XGBRanker", queries=True, objective="rank:pairwise"), _XGBOOST
+    ),
+    "lightgbm": Learner(_rival("lightgbm", "LGBMClassifier", verbose=-1), "lightgbm"),
+    "catboost": Learner(
+        _rival(
+            "catboost",
+            "CatBoostClassifier",
+            threads="thread_count",
+            verbose=False,
+            allow_writing_files=False,
+        ),
+        "catboost",
+    ),
+    "sklearn-hgb": Learner(
+        _rival("sklearn.ensemble", "HistGradientBoostingClassifier", threads=None)
+    ),
+    "sklearn-random-forest": Learner(_rival("sklearn.ensemble", "RandomForestClassifier")),
+    "sklearn-extra-trees": Learner(_rival("sklearn.ensemble", "ExtraTreesClassifier")),
+    "imblearn-balanced-forest": Learner(
+        _rival("imblearn.ensemble", "BalancedRandomForestClassifier"), _IMBALANCED
+    ),
+    "imblearn-easy-ensemble": Learner(
+        _rival("imblearn.ensemble", "EasyEnsembleClassifier"), _IMBALANCED
+    ),
+}

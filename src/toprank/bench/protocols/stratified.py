@@ -1,0 +1,191 @@
+"""One stratified split per seed; parameters chosen by folds of the training rows.
+
+A split is that of `train_test_split(..., random_state=seed)`, which is also that of
+`np.random.seed(seed)` followed by a split without a seed. A method gets the training rows with
+their labels and the test rows without: the labels of the test are read once, by the metrics.
+
+Options:
+
+- `test_share`: a number, or a fraction in text such as "1/3";
+- `folds`: how many, to choose parameters by;
+- `one_generator`: whether the folds are drawn by the generator that drew the split, where it
+  stopped, as in scripts that seed NumPy once; otherwise by one of their own with the same seed.
+"""
+
+import time
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from toprank import checks, datasets
+from toprank.bench import figures
+from toprank.bench.experiment import Experiment, Method, Parameters
+from toprank.bench.learners import LEARNERS, compile_kernels, make_learner, what_it_chose
+from toprank.bench.protocols.contract import Cell, Outcome
+from toprank.bench.tuning import Folds, tuned
+from toprank.tables import check_columns
+
+_DEFAULTS = {"test_share": 0.3, "folds": 5, "one_generator": False}
+
+
+class StratifiedSplits:
+    """A stratified split per seed, parameters by cross-validated AP of the training rows."""
+
+    learners: ClassVar[Collection[str]] = LEARNERS.keys()
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        options = {**_DEFAULTS, **experiment.options}
+        _check_names(experiment.options)
+        self.test_share = _share(options["test_share"])
+        self.n_folds = checks.whole_number(options["folds"], "folds", 2)
+        self.one_generator = options["one_generator"]
+        if not isinstance(self.one_generator, bool):
+            raise ValueError(f"one_generator must be true or false; got {self.one_generator!r}.")
+        for name in experiment.metrics:
+            figures.figure(name)
+
+    def cells(self) -> list[Cell]:
+        """Return all cells: every method on every set with the first seed, then the next."""
+        cells = []
+        for seed in sorted({seed for data in self.experiment.data for seed in self._seeds(data)}):
+            for data in self.experiment.data:
+                if seed in self._seeds(data):
+                    without = self.experiment.set_options(data).without
+                    names = [each.name for each in self.experiment.methods]
+                    cells += [Cell(data, seed, name) for name in names if name not in without]
+        return cells
+
+    def why_not_data(self, data: str, folder: Path | None) -> str | None:
+        """Return the sentence of `datasets.load` when it cannot load the set."""
+        try:
+            self._loaded(data, folder)
+        except (ValueError, OSError) as error:
+            return str(error)
+        return None
+
+    def why_not_method(self, method: str) -> str | None:
+        """Return which package a method lacks, or which of its parameters is wrong."""
+        how = self.experiment.method(method)
+        try:
+            make_learner(how.learner, 0, how.candidates[0])
+        except (ImportError, ValueError) as error:
+            return f"method {method!r} is left out: {error}"
+        return None
+
+    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+        """Return the test figures of one method on one split."""
+        features, is_positive = self._loaded(cell.data, folder)
+        generator = np.random.RandomState(cell.seed)  # the papers' splits come from it
+        train, test = train_test_split(
+            np.arange(is_positive.size),
+            stratify=is_positive,
+            test_size=self.test_share,
+            random_state=generator,
+        )
+        learning = _Learning(
+            features.take(train),
+            is_positive[train],
+            self._folds(is_positive[train], generator, cell.seed),
+            cell.seed,
+        )
+        is_tuned = self.experiment.set_options(cell.data).is_tuned
+        method = self.experiment.method(cell.method)
+        ranked = _ranked(method, is_tuned, learning, features.take(test))
+        return Outcome(
+            figures.figures(self.experiment.metrics, is_positive[test], ranked.suspicion),
+            ranked.parameters,
+            ranked.seconds,
+            {
+                "rows": is_positive.size,
+                "test_rows": test.size,
+                "test_positives": int(np.count_nonzero(is_positive[test])),
+                "candidates": len(method.candidates) if is_tuned else 1,
+                **({"chosen": ranked.chosen} if ranked.chosen else {}),
+            },
+        )
+
+    def _seeds(self, data: str) -> tuple[int, ...]:
+        return self.experiment.set_options(data).seeds or self.experiment.seeds
+
+    def _loaded(self, data: str, folder: Path | None) -> tuple[pa.Table, NDArray[np.bool_]]:
+        dataset = datasets.load(data, folder=folder)
+        ranges = self.experiment.set_options(data).ranges
+        return _with_lower_ends(dataset.X, ranges), dataset.is_positive
+
+    def _folds(self, is_positive: NDArray[np.bool_], generator: Any, seed: int) -> Folds:
+        state = generator if self.one_generator else seed
+        folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=state)
+        return list(folds.split(is_positive, is_positive))
+
+
+class _Learning(NamedTuple):
+    """All that a method may learn from."""
+
+    features: pa.Table
+    is_positive: NDArray[np.bool_]
+    folds: Folds
+    seed: int
+
+
+class _Ranked(NamedTuple):
+    suspicion: NDArray[np.float64]
+    parameters: Parameters
+    seconds: dict[str, float]
+    chosen: str | None
+
+
+def _ranked(method: Method, is_tuned: bool, learning: _Learning, test: pa.Table) -> _Ranked:
+    """Return what a method makes of test rows whose labels it never gets."""
+    rows = learning.features, learning.is_positive
+    compile_kernels(method.learner, method.parameters)
+    begin = time.perf_counter()
+    parameters = (
+        tuned(method, *rows, learning.folds, learning.seed) if is_tuned else method.untuned
+    )
+    chosen = time.perf_counter()
+    ranker = make_learner(method.learner, learning.seed, parameters)
+    ranker.fit(*rows)
+    fitted = time.perf_counter()
+    suspicion = checks.finite_vector(ranker.suspicion(test), "suspicion")
+    scored = time.perf_counter()
+    seconds = {"tune": chosen - begin, "fit": fitted - chosen, "score": scored - fitted}
+    rounded = {step: round(value, 3) for step, value in seconds.items()}
+    return _Ranked(suspicion, parameters, rounded, what_it_chose(ranker))
+
+
+def _with_lower_ends(features: pa.Table, ranges: tuple[str, ...]) -> pa.Table:
+    """Return the table with its ranges, such as 30-34, as numbers: their lower ends."""
+    check_columns(list(ranges), features.column_names, "the data set")
+    for name in ranges:
+        texts = features[name].to_pylist()
+        lower = [None if each is None else float(each.split("-")[0]) for each in texts]
+        place = features.column_names.index(name)
+        features = features.set_column(place, name, pa.array(lower, pa.float64()))
+    return features
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name not in _DEFAULTS:
+            known = list(_DEFAULTS)
+            hint = checks.nearest_name(name, known) or f"; known are {', '.join(known)}."
+            raise ValueError(f"option {name!r} is not one of the protocol stratified{hint}")
+
+
+def _share(value: Any) -> float:
+    try:
+        share = float(Fraction(value))
+    except (TypeError, ValueError, ZeroDivisionError):
+        share = np.nan
+    if isinstance(value, bool) or not 0 < share < 1:
+        raise ValueError(
+            f"test_share must be between 0 and 1, such as 0.3 or '1/3'; got {value!r}."
+        )
+    return share

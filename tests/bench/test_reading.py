@@ -1,0 +1,126 @@
+"""Experiments from files: what is read, and the sentence for every mistake."""
+
+import re
+
+import pytest
+
+from bench.small import TEXT, experiment
+from toprank import bench
+from toprank.bench import ExperimentError
+from toprank.bench.learners import make_learner
+from toprank.bench.protocols import Cell
+from toprank.bench.runner import cells_of
+
+
+@pytest.mark.parametrize("name", bench.names())
+def test_every_declared_experiment_can_be_made_and_is_smaller_when_quick(name):
+    whole = bench.find_experiment(name)
+    quick = whole.made_quick()
+
+    assert len(cells_of(quick)) < len(cells_of(whole)) / 5
+    assert quick.name == f"{name}-quick"
+    for method in (*whole.methods, *quick.methods):
+        for candidate in method.candidates:
+            make_learner(method.learner, 1, candidate)
+
+
+def test_sets_have_seeds_and_methods_of_their_own():
+    declared = experiment(
+        ("[quick]", "[sets.second]\nseeds = [7]\nwithout = ['forest']\n\n[quick]"),
+        ("[1, 2]\nmetrics", "{ from = 1, to = 2 }\nmetrics"),
+    )
+    assert cells_of(declared) == [
+        Cell("first", 1, "log"),
+        Cell("first", 1, "forest"),
+        Cell("first", 2, "log"),
+        Cell("first", 2, "forest"),
+        Cell("second", 7, "log"),
+    ]
+
+
+def test_a_definition_changes_with_what_decides_figures_and_with_nothing_else():
+    one = experiment().definition("first", "log")
+    for old, new in (
+        ("folds = 3", "folds = 4"),
+        ("max_depth = [1, 2]", "max_depth = [1, 3]"),
+        ('"log", warm', '"ap-exp", warm'),
+        ('"roc_auc"', '"best_f1"'),
+        ("[quick]", "[sets.first]\ntuned = false\n[quick]"),
+    ):
+        assert experiment((old, new)).definition("first", "log") != one
+    for old, new in (
+        ("Two small sets", "Others"),
+        ("seeds = [1, 2]", "seeds = [1, 2, 3]"),
+        ("log = 0.5", "log = 0.6"),
+        ("n_estimators = 5", "n_estimators = 6"),
+    ):
+        assert experiment((old, new)).definition("first", "log") == one
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("title", "titel", "key 'titel' is not known; did you mean 'title'?"),
+        ('title = "Two small sets"', "", "key 'title' must be there; it is not."),
+        ('"Two small sets"', "3", "title must be a text; got 3."),
+        ('"boosted"', '"bosted"', "methods.log: learner 'bosted' is not known; did you mean"),
+        ("learner = ", "learnr = ", "key of methods.log 'learnr' is not known; did you mean"),
+        ('"roc_auc"', '"roc_au"', "metric 'roc_au' is not known; did you mean 'roc_auc'?"),
+        ('"roc_auc"', '"precision_at_k"', "metric 'precision_at_k' is not known; did you mean"),
+        ('"roc_auc"', '"precision_at_k(0)"', "metric 'precision_at_k(0)' is not known"),
+        ('"stratified"', '"prequential"', "protocol must be one of stratified; got 'prequential'"),
+        ("folds = 3", "fold = 3", "option 'fold' is not one of the protocol stratified; did you"),
+        ("folds = 3", "folds = 1", "folds must be at least 2; got 1."),
+        ("folds = 3", "one_generator = 1", "one_generator must be true or false; got 1."),
+        ('"1/3"', '"4/3"', "test_share must be between 0 and 1, such as 0.3 or '1/3'; got '4/3'."),
+        ('"1/3"', "true", "test_share must be between 0 and 1"),
+        ("[1, 2]\nmetrics", "[1, 1]\nmetrics", "seeds must name each once; got 1 twice."),
+        ("[1, 2]\nmetrics", "[]\nmetrics", "seeds must be a list of whole numbers or {from = 1,"),
+        ("[1, 2]\nmetrics", "[1.5]\nmetrics", "seeds must be a whole number; got 1.5."),
+        ("[1, 2], n_est", "2, n_est", "methods.log.grid.max_depth must be a list of values to"),
+        ("average_precision.first", "average_precision.frist", "'frist', which is not in data"),
+        ("published.average", "published.averag", "published names 'averag_precision', which is"),
+        ("log = 0.5", "log = 'half'", "published.average_precision.first.log must be a number"),
+        ('data = ["first"]', 'data = ["third"]', "quick.data names 'third', which is not in data"),
+        ("[quick.grids.log]", "[quick.grids.lgo]", "quick.grids names 'lgo', which is not in"),
+        ("[quick]", "[sets.third]\n[quick]", "sets names 'third', which is not in data"),
+        ("[options]", "minutes = 0\n[options]", "minutes must be greater than 0; got 0."),
+        ("title = ", "title == ", "small.toml must be TOML; "),
+        (
+            "parameters = { n_estimators = 5 }",
+            "grid = { n_estimators = [5, 6] }",
+            "equally many candidates in their grids, or uneven_grids must say why not; "
+            "got log 4, forest 2.",
+        ),
+    ],
+)
+def test_a_mistake_in_a_file_gets_a_sentence(old, new, sentence):
+    with pytest.raises(ExperimentError, match=re.escape(sentence)) as error:
+        experiment((old, new))
+    assert str(error.value).startswith("small.toml")
+    assert "\n" not in str(error.value)
+
+
+def test_uneven_grids_are_allowed_where_the_file_says_why_and_the_reason_is_a_note():
+    declared = experiment(
+        ("parameters = { n_estimators = 5 }", "grid = { n_estimators = [5, 6] }"),
+        ("[options]", "uneven_grids = 'forests hardly need it'\n[options]"),
+    )
+    assert declared.notes == ("forests hardly need it",)
+
+
+def test_an_experiment_is_found_by_name_or_by_path(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(TEXT)
+    assert bench.find_experiment(str(path)).name == "mine"
+    with pytest.raises(ExperimentError, match="did you mean 'sgbap-table3'"):
+        bench.find_experiment("sgbap-table")
+
+
+def test_every_published_method_of_a_declared_experiment_is_one_that_some_paper_names():
+    for name in bench.names():
+        declared = bench.find_experiment(name)
+        for by_place in declared.published.values():
+            named = {method for _, method in by_place}
+            held_against = {method.published_as for method in declared.methods}
+            assert named & held_against, name
