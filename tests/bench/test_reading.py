@@ -44,12 +44,12 @@ def test_a_definition_changes_with_what_decides_figures_and_with_nothing_else():
         ("folds = 3", "folds = 4"),
         ("max_depth = [1, 2]", "max_depth = [1, 3]"),
         ('"log", warm', '"ap-exp", warm'),
-        ('"roc_auc"', '"best_f1"'),
         ("[quick]", "[sets.first]\ntuned = false\n[quick]"),
     ):
         assert experiment((old, new)).definition("first", "log") != one
     for old, new in (
         ("Two small sets", "Others"),
+        ('"roc_auc"', '"best_f1"'),
         ("seeds = [1, 2]", "seeds = [1, 2, 3]"),
         ("log = 0.5", "log = 0.6"),
         ("n_estimators = 5", "n_estimators = 6"),

@@ -1,7 +1,8 @@
 """The account of an experiment, made from its rows alone: as text, Markdown, HTML or plain values.
 
 A table of one metric with published figures beside ours, then how the methods stand over all data
-sets: mean ranks, the best against each other, the critical difference.
+sets: mean ranks, the best against each other, the critical difference. Methods that are no rivals
+have the table alone.
 """
 
 import math
@@ -68,20 +69,17 @@ def account_of(experiment: Experiment, rows: Iterable[Row], metric: str | None =
             f"nothing is recorded of {experiment.name} in this folder; run it first with toprank "
             "bench run, or name another folder with --results."
         )
-    methods, left_out = _comparable(experiment, known)
-    scale = 100 if experiment.is_percent else 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the same sentences are notes of the table
-        standings = Standings.of(
-            [
-                {**cell._asdict(), "value": scale * row["figures"][metric]}
-                for cell, row in _in_order(experiment, known)
-                if cell.method in methods
-            ],
-            higher_is_better=metric not in experiment.lower_is_better,
-        )
-    places = _published(experiment, metric, standings)
-    shown = result_table(standings, places, decimals=2 if experiment.is_percent else 4)
+    with_metric = {cell: row for cell, row in known.items() if metric in row["figures"]}
+    standings, left_out = _standings(experiment, with_metric, metric)
+    shown = result_table(
+        standings,
+        _published(experiment, metric, standings),
+        decimals=2 if experiment.is_percent else 4,
+        groups=experiment.groups,
+        ranked=experiment.is_ranked,
+    )
+    if len(with_metric) < len(known):
+        left_out.append(f"{len(known) - len(with_metric):,} rows were recorded without {metric}.")
     notes = (*left_out, *experiment.notes, *_about_rows(experiment, rows, known))
     return Account(experiment, metric, standings, shown, notes)
 
@@ -96,39 +94,42 @@ def text_of(account: Account) -> str:
             for method, cell in zip(shown.methods, row.cells, strict=True)
         ]
         blocks.append(f"{row.name}\n{_indented(summary.aligned(lines))}")
-    blocks += [
-        f"{account.best}, the best mean rank, against the others\n"
-        + _indented(summary.aligned([_HEADINGS, *_pair_rows(account)])),
-        "\n".join(_verdicts(account)),
-        "\n".join(f"- {note}" for note in ("* is the best.", *shown.notes, *account.notes)),
-    ]
+    notes = (*shown.notes, *account.notes)
+    if experiment.is_ranked:
+        blocks += [
+            f"{account.best}, the best mean rank, against the others\n"
+            + _indented(summary.aligned([_HEADINGS, *_pair_rows(account)])),
+            "\n".join(_verdicts(account)),
+        ]
+        notes = ("* is the best.", *notes)
+    blocks.append("\n".join(f"- {note}" for note in notes))
     return "\n\n".join(blocks)
 
 
 def markdown(account: Account) -> str:
     """Return the account as a Markdown page."""
     experiment = account.experiment
-    pairs = [_HEADINGS, ["---"] * len(_HEADINGS), *_pair_rows(account)]
     parts = [
         f"# {experiment.title}",
         experiment.source + ".",
         _what(account),
         markdown_of(account.table).rstrip(),
-        f"## {account.best}, the best mean rank, against the others",
-        "\n".join(f"| {' | '.join(line)} |" for line in pairs),
-        "\n".join(f"- {line}" for line in (*_verdicts(account), *account.notes)),
     ]
+    if experiment.is_ranked:
+        pairs = [_HEADINGS, ["---"] * len(_HEADINGS), *_pair_rows(account)]
+        parts += [
+            f"## {account.best}, the best mean rank, against the others",
+            "\n".join(f"| {' | '.join(line)} |" for line in pairs),
+            "\n".join(f"- {line}" for line in _verdicts(account)),
+            "## About the rows",
+        ]
+    parts.append("\n".join(f"- {line}" for line in account.notes))
     return "\n\n".join(parts) + "\n"
 
 
 def html_page(account: Account) -> str:
     """Return the account as one HTML page with the picture in it."""
     experiment = account.experiment
-    with report_figures.settings():
-        picture = report_figures.inline_svg(
-            critical_difference(account.standings), "mean-ranks", "Mean ranks of the methods"
-        )
-    pairs = [[text(cell) for cell in line] for line in _pair_rows(account)]
     report = ListReport(
         title=experiment.title,
         headline=experiment.source,
@@ -149,12 +150,7 @@ def html_page(account: Account) -> str:
                 table(*html_parts(account.table, _what(account))),
                 _list(account.table.notes),
             ),
-            section("ranks", "Mean ranks", picture, _list(_verdicts(account))),
-            section(
-                "pairs",
-                "Pairs",
-                table(f"{text(account.best)} against the others", _HEADINGS, pairs),
-            ),
+            *(_rank_sections(account) if experiment.is_ranked else ()),
             section("rows", "About the rows", _list(account.notes)),
         ),
     )
@@ -175,19 +171,67 @@ def facts_of(account: Account) -> dict[str, Any]:
             {"data": data, "method": method, "value": value}
             for (data, method), value in experiment.published.get(account.metric, {}).items()
         ],
-        "mean_ranks": standings.mean_ranks,
-        "friedman": _plain(standings.friedman),
-        "critical_difference": standings.critical_difference(),
-        "pairs": [{**_plain(pair), "lead": _plain(pair.lead)} for pair in standings.pairs],
+        **(_rank_facts(standings) if experiment.is_ranked else {}),
         "notes": [*account.table.notes, *account.notes],
     }
 
 
 def picture_of(account: Account) -> Figure:
     """Return the figure of mean ranks with the critical difference."""
+    if not account.experiment.is_ranked:
+        raise ValueError(
+            f"the methods of {account.experiment.name} are not ranked, so there is no picture of "
+            "mean ranks; write .md, .html, .txt or .json."
+        )
     figure = critical_difference(account.standings).figure
     assert isinstance(figure, Figure)
     return figure
+
+
+def _standings(
+    experiment: Experiment, known: dict[Cell, Row], metric: str
+) -> tuple[Standings, list[str]]:
+    """Return the standings by one metric, and sentences on methods that are not in them."""
+    if not known:
+        raise ValueError(f"no row of {experiment.name} has {metric}; run it with --resume.")
+    scale = 100 if experiment.is_percent else 1
+    values = [
+        {**cell._asdict(), "value": scale * row["figures"][metric]}
+        for cell, row in _in_order(experiment, known)
+    ]
+    higher_is_better = metric not in experiment.lower_is_better
+    if not experiment.is_ranked:
+        return Standings.side_by_side(values, higher_is_better=higher_is_better), []
+    methods, left_out = _comparable(experiment, known)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same sentences are notes of the table
+        standings = Standings.of(
+            [value for value in values if value["method"] in methods],
+            higher_is_better=higher_is_better,
+        )
+    return standings, left_out
+
+
+def _rank_sections(account: Account) -> tuple[str, str]:
+    with report_figures.settings():
+        picture = report_figures.inline_svg(
+            critical_difference(account.standings), "mean-ranks", "Mean ranks of the methods"
+        )
+    pairs = [[text(cell) for cell in line] for line in _pair_rows(account)]
+    caption = f"{text(account.best)} against the others"
+    return (
+        section("ranks", "Mean ranks", picture, _list(_verdicts(account))),
+        section("pairs", "Pairs", table(caption, _HEADINGS, pairs)),
+    )
+
+
+def _rank_facts(standings: Standings) -> dict[str, Any]:
+    return {
+        "mean_ranks": standings.mean_ranks,
+        "friedman": _plain(standings.friedman),
+        "critical_difference": standings.critical_difference(),
+        "pairs": [{**_plain(pair), "lead": _plain(pair.lead)} for pair in standings.pairs],
+    }
 
 
 def _metric(experiment: Experiment, metric: str | None) -> str:
@@ -250,6 +294,12 @@ def _about_rows(experiment: Experiment, rows: list[Row], known: dict[Cell, Row])
         + ", ".join(f"{commit} ({count})" for commit, count in commits.most_common())
         + "."
     ]
+    origins = Counter(row["origin"] for row in known.values() if "origin" in row)
+    if origins:
+        scripts = ", ".join(f"{name} ({count:,})" for name, count in origins.most_common())
+        notes.append(
+            f"Measured by scripts of those commits that this experiment replaced: {scripts}."
+        )
     stale = sum("figures" in row for row in rows) - len(known)
     if stale:
         notes.append(f"{stale:,} rows of an earlier form of this experiment are not shown.")

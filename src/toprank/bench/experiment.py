@@ -1,4 +1,4 @@
-"""What an experiment is: data, seeds, methods with what is tuned, metrics, published figures."""
+"""What an experiment is: data, seeds, methods with what is tuned, metrics, figures to reach."""
 
 import hashlib
 import json
@@ -56,6 +56,24 @@ class SetOptions:
 
 
 @dataclass(frozen=True)
+class Target:
+    """A figure to reach: the mean of a method over data sets, at least or at most so much.
+
+    Where `is_count`, the figure is the number of data sets on which the method is no worse than
+    published. `theirs` is the published figure, None where there is none.
+    """
+
+    what: str
+    method: str
+    metric: str
+    data: tuple[str, ...]
+    at_least: float | None = None
+    at_most: float | None = None
+    theirs: float | None = None
+    is_count: bool = False
+
+
+@dataclass(frozen=True)
 class Quick:
     """The smaller experiment that ends within minutes; None leaves a part as it is."""
 
@@ -72,7 +90,9 @@ class Experiment:
     """One experiment; made by `read_experiment`.
 
     `published` has the papers' figures by metric, then by (data, published method). Where
-    `is_percent`, tables and published figures are in per cent. The first metric is the one shown.
+    `is_percent`, tables, published figures and targets are in per cent. The first metric is the
+    one shown. `groups` are further means of the table, each over the data sets named. Where
+    methods are no rivals over data sets, it is not `is_ranked`: figures are shown, none tested.
     """
 
     name: str
@@ -87,6 +107,9 @@ class Experiment:
     lower_is_better: tuple[str, ...] = ()
     published: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
     is_percent: bool = False
+    is_ranked: bool = True
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    targets: tuple[Target, ...] = ()
     sets: Mapping[str, SetOptions] = field(default_factory=dict)
     quick: Quick = field(default_factory=Quick)
     minutes: float | None = None
@@ -116,6 +139,7 @@ class Experiment:
             seeds=quick.seeds or self.seeds,
             methods=tuple(_quick(each, quick) for each in self.methods if each.name in kept),
             sets=seeds,
+            targets=(),
             minutes=quick.minutes,
         )
 
@@ -131,7 +155,6 @@ class Experiment:
             "learner": how.learner,
             "parameters": dict(how.parameters),
             "grid": dict(how.grid),
-            "metrics": sorted(self.metrics),
             "is_tuned": options.is_tuned,
             "ranges": sorted(options.ranges),
         }

@@ -13,7 +13,7 @@ import toprank
 
 _PACKAGES = (
     "numpy", "numba", "scikit-learn", "pyarrow", "xgboost", "xgboost-cpu", "lightgbm", "catboost",
-    "imbalanced-learn",
+    "imbalanced-learn", "pyod", "river", "vowpalwabbit",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toprank import checks
-from toprank.bench.experiment import Experiment, Method, Quick, SetOptions
+from toprank.bench.experiment import Experiment, Method, Quick, SetOptions, Target
 from toprank.bench.learners import check_learner
 from toprank.bench.protocols import PROTOCOLS
 
@@ -19,10 +19,12 @@ _SUFFIX = ".toml"
 _REQUIRED = ("title", "source", "protocol", "data", "seeds", "methods", "metrics")
 _KEYS = (
     *_REQUIRED, "options", "lower_is_better", "percent", "published", "sets", "quick", "minutes",
-    "notes", "uneven_grids",
+    "notes", "uneven_grids", "ranked", "groups", "targets",
 )  # fmt: skip
 _METHOD_KEYS = ("learner", "parameters", "grid", "published_as")
 _SET_KEYS = ("seeds", "tuned", "without", "ranges")
+_TARGET_KEYS = ("what", "method", "metric", "data", "at_least", "at_most", "theirs", "count")
+_COUNTED = "sets no worse than published"
 _QUICK_KEYS = ("data", "seeds", "methods", "grids", "parameters", "minutes")
 _MOST_SEEDS = 10_000
 
@@ -84,19 +86,24 @@ def _experiment(content: dict[str, Any], name: str) -> Experiment:
         if key not in content:
             raise ValueError(f"key {key!r} must be there; it is not.")
     methods = _methods(_table(content["methods"], "methods"))
+    data = _texts(content["data"], "data")
+    metrics = _texts(content["metrics"], "metrics")
     return Experiment(
         name=name,
         title=_text(content["title"], "title"),
         source=_text(content["source"], "source"),
         protocol=_protocol(content["protocol"]),
         options=_table(content.get("options", {}), "options"),
-        data=_texts(content["data"], "data"),
+        data=data,
         seeds=_seeds(content["seeds"], "seeds"),
         methods=methods,
-        metrics=_texts(content["metrics"], "metrics"),
+        metrics=metrics,
         lower_is_better=_texts(content.get("lower_is_better", []), "lower_is_better", least=0),
         published=_published(_table(content.get("published", {}), "published")),
         is_percent=_bool(content.get("percent", False), "percent"),
+        is_ranked=_bool(content.get("ranked", True), "ranked"),
+        groups=_groups(_table(content.get("groups", {}), "groups")),
+        targets=_targets(content.get("targets", []), metrics[0], data),
         sets=_sets(_table(content.get("sets", {}), "sets")),
         quick=_quick(_table(content.get("quick", {}), "quick")),
         minutes=_minutes(content.get("minutes"), "minutes"),
@@ -157,6 +164,40 @@ def _sets(tables: dict[str, Any]) -> dict[str, SetOptions]:
     return sets
 
 
+def _groups(tables: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {name: _texts(each, f"groups.{name}") for name, each in tables.items()}
+
+
+def _targets(given: Any, metric: str, data: tuple[str, ...]) -> tuple[Target, ...]:
+    """Return the figures to reach; without `metric` and `data`, of the first and of all."""
+    if not isinstance(given, list):
+        raise ValueError(f"targets must be tables headed [[targets]]; got {given!r}.")
+    return tuple(_target(each, f"targets[{n}]", metric, data) for n, each in enumerate(given))
+
+
+def _target(given: Any, where: str, metric: str, data: tuple[str, ...]) -> Target:
+    table = _table(given, where)
+    _check_keys(table, _TARGET_KEYS, f"key of {where}")
+    for key in ("what", "method"):
+        if key not in table:
+            raise ValueError(f"{where} must have {key}; it has none.")
+    bounds = {
+        name: checks.number_from(table[name], f"{where}.{name}", float("-inf"))
+        for name in ("at_least", "at_most", "theirs")
+        if name in table
+    }
+    if "at_least" not in bounds and "at_most" not in bounds:
+        raise ValueError(f"{where} must have at_least or at_most; it has neither.")
+    return Target(
+        what=_text(table["what"], f"{where}.what"),
+        method=_text(table["method"], f"{where}.method"),
+        metric=_text(table.get("metric", metric), f"{where}.metric"),
+        data=_texts(table["data"], f"{where}.data") if "data" in table else data,
+        is_count="count" in table and bool(checks.one_of(table["count"], "count", (_COUNTED,))),
+        **bounds,
+    )
+
+
 def _quick(table: dict[str, Any]) -> Quick:
     _check_keys(table, _QUICK_KEYS, "key of quick")
     grids = _table(table.get("grids", {}), "quick.grids")
@@ -207,6 +248,13 @@ def _check_as_a_whole(experiment: Experiment, content: dict[str, Any]) -> None:
         (experiment.lower_is_better, "lower_is_better"),
     ):
         _check_known(metrics, list(experiment.metrics), where, "metrics")
+    for name, group in experiment.groups.items():
+        _check_known(group, all_data, f"groups.{name}", "data")
+    for number, target in enumerate(experiment.targets):
+        _check_known([target.method], all_methods, f"targets[{number}].method", "methods")
+        metrics = list(experiment.metrics)
+        _check_known([target.metric], metrics, f"targets[{number}].metric", "metrics")
+        _check_known(target.data, all_data, f"targets[{number}].data", "data")
     for by_place in experiment.published.values():
         _check_known((data for data, _ in by_place), all_data, "published", "data")
     if "uneven_grids" not in content:

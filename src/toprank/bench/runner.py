@@ -96,7 +96,7 @@ def recorded(experiment: Experiment, rows: Iterable[Row]) -> dict[Cell, Row]:
     return {
         cell: row
         for row in rows
-        if "figures" in row
+        if experiment.metrics[0] in row.get("figures", ())
         and known.get(cell := _cell_of(row)) == row.get("definition")
         and cell in known
     }

@@ -1,6 +1,6 @@
 """Tables of methods over data sets, with published numbers beside ours, in Markdown and HTML.
 
-A row per data set, a column per method, the best of each row in bold; then the mean and the mean
+A row per data set, a column per method, the best of each row in bold; then the means and the mean
 rank. What a cell says, it says in signs and words, never by colour alone.
 """
 
@@ -58,6 +58,8 @@ def result_table(
     *,
     decimals: int = 3,
     tolerance: float = 0.0,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    ranked: bool = True,
 ) -> ResultTable:
     """Return the table of standings, with published values beside ours where there are any.
 
@@ -65,6 +67,9 @@ def result_table(
     with ours less the published one as a number. It is = when it is within `tolerance`, when the
     decimals shown do not show it, or when the published value is within the 95 % interval of our
     mean over seeds. All that are shown as the best number of a row are in bold.
+
+    `groups` are further means, each over the data sets named. Where methods are no rivals, or data
+    sets nothing to take means of, `ranked=False` leaves a row per data set and no best.
 
     >>> standings = Standings.of(
     ...     {"data": data, "seed": 0, "method": method, "value": value}
@@ -80,11 +85,16 @@ def result_table(
     for place, value in known.items():
         if not math.isfinite(value):
             raise ValueError(f"published values must be finite; got {value} for {place}.")
-    writer = _Writer(standings, known, decimals, tolerance)
-    names = [*standings.datasets, *standings.incomplete]
+    writer = _Writer(standings, known, decimals, tolerance, ranked)
+    if not ranked:
+        names = list(dict.fromkeys(data for data, _ in standings.cells))
+        rows = tuple(writer.dataset_row(name) for name in names)
+        notes = (*_legend(rows, standings, tolerance, ranked), *_unused(standings, known))
+        return ResultTable(standings.methods, rows, notes)
+    means = {"Mean": standings.datasets, **_complete(groups or {}, standings)}
     rows = (
-        *(writer.dataset_row(name) for name in names),
-        writer.mean_row(),
+        *(writer.dataset_row(name) for name in (*standings.datasets, *standings.incomplete)),
+        *(writer.mean_row(name, datasets) for name, datasets in means.items()),
         writer.mean_rank_row(),
     )
     notes = (*_legend(rows, standings, tolerance), *_unused(standings, known), *standings.remarks)
@@ -123,26 +133,29 @@ class _Writer(NamedTuple):
     published: dict[tuple[str, str], float]
     decimals: int
     tolerance: float
+    ranked: bool
 
     def dataset_row(self, data: str) -> ResultRow:
         standings = self.standings
         found = [standings.cells.get((data, method)) for method in standings.methods]
         theirs = [self.published.get((data, method)) for method in standings.methods]
+        if not self.ranked:
+            return ResultRow(data, self._cells(found, theirs, best=None))
         if data in standings.incomplete:  # the best of some is not the best of all
             return ResultRow(f"{data} *", self._cells(found, theirs, best=None))
         return ResultRow(data, self._cells(found, theirs, best=self._best(found)))
 
-    def mean_row(self) -> ResultRow:
+    def mean_row(self, name: str, datasets: Sequence[str]) -> ResultRow:
         """Return the means over complete data sets; published ones where none is lacking."""
         standings = self.standings
         means: list[Cell | None] = []
         theirs: list[float | None] = []
         for method in standings.methods:
-            places = [(data, method) for data in standings.datasets]
+            places = [(data, method) for data in datasets]
             means.append(_mean([standings.cells[place] for place in places]))
             values = [self.published[place] for place in places if place in self.published]
             theirs.append(fmean(values) if len(values) == len(places) else None)
-        return ResultRow("Mean", self._cells(means, theirs, best=self._best(means)))
+        return ResultRow(name, self._cells(means, theirs, best=self._best(means)))
 
     def mean_rank_row(self) -> ResultRow:
         ranks = self.standings.mean_ranks
@@ -189,7 +202,18 @@ def _mean(cells: list[Cell]) -> Cell:
     return Cell(fmean(cell.mean for cell in cells), min(c.n_seeds for c in cells), half_width)
 
 
-def _legend(rows: Sequence[ResultRow], standings: Standings, tolerance: float) -> list[str]:
+def _complete(groups: Mapping[str, Sequence[str]], standings: Standings) -> dict[str, list[str]]:
+    """Return groups as rows are called: those of their data sets that every method has."""
+    kept = {
+        f"Mean, {name}": [data for data in datasets if data in standings.datasets]
+        for name, datasets in groups.items()
+    }
+    return {name: datasets for name, datasets in kept.items() if datasets}
+
+
+def _legend(
+    rows: Sequence[ResultRow], standings: Standings, tolerance: float, ranked: bool = True
+) -> list[str]:
     """Return what the signs in these rows mean."""
     notes = []
     if not standings.higher_is_better:
@@ -201,7 +225,7 @@ def _legend(rows: Sequence[ResultRow], standings: Standings, tolerance: float) -
             f"ours is worse, {SAME} no difference ({within}not seen in these decimals or within "
             "the 95 % interval of our seeds)."
         )
-    if standings.incomplete:
+    if standings.incomplete and ranked:
         notes.append("* Not every method has a value: not part of the last rows.")
     return notes
 

@@ -29,6 +29,9 @@ from toprank.tables.columns import as_frame
 
 FEW_DATASETS = 5
 
+Runs = dict[tuple[str, str], dict[Any, float]]
+"""Values by data set and method, then by seed."""
+
 _COLUMNS = ("data", "seed", "method", "value")
 _N_RESAMPLES = 10_000
 _DIGITS = 12  # values that agree in so many are ties: what is beyond is rounding
@@ -118,22 +121,34 @@ class Standings:
         run that failed. Remarks are also given as a `StandingsWarning` each.
         """
         runs = _runs(_columns(rows))
-        methods = _distinct(method for _, method in runs)
-        names = _distinct(data for data, _ in runs)
-        if len(methods) < 2:
+        bare = cls._gathered(runs, higher_is_better)
+        if len(bare.methods) < 2:
             raise ValueError(
-                f"rows must hold at least two methods to compare; got {len(methods)}."
+                f"rows must hold at least two methods to compare; got {len(bare.methods)}."
             )
-        cells = {place: _cell(by_seed) for place, by_seed in runs.items() if by_seed}
-        datasets = [name for name in names if all((name, each) in cells for each in methods)]
-        if not datasets:
-            raise ValueError(_nothing_complete(cells, methods, len(names)))
-        incomplete = [name for name in names if name not in datasets]
-        bare = cls(tuple(methods), tuple(datasets), tuple(incomplete), cells, higher_is_better, ())
+        if not bare.datasets:
+            raise ValueError(_nothing_complete(bare.cells, bare.methods, len(bare.incomplete)))
         remarks = [*_gaps(bare), *_uneven_seeds(bare, runs), *_cautions(bare)]
         for remark in remarks:
             warnings.warn(remark, StandingsWarning, stacklevel=2)
         return replace(bare, remarks=tuple(remarks))
+
+    @classmethod
+    def side_by_side(cls, rows: Any, *, higher_is_better: bool = True) -> "Standings":
+        """Return the means of rows as `of` takes them, for tables of methods that are no rivals.
+
+        One method is enough, and no data set needs a value of all of them.
+        """
+        return cls._gathered(_runs(_columns(rows)), higher_is_better)
+
+    @classmethod
+    def _gathered(cls, runs: Runs, higher_is_better: bool) -> "Standings":
+        methods = _distinct(method for _, method in runs)
+        names = _distinct(data for data, _ in runs)
+        cells = {place: _cell(by_seed) for place, by_seed in runs.items() if by_seed}
+        datasets = [name for name in names if all((name, each) in cells for each in methods)]
+        incomplete = [name for name in names if name not in datasets]
+        return cls(tuple(methods), tuple(datasets), tuple(incomplete), cells, higher_is_better, ())
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
@@ -253,9 +268,9 @@ def _columns(rows: Any) -> list[list[Any]]:
     return [[row[name] for row in dicts] for name in _COLUMNS]
 
 
-def _runs(columns: list[list[Any]]) -> dict[tuple[str, str], dict[Any, float]]:
+def _runs(columns: list[list[Any]]) -> Runs:
     """Return the values by seed of each data set and method; failed runs leave no value."""
-    runs: dict[tuple[str, str], dict[Any, float]] = defaultdict(dict)
+    runs: Runs = defaultdict(dict)
     seen = set()
     for number, (data, seed, method, value) in enumerate(zip(*columns, strict=True)):
         if data is None or method is None:
