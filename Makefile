@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # who is done first takes tests from the other.
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test lint examples clean
+.PHONY: demo test lint examples docs clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)  ## train on made-up payments and show the alert list
@@ -26,6 +26,10 @@ lint: $(READY)  ## formatting, lint rules, types of the public modules
 examples: $(READY)  ## the examples of docstrings, README and docs
 	$(TESTS) --doctest-modules --doctest-glob="*.md" src README.md docs
 
+docs: $(READY)  ## the documentation site, to build/docs/html; a warning is an error
+	rm -rf docs/api build/docs
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -n -d build/docs/pages docs build/docs/html
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
@@ -33,4 +37,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output build/docs docs/api
