@@ -125,3 +125,41 @@ def test_nothing_recorded_and_nothing_to_compare_get_a_sentence():
         account_of(experiment(), [])
     with pytest.raises(ValueError, match="at least two methods must have rows"):
         account_of(experiment(), rows_of(experiment())[:1])
+
+
+def test_methods_that_are_no_rivals_have_a_table_and_nothing_is_tested():
+    declared = experiment(("[options]", "ranked = false\n[options]"))
+    rows = [row for row in rows_of(declared) if row["data"] == "first" or row["method"] == "log"]
+    told = account_of(declared, rows)
+    for page in (text_of(told), markdown(told), html_page(told)):
+        assert "0.8150" in page and "Wilcoxon" not in page and "Mean rank" not in page
+        assert "is the best" not in page and "**" not in page
+    assert "mean_ranks" not in facts_of(told)
+    with pytest.raises(ValueError, match="the methods of small are not ranked"):
+        picture_of(told)
+
+
+def test_groups_of_sets_have_means_of_their_own():
+    declared = experiment(("[published", "[groups]\nlarge = ['second']\n[published"))
+    rows = rows_of(declared)
+    for row in rows:
+        row["figures"] = {"average_precision": 0.5 + 0.1 * (row["data"] == "second")}
+    assert "| Mean, large | **0.6000** | **0.6000** |" in markdown(account_of(declared, rows))
+
+
+def test_rows_without_a_metric_are_told_and_the_others_shown():
+    rows = rows_of(experiment())
+    del rows[0]["figures"]["roc_auc"]
+    text = text_of(account_of(experiment(), rows, "roc_auc"))
+    assert "1 rows were recorded without roc_auc." in text
+    for row in rows:
+        row["figures"] = {"average_precision": 0.5}
+    with pytest.raises(ValueError, match="no row of small has roc_auc"):
+        account_of(experiment(), rows, "roc_auc")
+
+
+def test_rows_of_a_script_that_came_before_say_so(account):
+    rows = rows_of(experiment(), origin="benchmarks.quality.small")
+    text = text_of(account_of(experiment(), rows))
+    assert "that this experiment replaced: benchmarks.quality.small (8)." in text
+    assert "replaced" not in text_of(account)

@@ -6,7 +6,7 @@ import pytest
 
 from toprank import BoostedRanker
 from toprank.bench import learners
-from toprank.bench.learners import LEARNERS, make_learner, staged_suspicion
+from toprank.bench.learners import LEARNERS, make_learner, n_cuts, staged_suspicion
 from toprank.metrics import average_precision
 
 FEW = {"n_estimators": 10}
@@ -66,6 +66,8 @@ def test_a_missing_package_and_a_wrong_parameter_get_a_sentence(monkeypatch):
         ("boosted", {"loss": "log", "warm_start_trees": 0}),
         ("boosted", {"loss": "ap-exp", "warm_start_trees": 0, "batch_fraction": 0.5}),
         ("rank-boost", {}),
+        ("non-linear-boost", {}),
+        ("xgboost-logistic", {"subsample": 0.5}),
     ],
 )
 def test_the_first_trees_of_a_fit_are_the_fit_of_fewer_trees(name, parameters, rows):
@@ -84,6 +86,16 @@ def test_a_learner_that_begins_with_log_loss_or_stops_early_is_not_staged():
     assert not is_staged({"loss": "ap-exp"})
     assert not is_staged({"warm_start_trees": 0, "early_stopping_rounds": 5})
     assert not is_staged({"warm_start_trees": 0, "engine": "paper"})
+    assert not LEARNERS["xgboost-logistic"].is_staged({"booster": "dart"})
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if LEARNERS[name].booster])
+def test_cuts_are_the_inner_nodes_of_all_trees(name, rows):
+    features, is_positive = rows
+    ranker = make_learner(name, 1, {"n_estimators": 3, "max_depth": 2})
+    ranker.fit(features.select(["x"]), is_positive)
+    trees = LEARNERS[name].booster(ranker).get_dump()
+    assert n_cuts(name, ranker) == sum(tree.count("yes=") for tree in trees) > 3
 
 
 def test_ours_run_on_one_thread_with_the_seed_of_the_cell():

@@ -161,3 +161,19 @@ def test_scores_that_are_no_numbers_are_refused(spy, data, monkeypatch):
     protocol = spied(("[quick]", "[sets.first]\ntuned = false\n[quick]"))
     with pytest.raises(ValueError, match="suspicion must hold finite numbers"):
         protocol.run(Cell("first", 1, "log"), data)
+
+
+def test_cuts_are_those_of_the_model_that_ranked_the_test(data):
+    declared = experiment(
+        ('"roc_auc"', '"cuts"'),
+        ('"sklearn-random-forest"', '"xgboost-logistic"'),
+        ("n_estimators = 5", "n_estimators = 2, max_depth = 1"),
+    )
+    outcome = StratifiedSplits(declared).run(Cell("first", 1, "forest"), data)
+    assert list(outcome.figures) == ["average_precision", "precision_at_k(100%)", "cuts"]
+    assert outcome.figures["cuts"] == 2
+
+
+def test_cuts_are_refused_where_a_method_boosts_no_trees():
+    with pytest.raises(ValueError, match="metric 'cuts' must be left out with method 'forest'"):
+        experiment(('"roc_auc"', '"cuts"'))

@@ -74,7 +74,7 @@ def account_of(experiment: Experiment, rows: Iterable[Row], metric: str | None =
     shown = result_table(
         standings,
         _published(experiment, metric, standings),
-        decimals=2 if experiment.is_percent else 4,
+        decimals=_decimals(experiment, metric),
         groups=experiment.groups,
         ranked=experiment.is_ranked,
     )
@@ -125,6 +125,11 @@ def markdown(account: Account) -> str:
         ]
     parts.append("\n".join(f"- {line}" for line in account.notes))
     return "\n\n".join(parts) + "\n"
+
+
+def section_of(account: Account) -> str:
+    """Return the table of a further metric as a section of a Markdown page."""
+    return f"## {account.metric}\n\n{markdown_of(account.table)}"
 
 
 def html_page(account: Account) -> str:
@@ -194,7 +199,7 @@ def _standings(
     """Return the standings by one metric, and sentences on methods that are not in them."""
     if not known:
         raise ValueError(f"no row of {experiment.name} has {metric}; run it with --resume.")
-    scale = 100 if experiment.is_percent else 1
+    scale = experiment.scale(metric)
     values = [
         {**cell._asdict(), "value": scale * row["figures"][metric]}
         for cell, row in _in_order(experiment, known)
@@ -289,8 +294,8 @@ def _about_rows(experiment: Experiment, rows: list[Row], known: dict[Cell, Row])
     commits = Counter(row["commit"] for row in known.values())
     machines = sorted({row["machine"] for row in known.values()})
     notes = [
-        f"{len(known):,} of {len(cells):,} rows are recorded, {seconds / 60:,.1f} minutes of work "
-        f"on {'; '.join(machines)}; commit "
+        f"{len(known):,} of {len(cells):,} rows are recorded{_minutes(seconds)} on "
+        f"{'; '.join(machines)}; commit "
         + ", ".join(f"{commit} ({count})" for commit, count in commits.most_common())
         + "."
     ]
@@ -316,8 +321,16 @@ def _about_rows(experiment: Experiment, rows: list[Row], known: dict[Cell, Row])
     return notes
 
 
+def _minutes(seconds: float) -> str:
+    return f", {seconds / 60:,.1f} minutes of work" if seconds else ""
+
+
+def _decimals(experiment: Experiment, metric: str) -> int:
+    return 2 if metric in experiment.in_percent else 4
+
+
 def _what(account: Account) -> str:
-    unit = ", in per cent" if account.experiment.is_percent else ""
+    unit = ", in per cent" if account.metric in account.experiment.in_percent else ""
     return f"{account.metric}{unit}: means over seeds, published figures beside ours"
 
 
@@ -328,7 +341,7 @@ def _beside(cell: ResultCell) -> str:
 
 
 def _pair_rows(account: Account) -> list[list[str]]:
-    decimals = 2 if account.experiment.is_percent else 4
+    decimals = _decimals(account.experiment, account.metric)
     return [
         [
             pair.against,

@@ -59,8 +59,9 @@ class SetOptions:
 class Target:
     """A figure to reach: the mean of a method over data sets, at least or at most so much.
 
-    Where `is_count`, the figure is the number of data sets on which the method is no worse than
-    published. `theirs` is the published figure, None where there is none.
+    With a `rival`, another method, that mean is to be beaten. Where it `counts`, the figure is a
+    number of data sets: those on which the method is no worse than "published", or better than
+    the "rival". `theirs` is the published figure, None where there is none.
     """
 
     what: str
@@ -70,7 +71,8 @@ class Target:
     at_least: float | None = None
     at_most: float | None = None
     theirs: float | None = None
-    is_count: bool = False
+    rival: str = ""
+    counts: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,9 @@ class Quick:
 class Experiment:
     """One experiment; made by `read_experiment`.
 
-    `published` has the papers' figures by metric, then by (data, published method). Where
-    `is_percent`, tables, published figures and targets are in per cent. The first metric is the
-    one shown. `groups` are further means of the table, each over the data sets named. Where
+    `published` has the papers' figures by metric, then by (data, published method). Tables,
+    published figures and targets of the metrics `in_percent` are in per cent. The first metric is
+    the one shown. `groups` are further means of the table, each over the data sets named. Where
     methods are no rivals over data sets, it is not `is_ranked`: figures are shown, none tested.
     """
 
@@ -106,7 +108,7 @@ class Experiment:
     metrics: tuple[str, ...]
     lower_is_better: tuple[str, ...] = ()
     published: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
-    is_percent: bool = False
+    in_percent: frozenset[str] = frozenset()
     is_ranked: bool = True
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     targets: tuple[Target, ...] = ()
@@ -118,6 +120,10 @@ class Experiment:
     def method(self, name: str) -> Method:
         """Return the method of this name."""
         return next(each for each in self.methods if each.name == name)
+
+    def scale(self, metric: str) -> int:
+        """Return by how much a figure is multiplied to be shown: 100 where it is in per cent."""
+        return 100 if metric in self.in_percent else 1
 
     def set_options(self, data: str) -> SetOptions:
         """Return what is different on a data set."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank import checks
+from toprank.bench.experiment import Method
 from toprank.bench.one_hot import OneHotRanker
 
 
@@ -33,13 +34,14 @@ class Learner:
 
     `install` is what pip takes where the learner's package is missing. Where `is_staged`, the
     first n trees of a fit are the fit of n trees: one fit then serves all n of a grid. `shortest`
-    are parameters of a fit that is over at once.
+    are parameters of a fit that is over at once. `booster` finds XGBoost's trees in a fitted one.
     """
 
     make: Callable[..., TableRanker]
     install: str = ""
     is_staged: Callable[[Mapping[str, Any]], bool] = lambda parameters: False
     shortest: Mapping[str, Any] = field(default_factory=dict)
+    booster: Callable[[Any], Any] | None = None
 
 
 def make_learner(name: str, seed: int, parameters: Mapping[str, Any]) -> TableRanker:
@@ -59,6 +61,15 @@ def make_learner(name: str, seed: int, parameters: Mapping[str, Any]) -> TableRa
         ) from error
     except TypeError as error:
         raise ValueError(f"learner {name!r} cannot be made: {error}.") from error
+
+
+def why_not_learner(method: Method) -> str | None:
+    """Return which package a method lacks, or which of its parameters is wrong; None if none."""
+    try:
+        make_learner(method.learner, 0, method.candidates[0])
+    except (ImportError, ValueError) as error:
+        return f"method {method.name!r} is left out: {error}"
+    return None
 
 
 def check_learner(name: str, learners: Iterable[str]) -> str:
@@ -81,6 +92,34 @@ def staged_suspicion(
     ranker: Any, features: pa.Table, tree_counts: Iterable[int]
 ) -> Iterator[NDArray[np.float64]]:
     """Yield what the first so many trees of a staged learner make of the rows."""
+    if isinstance(ranker, OneHotRanker):
+        yield from (ranker.suspicion(features, n_trees=count) for count in tree_counts)
+    elif hasattr(ranker, "staged_suspicion"):  # its score is not the sum of its trees
+        staged = ranker.staged_suspicion(features)
+        yield from (staged[:, count - 1] for count in tree_counts)
+    else:
+        yield from _of_first_trees(ranker, features, tree_counts)
+
+
+def n_cuts(name: str, ranker: Any) -> int:
+    """Return how many cuts all trees of a fitted learner with a booster have: inner nodes."""
+    from toprank.boosting import booster_trees
+
+    booster = LEARNERS[name].booster
+    assert booster is not None, name
+    trees = booster_trees.trees_of(booster(ranker))
+    return sum(child >= 0 for tree in trees for child in tree["left_children"])
+
+
+def what_it_chose(ranker: Any) -> str | None:
+    """Return in words what a learner that chooses for itself has chosen."""
+    account = getattr(ranker, "account_", None)
+    return getattr(account, "winner", None)
+
+
+def _of_first_trees(
+    ranker: Any, features: pa.Table, tree_counts: Iterable[int]
+) -> Iterator[NDArray[np.float64]]:
     whole = ranker.booster_
     try:
         for count in tree_counts:
@@ -88,12 +127,6 @@ def staged_suspicion(
             yield ranker.suspicion(features)
     finally:
         ranker.booster_ = whole
-
-
-def what_it_chose(ranker: Any) -> str | None:
-    """Return in words what a learner that chooses for itself has chosen."""
-    account = getattr(ranker, "account_", None)
-    return getattr(account, "winner", None)
 
 
 @cache
@@ -160,17 +193,42 @@ def _grows_tree_by_tree(parameters: Mapping[str, Any]) -> bool:
     )
 
 
+def _drops_no_trees(parameters: Mapping[str, Any]) -> bool:
+    return parameters.get("booster", "gbtree") == "gbtree"
+
+
+def _own_booster(ranker: Any) -> Any:
+    return ranker.booster_
+
+
+def _rival_booster(ranker: Any) -> Any:
+    return ranker.estimator.get_booster()
+
+
 _ONE_TREE = {"n_estimators": 1}
 _XGBOOST = "'toprank[cpu]'"
 _IMBALANCED = "'toprank[imbalance]'"
 
 LEARNERS: dict[str, Learner] = {
     "auto": Learner(_ours("AutoRanker"), shortest={"n_estimators": 1, "time_limit": 1e-9}),
-    "boosted": Learner(_ours("BoostedRanker"), is_staged=_grows_tree_by_tree, shortest=_ONE_TREE),
-    "rank-boost": Learner(
-        _ours("RankBoost"), is_staged=lambda parameters: True, shortest=_ONE_TREE
+    "boosted": Learner(
+        _ours("BoostedRanker"),
+        is_staged=_grows_tree_by_tree,
+        shortest=_ONE_TREE,
+        booster=_own_booster,
     ),
-    "non-linear-boost": Learner(_ours("NonLinearBoost"), shortest=_ONE_TREE),
+    "rank-boost": Learner(
+        _ours("RankBoost"),
+        is_staged=lambda parameters: True,
+        shortest=_ONE_TREE,
+        booster=_own_booster,
+    ),
+    "non-linear-boost": Learner(
+        _ours("NonLinearBoost"),
+        is_staged=lambda parameters: True,
+        shortest=_ONE_TREE,
+        booster=_own_booster,
+    ),
     "metaap": Learner(_ours("MetaAP")),
     "treerank": Learner(_ours("TreeRank")),
     "metaap-published": Learner(_published_tree("MetaAP")),
@@ -181,12 +239,21 @@ LEARNERS: dict[str, Learner] = {
     "rank-rls": Learner(_ours("RankRLS")),
     "rank-svm": Learner(_ours("RankSVM")),
     "cost-boost": Learner(_ours("CostBoost")),
-    "xgboost-logistic": Learner(_rival("xgboost", "XGBClassifier"), _XGBOOST),
+    "xgboost-logistic": Learner(
+        _rival("xgboost", "XGBClassifier"),
+        _XGBOOST,
+        is_staged=_drops_no_trees,
+        booster=_rival_booster,
+    ),
     "xgboost-rank-map": Learner(
-        _rival("xgboost", "XGBRanker", queries=True, objective="rank:map"), _XGBOOST
+        _rival("xgboost", "XGBRanker", queries=True, objective="rank:map"),
+        _XGBOOST,
+        booster=_rival_booster,
     ),
     "xgboost-rank-pairwise": Learner(
-        _rival("xgboost", "XGBRanker", queries=True, objective="rank:pairwise"), _XGBOOST
+        _rival("xgboost", "XGBRanker", queries=True, objective="rank:pairwise"),
+        _XGBOOST,
+        booster=_rival_booster,
     ),
     "lightgbm": Learner(_rival("lightgbm", "LGBMClassifier", verbose=-1), "lightgbm"),
     "catboost": Learner(

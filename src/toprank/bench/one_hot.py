@@ -46,11 +46,15 @@ class OneHotRanker:
         self.estimator.fit(columns, y, **queries)
         return self
 
-    def suspicion(self, features: pa.Table) -> NDArray[np.float64]:
-        """Return one score per row, higher for what is more suspicious."""
+    def suspicion(self, features: pa.Table, *, n_trees: int | None = None) -> NDArray[np.float64]:
+        """Return one score per row, higher for what is more suspicious.
+
+        Given `n_trees`, it is that of the first so many trees, of an estimator of XGBoost.
+        """
         columns = one_hot(features, self.schema_)
+        first = {} if n_trees is None else {"iteration_range": (0, n_trees)}
         if hasattr(self.estimator, "suspicion"):
             return self.estimator.suspicion(columns)
         if hasattr(self.estimator, "predict_proba"):
-            return np.asarray(self.estimator.predict_proba(columns)[:, 1], dtype=float)
-        return np.asarray(self.estimator.predict(columns), dtype=float)
+            return np.asarray(self.estimator.predict_proba(columns, **first)[:, 1], dtype=float)
+        return np.asarray(self.estimator.predict(columns, **first), dtype=float)

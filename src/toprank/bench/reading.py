@@ -23,8 +23,10 @@ _KEYS = (
 )  # fmt: skip
 _METHOD_KEYS = ("learner", "parameters", "grid", "published_as")
 _SET_KEYS = ("seeds", "tuned", "without", "ranges")
-_TARGET_KEYS = ("what", "method", "metric", "data", "at_least", "at_most", "theirs", "count")
-_COUNTED = "sets no worse than published"
+_TARGET_KEYS = (
+    "what", "method", "metric", "data", "at_least", "at_most", "theirs", "rival", "count",
+)  # fmt: skip
+_COUNTED = {"sets no worse than published": "published", "sets better than rival": "rival"}
 _QUICK_KEYS = ("data", "seeds", "methods", "grids", "parameters", "minutes")
 _MOST_SEEDS = 10_000
 
@@ -100,7 +102,7 @@ def _experiment(content: dict[str, Any], name: str) -> Experiment:
         metrics=metrics,
         lower_is_better=_texts(content.get("lower_is_better", []), "lower_is_better", least=0),
         published=_published(_table(content.get("published", {}), "published")),
-        is_percent=_bool(content.get("percent", False), "percent"),
+        in_percent=_in_percent(content.get("percent", False), metrics),
         is_ranked=_bool(content.get("ranked", True), "ranked"),
         groups=_groups(_table(content.get("groups", {}), "groups")),
         targets=_targets(content.get("targets", []), metrics[0], data),
@@ -186,14 +188,21 @@ def _target(given: Any, where: str, metric: str, data: tuple[str, ...]) -> Targe
         for name in ("at_least", "at_most", "theirs")
         if name in table
     }
-    if "at_least" not in bounds and "at_most" not in bounds:
-        raise ValueError(f"{where} must have at_least or at_most; it has neither.")
+    counted = table.get("count")
+    if counted is not None:
+        checks.one_of(counted, f"{where}.count", tuple(_COUNTED))
+    is_bound = "at_least" in bounds or "at_most" in bounds
+    if not is_bound and ("rival" not in table or counted is not None):
+        raise ValueError(f"{where} must have at_least, at_most or a rival; it has none.")
+    if counted is not None and _COUNTED[counted] == "rival" and "rival" not in table:
+        raise ValueError(f"{where} must have a rival to count {counted!r}; it has none.")
     return Target(
         what=_text(table["what"], f"{where}.what"),
         method=_text(table["method"], f"{where}.method"),
         metric=_text(table.get("metric", metric), f"{where}.metric"),
         data=_texts(table["data"], f"{where}.data") if "data" in table else data,
-        is_count="count" in table and bool(checks.one_of(table["count"], "count", (_COUNTED,))),
+        rival=_text(table["rival"], f"{where}.rival") if "rival" in table else "",
+        counts="" if counted is None else _COUNTED[counted],
         **bounds,
     )
 
@@ -252,6 +261,8 @@ def _check_as_a_whole(experiment: Experiment, content: dict[str, Any]) -> None:
         _check_known(group, all_data, f"groups.{name}", "data")
     for number, target in enumerate(experiment.targets):
         _check_known([target.method], all_methods, f"targets[{number}].method", "methods")
+        rivals = [target.rival] if target.rival else []
+        _check_known(rivals, all_methods, f"targets[{number}].rival", "methods")
         metrics = list(experiment.metrics)
         _check_known([target.metric], metrics, f"targets[{number}].metric", "metrics")
         _check_known(target.data, all_data, f"targets[{number}].data", "data")
@@ -338,6 +349,15 @@ def _bool(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{where} must be true or false; got {value!r}.")
     return value
+
+
+def _in_percent(value: Any, metrics: tuple[str, ...]) -> frozenset[str]:
+    """Return the metrics shown in per cent: all, none, or those of a list."""
+    if isinstance(value, list):
+        named = _texts(value, "percent")
+        _check_known(named, list(metrics), "percent", "metrics")
+        return frozenset(named)
+    return frozenset(metrics if _bool(value, "percent") else ())
 
 
 def _minutes(value: Any, where: str) -> float | None:

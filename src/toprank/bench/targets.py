@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from toprank.bench.experiment import Experiment, Target
+from toprank.bench.protocols import Cell
 from toprank.bench.row_file import Row
 from toprank.bench.runner import recorded
 
@@ -14,62 +15,88 @@ MET, MISSED, UNKNOWN = "met", "missed", "not recorded"
 class Standing(NamedTuple):
     """A target, our figure and what comes of it; `n_rows` are those the figure is made of.
 
-    The figure is None where a data set has no rows yet.
+    The figure is None where a data set has no rows yet. `low` and `high` are the bounds: those of
+    the target or, of one to beat another method, what that has.
     """
 
     target: Target
     figure: float | None
     n_rows: int
+    low: float | None
+    high: float | None
 
     @property
     def verdict(self) -> str:
-        """Whether the figure is within the bounds of the target."""
+        """Whether the figure is within the bounds."""
         if self.figure is None:
             return UNKNOWN
-        low, high = self.target.at_least, self.target.at_most
-        is_met = (low is None or self.figure >= low) and (high is None or self.figure <= high)
+        is_met = (self.low is None or self.figure >= self.low) and (
+            self.high is None or self.figure <= self.high
+        )
         return MET if is_met else MISSED
 
     @property
     def asked(self) -> str:
         """The bounds in signs.
 
-        >>> target = Target("a mean", "ours", "roc_auc", ("a",), at_least=0.89, at_most=0.93)
-        >>> Standing(target, 0.9, 30).asked
+        >>> target = Target("a mean", "ours", "roc_auc", ("a",))
+        >>> Standing(target, 0.9, 30, low=0.89, high=0.93).asked
         '≥ 0.89, ≤ 0.93'
         """
-        bounds = {"≥": self.target.at_least, "≤": self.target.at_most}
-        return ", ".join(
-            f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None
-        )
+        bounds = {"≥": self.low, "≤": self.high}
+        told = [f"{sign} {bound:.4g}" for sign, bound in bounds.items() if bound is not None]
+        return ", ".join(told)
 
 
 def standings_of_targets(experiment: Experiment, rows: Iterable[Row]) -> list[Standing]:
     """Return how the recorded rows stand to every target of an experiment."""
     known = recorded(experiment, rows)
-    scale = 100 if experiment.is_percent else 1
-    found = []
-    for target in experiment.targets:
-        values: dict[str, list[float]] = {name: [] for name in target.data}
-        for cell, row in known.items():
-            if cell.method == target.method and cell.data in values:
-                values[cell.data] += [scale * row["figures"][target.metric]]
-        n_rows = sum(map(len, values.values()))
-        is_whole = all(values.values())
-        figure = _figure(experiment, target, values) if is_whole else None
-        found.append(Standing(target, figure, n_rows))
-    return found
+    return [_standing(experiment, target, known) for target in experiment.targets]
 
 
-def _figure(experiment: Experiment, target: Target, values: Mapping[str, list[float]]) -> float:
-    means = {data: fmean(of_seeds) for data, of_seeds in values.items()}
-    if not target.is_count:
-        return fmean(means.values())
-    published = experiment.published[target.metric]
+def _standing(experiment: Experiment, target: Target, known: Mapping[Cell, Row]) -> Standing:
+    ours, n_rows = _means(experiment, target, target.method, known)
+    low, high = target.at_least, target.at_most
+    if not all(name in ours for name in target.data):
+        return Standing(target, None, n_rows, low, high)
+    is_lower_better = target.metric in experiment.lower_is_better
+    if target.counts:
+        against = _against(experiment, target, known)
+        sign = -1 if is_lower_better else 1
+        figure = sum(
+            # no worse than published, but better than a rival of our own
+            sign * ours[data] > sign * other
+            or (target.counts == "published" and ours[data] == other)
+            for data, other in against.items()
+        )
+        return Standing(target, figure, n_rows, low, high)
+    if target.rival:
+        theirs, _ = _means(experiment, target, target.rival, known)
+        bound = fmean(theirs.values()) if len(theirs) == len(target.data) else None
+        low, high = (None, bound) if is_lower_better else (bound, None)
+    return Standing(target, fmean(ours.values()), n_rows, low, high)
+
+
+def _against(
+    experiment: Experiment, target: Target, known: Mapping[Cell, Row]
+) -> dict[str, float]:
+    """Return what the method is held against, by data set."""
+    if target.counts == "rival":
+        return _means(experiment, target, target.rival, known)[0]
+    published = experiment.published.get(target.metric, {})
     column = experiment.method(target.method).published_as
-    sign = -1 if target.metric in experiment.lower_is_better else 1
-    return sum(
-        sign * mean >= sign * published[data, column]
-        for data, mean in means.items()
-        if (data, column) in published
-    )
+    return {data: published[data, column] for data in target.data if (data, column) in published}
+
+
+def _means(
+    experiment: Experiment, target: Target, method: str, known: Mapping[Cell, Row]
+) -> tuple[dict[str, float], int]:
+    """Return a method's mean over seeds on each data set that has rows, and how many these are."""
+    values: dict[str, list[float]] = {name: [] for name in target.data}
+    for cell, row in known.items():
+        if cell.method == method and cell.data in values and target.metric in row["figures"]:
+            values[cell.data].append(
+                experiment.scale(target.metric) * row["figures"][target.metric]
+            )
+    means = {data: fmean(of_seeds) for data, of_seeds in values.items() if of_seeds}
+    return means, sum(map(len, values.values()))

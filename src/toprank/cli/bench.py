@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from toprank.cli.bench_speed import speed
+
 EXAMPLES = """
 \b
 Examples:
@@ -13,6 +15,8 @@ Examples:
   toprank bench run sgbap-table3 --resume --jobs 2
   toprank bench show sgbap-table3 --quick
   toprank bench show metaap-suite -o suite.html
+  toprank bench targets
+  toprank bench speed --quick
 """
 
 _FORMATS = {".txt": "text", ".md": "markdown", ".html": "html", ".json": "json"}
@@ -33,6 +37,9 @@ _quick = click.option(
 @click.group(epilog=EXAMPLES, short_help="Run the papers' experiments again.")
 def bench() -> None:
     """List, run and show experiments: the papers' tables with our figures beside theirs."""
+
+
+bench.add_command(speed)
 
 
 @bench.command("list", short_help="Name all experiments.")
@@ -142,6 +149,35 @@ def show_(
         return
     _write(told, output, form)
     screen.remark(f"Wrote {output}")
+
+
+@bench.command("targets", short_help="Say which figures are reached.")
+@_results
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def targets_(results: Path, as_json: bool) -> None:
+    """Hold the recorded rows against every figure that the experiments are to reach."""
+    from toprank import summary
+    from toprank.bench import pages
+    from toprank.cli import screen
+
+    experiments = pages.recorded_experiments(results)
+    if as_json:
+        screen.print_json(pages.target_facts(experiments))
+        return
+    lines = pages.target_lines(experiments, link=False)
+    click.echo(summary.aligned([pages.TARGET_HEADINGS, *lines]))
+
+
+@bench.command("pages", short_help="Write all results as Markdown pages.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@_results
+def pages_(folder: Path, results: Path) -> None:
+    """Write a page for every experiment that has rows to FOLDER, and one on how we stand."""
+    from toprank.bench import pages
+    from toprank.cli import screen
+
+    written = pages.write_pages(results, folder)
+    screen.remark(f"Wrote {len(written)} files to {folder}")
 
 
 def _experiment(name: str, quick: bool) -> Any:

@@ -54,4 +54,5 @@ def _rare_events(name: str, n_rows: int) -> Dataset:
         positive="an event (made up)",
         source=f"{n_rows:,} rows of chance",
         metadata=features.select([]),
+        roles={},
     )

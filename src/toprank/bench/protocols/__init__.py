@@ -4,10 +4,26 @@ A protocol is a class as `contract.Protocol` describes it, with a line here.
 """
 
 from toprank.bench.protocols.contract import Cell, Outcome, Protocol
+from toprank.bench.protocols.correlation import SimulatedRankings
+from toprank.bench.protocols.falling_positives import FallingPositives
+from toprank.bench.protocols.mass_volume import MassVolume
+from toprank.bench.protocols.prequential import PrequentialFolds
+from toprank.bench.protocols.progressive import ProgressiveValidation
+from toprank.bench.protocols.sampled import SampledInTime
+from toprank.bench.protocols.simulation import SimulatedWorlds
 from toprank.bench.protocols.stratified import StratifiedSplits
+from toprank.bench.protocols.unlabelled import Unlabelled
 
 PROTOCOLS: dict[str, type[Protocol]] = {
+    "correlation": SimulatedRankings,
+    "falling-positives": FallingPositives,
+    "mass-volume": MassVolume,
+    "prequential": PrequentialFolds,
+    "progressive": ProgressiveValidation,
+    "sampled": SampledInTime,
+    "simulation": SimulatedWorlds,
     "stratified": StratifiedSplits,
+    "unlabelled": Unlabelled,
 }
 
 __all__ = ["PROTOCOLS", "Cell", "Outcome", "Protocol"]

@@ -10,10 +10,13 @@ Options:
 - `folds`: how many, to choose parameters by;
 - `one_generator`: whether the folds are drawn by the generator that drew the split, where it
   stopped, as in scripts that seed NumPy once; otherwise by one of their own with the same seed.
+
+Beside the metrics of a ranking there is `cuts`: the inner nodes of all trees that a method came
+to, where all methods boost trees.
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -26,11 +29,21 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from toprank import checks, datasets
 from toprank.bench import figures
 from toprank.bench.experiment import Experiment, Method, Parameters
-from toprank.bench.learners import LEARNERS, compile_kernels, make_learner, what_it_chose
+from toprank.bench.learners import (
+    LEARNERS,
+    TableRanker,
+    compile_kernels,
+    make_learner,
+    n_cuts,
+    what_it_chose,
+    why_not_learner,
+)
 from toprank.bench.protocols.contract import Cell, Outcome
+from toprank.bench.protocols.declared import options_of, seed_by_seed
 from toprank.bench.tuning import Folds, tuned
 from toprank.tables import check_columns
 
+_CUTS = "cuts"
 _DEFAULTS = {"test_share": 0.3, "folds": 5, "one_generator": False}
 
 
@@ -41,47 +54,67 @@ class StratifiedSplits:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
-        options = {**_DEFAULTS, **experiment.options}
-        _check_names(experiment.options)
+        options = options_of(experiment, _DEFAULTS)
         self.test_share = _share(options["test_share"])
         self.n_folds = checks.whole_number(options["folds"], "folds", 2)
         self.one_generator = options["one_generator"]
         if not isinstance(self.one_generator, bool):
             raise ValueError(f"one_generator must be true or false; got {self.one_generator!r}.")
-        for name in experiment.metrics:
+        self.counts_cuts = _CUTS in experiment.metrics
+        self.of_ranking = [name for name in experiment.metrics if name != _CUTS]
+        for name in self.of_ranking:
             figures.figure(name)
+        if self.counts_cuts:
+            _check_boosters(experiment.methods)
 
     def cells(self) -> list[Cell]:
-        """Return all cells: every method on every set with the first seed, then the next."""
-        cells = []
-        for seed in sorted({seed for data in self.experiment.data for seed in self._seeds(data)}):
-            for data in self.experiment.data:
-                if seed in self._seeds(data):
-                    without = self.experiment.set_options(data).without
-                    names = [each.name for each in self.experiment.methods]
-                    cells += [Cell(data, seed, name) for name in names if name not in without]
-        return cells
+        """Return all cells, seed by seed."""
+        return seed_by_seed(self.experiment)
 
     def why_not_data(self, data: str, folder: Path | None) -> str | None:
         """Return the sentence of `datasets.load` when it cannot load the set."""
         try:
-            self._loaded(data, folder)
+            self.loaded(data, folder)
         except (ValueError, OSError) as error:
             return str(error)
         return None
 
     def why_not_method(self, method: str) -> str | None:
         """Return which package a method lacks, or which of its parameters is wrong."""
-        how = self.experiment.method(method)
-        try:
-            make_learner(how.learner, 0, how.candidates[0])
-        except (ImportError, ValueError) as error:
-            return f"method {method!r} is left out: {error}"
-        return None
+        return why_not_learner(self.experiment.method(method))
 
     def run(self, cell: Cell, folder: Path | None) -> Outcome:
         """Return the test figures of one method on one split."""
-        features, is_positive = self._loaded(cell.data, folder)
+        features, is_positive = self.loaded(cell.data, folder)
+        test, ranked = self.ranked_test(cell, features, is_positive)
+        method = self.experiment.method(cell.method)
+        is_tuned = self.experiment.set_options(cell.data).is_tuned
+        found = figures.figures(self.of_ranking, is_positive[test], ranked.suspicion)
+        if self.counts_cuts:
+            found[_CUTS] = n_cuts(method.learner, ranked.ranker)
+        return Outcome(
+            found,
+            ranked.parameters,
+            ranked.seconds,
+            {
+                "rows": is_positive.size,
+                "test_rows": test.size,
+                "test_positives": int(np.count_nonzero(is_positive[test])),
+                "candidates": len(method.candidates) if is_tuned else 1,
+                **({"chosen": chosen} if (chosen := what_it_chose(ranked.ranker)) else {}),
+            },
+        )
+
+    def loaded(self, data: str, folder: Path | None) -> tuple[pa.Table, NDArray[np.bool_]]:
+        """Return the features of a set and which of its rows are positive."""
+        dataset = datasets.load(data, folder=folder)
+        ranges = self.experiment.set_options(data).ranges
+        return _with_lower_ends(dataset.X, ranges), dataset.is_positive
+
+    def ranked_test(
+        self, cell: Cell, features: pa.Table, is_positive: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.intp], "Ranked"]:
+        """Return the test rows of the cell's split, and what its method makes of them."""
         generator = np.random.RandomState(cell.seed)  # the papers' splits come from it
         train, test = train_test_split(
             np.arange(is_positive.size),
@@ -97,27 +130,7 @@ class StratifiedSplits:
         )
         is_tuned = self.experiment.set_options(cell.data).is_tuned
         method = self.experiment.method(cell.method)
-        ranked = _ranked(method, is_tuned, learning, features.take(test))
-        return Outcome(
-            figures.figures(self.experiment.metrics, is_positive[test], ranked.suspicion),
-            ranked.parameters,
-            ranked.seconds,
-            {
-                "rows": is_positive.size,
-                "test_rows": test.size,
-                "test_positives": int(np.count_nonzero(is_positive[test])),
-                "candidates": len(method.candidates) if is_tuned else 1,
-                **({"chosen": ranked.chosen} if ranked.chosen else {}),
-            },
-        )
-
-    def _seeds(self, data: str) -> tuple[int, ...]:
-        return self.experiment.set_options(data).seeds or self.experiment.seeds
-
-    def _loaded(self, data: str, folder: Path | None) -> tuple[pa.Table, NDArray[np.bool_]]:
-        dataset = datasets.load(data, folder=folder)
-        ranges = self.experiment.set_options(data).ranges
-        return _with_lower_ends(dataset.X, ranges), dataset.is_positive
+        return test, _ranked(method, is_tuned, learning, features.take(test))
 
     def _folds(self, is_positive: NDArray[np.bool_], generator: Any, seed: int) -> Folds:
         state = generator if self.one_generator else seed
@@ -134,14 +147,16 @@ class _Learning(NamedTuple):
     seed: int
 
 
-class _Ranked(NamedTuple):
+class Ranked(NamedTuple):
+    """The suspicion of test rows, and how it was come by."""
+
     suspicion: NDArray[np.float64]
     parameters: Parameters
     seconds: dict[str, float]
-    chosen: str | None
+    ranker: TableRanker
 
 
-def _ranked(method: Method, is_tuned: bool, learning: _Learning, test: pa.Table) -> _Ranked:
+def _ranked(method: Method, is_tuned: bool, learning: _Learning, test: pa.Table) -> Ranked:
     """Return what a method makes of test rows whose labels it never gets."""
     rows = learning.features, learning.is_positive
     compile_kernels(method.learner, method.parameters)
@@ -157,7 +172,7 @@ def _ranked(method: Method, is_tuned: bool, learning: _Learning, test: pa.Table)
     scored = time.perf_counter()
     seconds = {"tune": chosen - begin, "fit": fitted - chosen, "score": scored - fitted}
     rounded = {step: round(value, 3) for step, value in seconds.items()}
-    return _Ranked(suspicion, parameters, rounded, what_it_chose(ranker))
+    return Ranked(suspicion, parameters, rounded, ranker)
 
 
 def _with_lower_ends(features: pa.Table, ranges: tuple[str, ...]) -> pa.Table:
@@ -171,12 +186,13 @@ def _with_lower_ends(features: pa.Table, ranges: tuple[str, ...]) -> pa.Table:
     return features
 
 
-def _check_names(options: Mapping[str, Any]) -> None:
-    for name in options:
-        if name not in _DEFAULTS:
-            known = list(_DEFAULTS)
-            hint = checks.nearest_name(name, known) or f"; known are {', '.join(known)}."
-            raise ValueError(f"option {name!r} is not one of the protocol stratified{hint}")
+def _check_boosters(methods: Iterable[Method]) -> None:
+    for method in methods:
+        if LEARNERS[method.learner].booster is None:
+            raise ValueError(
+                f"metric 'cuts' must be left out with method {method.name!r}: learner "
+                f"{method.learner!r} boosts no trees to count them in."
+            )
 
 
 def _share(value: Any) -> float:

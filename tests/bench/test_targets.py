@@ -1,0 +1,84 @@
+"""Figures to reach: computed from rows, met or missed, unknown while a set has no rows."""
+
+import pytest
+
+from bench.small import experiment
+from bench.test_account import rows_of
+from toprank.bench.targets import standings_of_targets
+
+TARGET = """
+[[targets]]
+what = "a mean"
+method = "log"
+{}
+[quick]
+"""
+
+
+def standing(bounds, rows=None):
+    declared = experiment(("[quick]\n", TARGET.format(bounds)))
+    (only,) = standings_of_targets(declared, rows_of(declared) if rows is None else rows)
+    return only
+
+
+@pytest.mark.parametrize(
+    ("bounds", "verdict", "asked"),
+    [
+        ("at_least = 0.81", "met", "≥ 0.81"),
+        ("at_least = 0.82", "missed", "≥ 0.82"),
+        ("at_most = 0.82", "met", "≤ 0.82"),
+        ("at_most = 0.81", "missed", "≤ 0.81"),
+        ("at_least = 0.8\nat_most = 0.81", "missed", "≥ 0.8, ≤ 0.81"),
+    ],
+)
+def test_a_mean_over_sets_and_seeds_is_held_against_its_bounds(bounds, verdict, asked):
+    found = standing(bounds)
+    assert found.figure == pytest.approx(0.815)
+    assert (found.verdict, found.asked, found.n_rows) == (verdict, asked, 4)
+
+
+def test_every_set_counts_once_however_many_seeds_it_has():
+    declared = experiment()
+    rows = [row for row in rows_of(declared) if row["data"] == "first" or row["seed"] == 1]
+    for row in rows:
+        row["figures"]["average_precision"] = float(row["data"] == "first")
+    assert standing("at_least = 0.5", rows).figure == 0.5
+
+
+def test_a_target_is_not_recorded_until_all_its_sets_are():
+    rows = [row for row in rows_of(experiment()) if row["data"] == "first"]
+    found = standing("at_least = 0.5", rows)
+    assert (found.figure, found.verdict, found.n_rows) == (None, "not recorded", 2)
+    assert standing('at_least = 0.5\ndata = ["first"]', rows).verdict == "met"
+
+
+def test_sets_no_worse_than_published_are_counted():
+    count = 'count = "sets no worse than published"'
+    assert standing(f"at_least = 1\n{count}").figure == 1
+    rows = rows_of(experiment())
+    for row in rows:
+        row["figures"]["average_precision"] = 0.49
+    assert standing(f"at_least = 1\n{count}", rows).figure == 0
+
+
+def test_per_cent_is_for_targets_too():
+    declared = experiment(
+        ("[options]", "percent = true\n[options]"),
+        ("[quick]\n", TARGET.format("at_least = 80")),
+    )
+    (found,) = standings_of_targets(declared, rows_of(declared))
+    assert found.figure == pytest.approx(81.5)
+
+
+def test_another_method_is_to_be_beaten_by_the_mean_or_on_so_many_sets():
+    found = standing("rival = 'forest'")
+    assert (found.low, found.high, found.verdict) == (pytest.approx(0.615), None, "met")
+    rows = rows_of(experiment())
+    for row in rows:
+        row["figures"]["average_precision"] = 0.5
+    assert standing("rival = 'forest'", rows).verdict == "met"  # as good
+    count = "at_least = 1\nrival = 'forest'\ncount = 'sets better than rival'"
+    assert standing(count, rows).figure == 0
+    for row in rows:
+        row["figures"]["average_precision"] += 0.1 * (row["method"] == "log")
+    assert standing(count, rows).figure == 2
