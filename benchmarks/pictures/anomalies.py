@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from toprank import AnomalyTreeRank, metrics, plots
 from toprank.bench import find_experiment
-from toprank.bench.anomaly_worlds import World, make_world
-from toprank.bench.detectors import make_detector
+from toprank.bench.learners.detectors import make_detector
+from toprank.bench.worlds.anomalies import World, make_world
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SHOWN = ("RankForest", "AnomalyTreeRank", "RankBoost")

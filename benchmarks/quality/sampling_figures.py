@@ -24,10 +24,10 @@ from scipy.special import expit
 
 from toprank import bench, metrics
 from toprank.bench.protocols.sampled import SampledInTime
-from toprank.bench.resampled import difference
 from toprank.bench.row_file import Row, read_rows
 from toprank.bench.runner import recorded
-from toprank.bench.sampled_fits import Part, Parts, figures_on_test, make_model, scores
+from toprank.bench.sampling.fits import Part, Parts, figures_on_test, make_model, scores
+from toprank.bench.sampling.resamples import difference
 from toprank.imbalance.samplers import Sampling, resampled
 from toprank.tables import Schema
 

@@ -7,7 +7,7 @@ import pytest
 
 from bench.small import write_set
 from toprank.bench import ExperimentError, find_experiment, read_experiment
-from toprank.bench.learners import LEARNERS, Learner
+from toprank.bench.learners.rankers import LEARNERS, Learner
 from toprank.bench.protocols import Cell, falling_positives
 from toprank.bench.protocols.falling_positives import FallingPositives
 from toprank.bench.protocols.stratified import StratifiedSplits

@@ -6,8 +6,8 @@ import pytest
 
 from toprank import datasets, metrics, splits
 from toprank.bench import ExperimentError, find_experiment, read_experiment
-from toprank.bench.averages import BoostedAverage, ScaledLogistic
-from toprank.bench.learners import LEARNERS, Learner, make_learner
+from toprank.bench.learners.averages import BoostedAverage, ScaledLogistic
+from toprank.bench.learners.rankers import LEARNERS, Learner, make_learner
 from toprank.bench.protocols import Cell, prequential
 from toprank.bench.protocols.prequential import PrequentialFolds
 from toprank.transactions.features import History, handbook_features

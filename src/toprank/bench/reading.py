@@ -12,7 +12,7 @@ from typing import Any
 
 from toprank import checks
 from toprank.bench.experiment import Experiment, Method, Quick, SetOptions, Target
-from toprank.bench.learners import check_learner
+from toprank.bench.learners.rankers import check_learner
 from toprank.bench.protocols import PROTOCOLS
 
 _SUFFIX = ".toml"

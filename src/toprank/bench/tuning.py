@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank.bench.experiment import Method, Parameters
-from toprank.bench.learners import LEARNERS, make_learner, staged_suspicion
+from toprank.bench.learners.rankers import LEARNERS, make_learner, staged_suspicion
 from toprank.metrics import average_precision
 
 Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]

@@ -29,7 +29,7 @@ from scipy.stats import rankdata
 from toprank import checks
 from toprank.bench import figures
 from toprank.bench.experiment import Experiment
-from toprank.bench.learners import LEARNERS
+from toprank.bench.learners.rankers import LEARNERS
 from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import options_of
 from toprank.bench.protocols.stratified import StratifiedSplits

@@ -1,7 +1,7 @@
 """The area under the mass-volume curve of detectors that learn from rows without labels.
 
-`data` are worlds of `bench.anomaly_worlds`. With each seed, folds are drawn: a method learns from
-all but one and is judged on that one, all methods in the same box and by the same points. The
+`data` are worlds of `bench.worlds.anomalies`. With each seed, folds are drawn: a method learns
+from all but one and is judged on that one, all methods in the same box and by the same points. The
 metrics, both lower where better:
 
 - `area`: the mean over folds of the area under the mass-volume curve;
@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from toprank import checks
-from toprank.bench.anomaly_worlds import World, check_world, has_density, make_world
-from toprank.bench.detectors import (
+from toprank.bench.experiment import Experiment, Method
+from toprank.bench.learners.detectors import (
     DETECTORS,
     RowDetector,
     compile_kernels,
     make_detector,
     why_not_detector,
 )
-from toprank.bench.experiment import Experiment, Method
 from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import check_untuned, options_of, seed_by_seed
+from toprank.bench.worlds.anomalies import World, check_world, has_density, make_world
 from toprank.metrics.mass_volume import mass_volume_interval
 
 _AREA, _EXCESS = "area", "excess_area"

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from toprank import checks, datasets, metrics, splits
 from toprank.bench import figures
-from toprank.bench.averages import BoostedAverage, ScaledLogistic
 from toprank.bench.experiment import Experiment, Method
-from toprank.bench.learners import (
+from toprank.bench.learners.averages import BoostedAverage, ScaledLogistic
+from toprank.bench.learners.rankers import (
     LEARNERS,
     TableRanker,
     compile_kernels,

@@ -21,7 +21,7 @@ Metrics:
 """
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, NamedTuple
@@ -34,13 +34,14 @@ from sklearn.model_selection import KFold
 
 from toprank import checks, datasets
 from toprank.bench.experiment import Experiment, Method, Parameters
-from toprank.bench.online_learners import (
+from toprank.bench.learners.online import (
     ONLINE_LEARNERS,
     Features,
     compile_online_kernels,
     make_online_learner,
 )
 from toprank.bench.protocols.contract import Cell, Outcome
+from toprank.bench.protocols.declared import options_of, seed_by_seed
 
 _METRICS = ("error", "error_at_published_size", "progressive_error", "weak_learners")
 _DEFAULTS: dict[str, Any] = {"folds": 3, "published_sizes": {}}
@@ -69,8 +70,7 @@ class ProgressiveValidation:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
-        _check_names(experiment.options)
-        options = {**_DEFAULTS, **experiment.options}
+        options = options_of(experiment, _DEFAULTS)
         self.n_folds = checks.whole_number(options["folds"], "folds", 2)
         self.published_sizes = _sizes(options["published_sizes"])
         for metric in experiment.metrics:
@@ -81,15 +81,8 @@ class ProgressiveValidation:
                 self.candidates(method, data)
 
     def cells(self) -> list[Cell]:
-        """Return all cells: every method on every set with the first seed, then the next."""
-        cells = []
-        for seed in sorted({seed for data in self.experiment.data for seed in self._seeds(data)}):
-            for data in self.experiment.data:
-                if seed in self._seeds(data):
-                    without = self.experiment.set_options(data).without
-                    names = [each.name for each in self.experiment.methods]
-                    cells += [Cell(data, seed, name) for name in names if name not in without]
-        return cells
+        """Return all cells, seed by seed."""
+        return seed_by_seed(self.experiment)
 
     def why_not_data(self, data: str, folder: Path | None) -> str | None:
         """Return the sentence of `datasets.load` when it cannot load the set."""
@@ -133,9 +126,6 @@ class ProgressiveValidation:
             )
             judged.append(_judged(learned, candidates, is_positive[test]))
         return _outcome(judged, is_positive.size, len(candidates))
-
-    def _seeds(self, data: str) -> tuple[int, ...]:
-        return self.experiment.set_options(data).seeds or self.experiment.seeds
 
     def _candidate(self, parameters: Parameters, method: Method, data: str) -> Candidate:
         size = parameters.get(_SIZE, 1)
@@ -252,14 +242,6 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _taken(features: Features, rows: NDArray[np.intp]) -> Features:
     return features.take(rows) if isinstance(features, pa.Table) else features[rows]
-
-
-def _check_names(options: Iterable[str]) -> None:
-    for name in options:
-        if name not in _DEFAULTS:
-            known = list(_DEFAULTS)
-            hint = checks.nearest_name(name, known) or f"; known are {', '.join(known)}."
-            raise ValueError(f"option {name!r} is not one of the protocol progressive{hint}")
 
 
 def _check_sets(experiment: Experiment) -> None:

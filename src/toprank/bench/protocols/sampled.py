@@ -13,8 +13,8 @@ Options:
 
 - `forest_seeds`: forests take only the first so many seeds, since they take the longest;
 - `payments.NAME`: the set is one of bare payments, whose features are made from their past
-  (`toprank.bench.payment_past`). Kept are those of `n_cards` cards from the number `first_card`
-  on, from the day `first_day` on; each may be left out.
+  (`bench.worlds.payment_past`). Kept are those of `n_cards` cards from the number `first_card` on,
+  from the day `first_day` on; each may be left out.
 """
 
 import json
@@ -29,12 +29,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank import checks, datasets, metrics, splits
-from toprank.bench import sampled_fits
 from toprank.bench.experiment import Experiment
-from toprank.bench.one_hot import one_hot
-from toprank.bench.payment_past import Cards, past_of_payments
+from toprank.bench.learners.one_hot import one_hot
 from toprank.bench.protocols.contract import Cell, Outcome
-from toprank.bench.sampled_fits import LEARNERS, METRICS, Choosing, Chosen, Part, Parts, Scores
+from toprank.bench.sampling import fits as sampled_fits
+from toprank.bench.sampling.fits import LEARNERS, METRICS, Choosing, Chosen, Part, Parts, Scores
+from toprank.bench.worlds.payment_past import Cards, past_of_payments
 from toprank.tables import Schema
 
 _OPTIONS = ("forest_seeds", "payments")

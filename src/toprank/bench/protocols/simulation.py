@@ -1,7 +1,7 @@
 """One draw of a simulated world per seed; parameters chosen on draws that no figure comes from.
 
-`data` are worlds of `bench.box_worlds`. A method learns from the rows of a draw and ranks those of
-its test, whose labels it never gets. One with a grid learns with the candidate that has the
+`data` are worlds of `bench.worlds.boxes`. A method learns from the rows of a draw and ranks those
+of its test, whose labels it never gets. One with a grid learns with the candidate that has the
 highest mean AUC over other draws of the same world, on a tie the first: the same for all seeds.
 
 Options:
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from toprank import checks
 from toprank.bench import figures
-from toprank.bench.box_worlds import Sample, World, drawn, world_of
 from toprank.bench.experiment import Experiment, Method, Parameters
-from toprank.bench.learners import LEARNERS, compile_kernels, make_learner, why_not_learner
+from toprank.bench.learners.rankers import LEARNERS, compile_kernels, make_learner, why_not_learner
 from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import options_of, seed_by_seed
+from toprank.bench.worlds.boxes import Sample, World, drawn, world_of
 from toprank.metrics import roc_auc
 
 

@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from toprank import checks, datasets
 from toprank.bench import figures
 from toprank.bench.experiment import Experiment, Method, Parameters
-from toprank.bench.learners import (
+from toprank.bench.learners.rankers import (
     LEARNERS,
     TableRanker,
     compile_kernels,

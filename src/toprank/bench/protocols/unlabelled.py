@@ -19,9 +19,14 @@ from numpy.typing import NDArray
 
 from toprank import checks, datasets
 from toprank.bench import figures
-from toprank.bench.detectors import DETECTORS, compile_kernels, make_detector, why_not_detector
 from toprank.bench.experiment import Experiment
-from toprank.bench.one_hot import one_hot
+from toprank.bench.learners.detectors import (
+    DETECTORS,
+    compile_kernels,
+    make_detector,
+    why_not_detector,
+)
+from toprank.bench.learners.one_hot import one_hot
 from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import check_untuned, options_of, seed_by_seed
 from toprank.tables import Schema

@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from toprank import metrics
 from toprank.bench.experiment import Method, Parameters
-from toprank.bench.resampled import Resamples
+from toprank.bench.sampling.resamples import Resamples
 
 METRICS = ("roc_auc", "f1", "average_precision")
 """What can be judged; `f1` is at the threshold that is best on validation."""

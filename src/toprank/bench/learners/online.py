@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank.bench.vowpal_bbm import VowpalBBM
+from toprank.bench.learners.vowpal_bbm import VowpalBBM
 
 Features: TypeAlias = pa.Table | NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank.bench.one_hot import one_hot
+from toprank.bench.learners.one_hot import one_hot
 from toprank.tables import Schema
 
 _LARGEST = 5.0  # standard deviations, as in our learners

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from toprank.bench.box_worlds import World, _boxes, drawn, world_of
+from toprank.bench.worlds.boxes import World, _boxes, drawn, world_of
 
 
 def array(sample):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toprank import metrics
-from toprank.bench.resampled import N_RESAMPLES, Resamples, difference
+from toprank.bench.sampling.resamples import N_RESAMPLES, Resamples, difference
 
 
 @st.composite

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from bench.small import experiment
 from toprank import metrics
-from toprank.bench.learners import LEARNERS, Learner, make_learner
+from toprank.bench.learners.rankers import LEARNERS, Learner, make_learner
 from toprank.bench.protocols import Cell
 from toprank.bench.protocols.stratified import StratifiedSplits
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from toprank import checks
 from toprank.bench.experiment import Method
-from toprank.bench.one_hot import OneHotRanker
+from toprank.bench.learners.one_hot import OneHotRanker
 
 
 class TableRanker(Protocol):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from toprank.bench import detectors
-from toprank.bench.detectors import DETECTORS, Rival, make_detector, why_not_detector
 from toprank.bench.experiment import Method
+from toprank.bench.learners import detectors
+from toprank.bench.learners.detectors import DETECTORS, Rival, make_detector, why_not_detector
 
 GAUSSIAN = {"kernel": "gaussian"}  # a line cannot enclose anything
 FEW = {"n_estimators": 10}

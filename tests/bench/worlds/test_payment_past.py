@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from toprank.bench.payment_past import Cards, past_of_payments, sum_of_days
+from toprank.bench.worlds.payment_past import Cards, past_of_payments, sum_of_days
 from toprank.datasets import Dataset
 
 ROLES = {"time": "at", "card": "card", "terminal": "terminal", "amount": "amount"}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from toprank.bench import ExperimentError, read_experiment
-from toprank.bench.box_worlds import World, drawn
-from toprank.bench.learners import LEARNERS, Learner
+from toprank.bench.learners.rankers import LEARNERS, Learner
 from toprank.bench.protocols import Cell
 from toprank.bench.protocols.simulation import SimulatedWorlds
+from toprank.bench.worlds.boxes import World, drawn
 from toprank.metrics import roc_auc
 
 WORLD = "6 of 200, 2 dimensions"

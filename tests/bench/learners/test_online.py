@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from toprank.bench.online_learners import ONLINE_LEARNERS, make_online_learner
-from toprank.bench.vowpal_bbm import VowpalBBM, _moments_so_far
+from toprank.bench.learners.online import ONLINE_LEARNERS, make_online_learner
+from toprank.bench.learners.vowpal_bbm import VowpalBBM, _moments_so_far
 
 PACKAGES = {
     "river-logistic": "river",

@@ -5,9 +5,9 @@ import pytest
 from pytest import approx
 
 from toprank.bench import ExperimentError, read_experiment
-from toprank.bench.anomaly_worlds import make_world
 from toprank.bench.protocols import Cell, mass_volume
 from toprank.bench.protocols.mass_volume import MassVolume
+from toprank.bench.worlds.anomalies import make_world
 
 TEXT = """
 title = "A small toy"

@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from toprank import BoostedRanker
-from toprank.bench import learners
-from toprank.bench.learners import LEARNERS, make_learner, n_cuts, staged_suspicion
+from toprank.bench.learners import rankers as learners
+from toprank.bench.learners.rankers import LEARNERS, make_learner, n_cuts, staged_suspicion
 from toprank.metrics import average_precision
 
 FEW = {"n_estimators": 10}

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from toprank.bench import ExperimentError, read_experiment, run
-from toprank.bench import sampled_fits as fits
 from toprank.bench.experiment import Method
 from toprank.bench.protocols import Cell
 from toprank.bench.protocols.sampled import SampledInTime, _choosing
 from toprank.bench.row_file import read_rows
 from toprank.bench.runner import cells_of
-from toprank.bench.sampled_fits import Choosing, Part, Parts
+from toprank.bench.sampling import fits
+from toprank.bench.sampling.fits import Choosing, Part, Parts
 from toprank.datasets.known import KNOWN, Known
 from toprank.metrics import average_precision, f_beta
 

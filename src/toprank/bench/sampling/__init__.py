@@ -1,0 +1,1 @@
+"""Fits after a sampler, what validation chooses among them, and resampled test rows."""

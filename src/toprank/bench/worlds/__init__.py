@@ -1,0 +1,1 @@
+"""Rows that experiments make: worlds whose law is known, and the past of bare payments."""
