@@ -4,7 +4,8 @@
     TOPRANK_DATA=folder python -m benchmarks.quality.onlb_figures latents [--rows 10000]
 
 Convergence: the error of progressive validation as rows are learned, on MNIST and abalone, the
-first fold of `onlb_table`, each method with the settings chosen there (T of the thesis).
+first fold of the experiment thesis-table4-5, each method with the settings chosen there (T of the
+thesis).
 
 Latents: ONLB with 100 latents on MNIST, its weak learners once of 2 and once of 500 hidden units.
 Drawn are the correlations of the latents' weights b_p and, for rows not learned from, how much
@@ -19,12 +20,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.quality import onlb_table
 from benchmarks.record import RESULTS, record
 from matplotlib.figure import Figure
 from sklearn.model_selection import KFold
 
 import toprank
+from toprank import bench, datasets
+from toprank.bench.learners.online import make_online_learner
+from toprank.bench.protocols import Cell
+from toprank.bench.protocols.progressive import ProgressiveValidation
+from toprank.bench.row_file import read_rows
+from toprank.bench.runner import recorded
 
 NAME = "onlb_figures"
 IMAGES = RESULTS.parents[1] / "docs" / "images"
@@ -32,7 +38,19 @@ N_POINTS = 60
 LATENTS, LEARNERS, HELD_OUT, SEED = 100, 20, 5_000, 0
 RATES = {2: 0.1, 500: 0.01}  # by hidden units; at 0.1 the wide ones hardly learn
 CURVES = ("mnist", "abalone")
-METHODS = ("full", "residual", "linear", *onlb_table.RIVALS, "base")
+EXPERIMENT = bench.find_experiment("thesis-table4-5")
+FIRST_SEED, N_FOLDS = EXPERIMENT.seeds[0], 3
+METHODS = {  # as recorded curves are called, and as the experiment calls them
+    "full": "ONLB",
+    "residual": "ONLB residual",
+    "linear": "linear boosting",
+    "bbm": "BBM",
+    "adaboost-ol": "AdaBoost.OL",
+    "adaboost-ol-w": "AdaBoost.OL.W",
+    "ogb": "OGB",
+    "streamboost": "streamBoost",
+    "base": "one learner",
+}
 
 
 def main() -> None:
@@ -54,17 +72,19 @@ def _record_curve(dataset: str, method: str) -> None:
     """Record the errors of one method, unless they are recorded."""
     if _curve(dataset, method) is not None:
         return
-    features, is_positive = onlb_table._table(dataset)
-    seed = onlb_table.FIRST_SEED
-    folds = KFold(onlb_table.N_FOLDS, shuffle=True, random_state=seed)
-    train, _ = next(folds.split(is_positive))
-    order = np.random.default_rng([seed, 0]).permutation(train)
     chosen = _chosen(dataset, method)
     if chosen is None:
-        print(f"{method} on {dataset} is left out: onlb_table has no row of it")
+        print(f"{method} on {dataset} is left out: {EXPERIMENT.name} has no row of it")
         return
-    learner = onlb_table._candidates(method, onlb_table.SETS[dataset], seed)[chosen]
-    scores = learner.score_then_learn(onlb_table._taken(features, order), is_positive[order])
+    features, is_positive = _matrix(dataset)
+    folds = KFold(N_FOLDS, shuffle=True, random_state=FIRST_SEED)
+    train, _ = next(folds.split(is_positive))
+    order = np.random.default_rng([FIRST_SEED, 0]).permutation(train)
+    how = EXPERIMENT.method(METHODS[method])
+    candidates = ProgressiveValidation(EXPERIMENT).candidates(how, f"onlb_{dataset}")
+    (parameters,) = (each.parameters for each in candidates if each.name == chosen)
+    learner = make_online_learner(how.learner, FIRST_SEED, parameters)
+    scores = learner.score_then_learn(features[order], is_positive[order])
     errors = np.cumsum((scores > 0) != is_positive[order]) / np.arange(1, order.size + 1)
     rows = np.unique(np.geomspace(100, order.size, N_POINTS).astype(int))
     record(
@@ -73,7 +93,7 @@ def _record_curve(dataset: str, method: str) -> None:
         dataset=dataset,
         method=method,
         chosen=chosen,
-        seed=seed,
+        seed=FIRST_SEED,
         rows=rows.tolist(),
         errors=errors[rows - 1].round(5).tolist(),
     )
@@ -81,8 +101,15 @@ def _record_curve(dataset: str, method: str) -> None:
 
 def _chosen(dataset: str, method: str) -> str | None:
     """Return the settings that the first fold of the table chose, None where it was not run."""
-    row = onlb_table._recorded().get(onlb_table.Task(dataset, method, onlb_table.FIRST_SEED, 0))
-    return None if row is None else row["T of the thesis"]["chosen"]
+    rows = recorded(EXPERIMENT, read_rows(RESULTS / f"{EXPERIMENT.name}.jsonl"))
+    row = rows.get(Cell(f"onlb_{dataset}", FIRST_SEED, METHODS[method]))
+    return None if row is None else row["facts"]["folds"][0]["chosen_at_published_size"]
+
+
+def _matrix(dataset: str) -> tuple[np.ndarray, np.ndarray]:
+    loaded = datasets.load(f"onlb_{dataset}")
+    columns = [column.to_numpy() for column in loaded.X.columns]
+    return np.column_stack(columns).astype(float), loaded.is_positive
 
 
 def _curve(dataset: str, method: str) -> dict | None:
@@ -118,7 +145,7 @@ def _draw_curves(path: Path) -> None:
 
 def _study(width: int, n_rows: int, update: str) -> dict[str, Any]:
     """Return the correlations and importances of the latents, learned with this weak learner."""
-    features, is_positive = onlb_table._table("mnist")
+    features, is_positive = _matrix("mnist")
     order = np.random.default_rng(SEED).permutation(is_positive.size)
     train, held_out = order[:n_rows], order[n_rows : n_rows + HELD_OUT]
     learner = toprank.OnlineNonLinearBoost(

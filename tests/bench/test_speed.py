@@ -74,7 +74,7 @@ def test_the_memory_of_a_fit_is_read_in_a_process_of_its_own():
 
     facts = measured.facts
     assert facts["input_bytes"] == 40_000 * 5 * 4
-    assert measured.rounds == [facts["bytes_beside_input"] / facts["input_bytes"]]
+    assert measured.rounds == [facts["bytes_with_input"] / facts["input_bytes"]]
     assert 0 <= facts["bytes_beside_input"] <= facts["bytes_with_input"]
 
 

@@ -106,3 +106,18 @@ def test_wrong_calls_are_refused_before_anything_is_written(small):
     ending = run_main("bench", "show", small, "-o", "x.xls")
     assert ending.exit_code == 2 and "-o must end in one of .txt, .md" in ending.stderr
     assert names_here() == ["sets", "small.toml"]
+
+
+def test_targets_are_printed_with_their_verdicts_and_as_plain_values():
+    outcome = run_main("bench", "targets")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "not recorded" in outcome.stdout and "metaap-suite" in outcome.stdout
+    facts = json.loads(run_main("bench", "targets", "--json").stdout)
+    assert {each["verdict"] for each in facts} == {"not recorded"}
+
+
+def test_pages_are_written_to_a_folder():
+    outcome = run_main("bench", "pages", "there")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "Wrote 1 files to there" in outcome.stderr
+    assert Path("there/index.md").read_text("utf-8").startswith("# How we stand")

@@ -2,7 +2,7 @@
 that says how we stand to every figure that is to be reached.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ from toprank.tables.write import atomic_path
 
 TARGET_HEADINGS = ["what", "theirs", "asked", "ours", "", "rows", "experiment"]
 _EXPERIMENT_HEADINGS = ["experiment", "what", "source", "rows"]
-_RACE_HEADINGS = ["race", "against", "asked", "ours", "rounds", "", "threads"]
 _FEWEST_SETS_TO_DRAW = 3
+_MOST_METRICS = 4  # of more, those with published figures are shown
 
 
 class Recorded(NamedTuple):
@@ -40,45 +40,50 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     experiments = recorded_experiments(results)
-    for experiment, rows in experiments:
-        if recorded(experiment, rows):
-            account = account_of(experiment, rows)
-            written += _write_page(account, rows, folder)
+    shown = []
+    for each in experiments:
+        if (account := _account(each)) is not None:
+            written += _write_page(account, each.rows, folder)
+            shown.append(each.experiment.name)
     races = _races(results)
     if races is not None:
         written += _write_races(races, folder)
-    written.append(_write(folder / "index.md", index_page(experiments, races)))
+    written.append(_write(folder / "index.md", index_page(experiments, shown, races)))
     return written
 
 
-def index_page(experiments: Sequence[Recorded], races: speed.Standing | None) -> str:
-    """Return the page that says how we stand."""
+def index_page(
+    experiments: Sequence[Recorded], shown: Collection[str], races: speed.Standing | None
+) -> str:
+    """Return the page that says how we stand; `shown` are experiments with a page of their own."""
     parts = [
         "# How we stand",
         "Every figure on these pages is made from recorded rows by `toprank bench pages`, none "
         "by hand; a row says with which commit, seed, parameters and machine it was measured.",
         "## Figures to reach",
-        _markdown_table(TARGET_HEADINGS, target_lines(experiments)),
+        _markdown_table(TARGET_HEADINGS, target_lines(experiments, shown)),
     ]
     if races is not None:
         parts += [
             "## Speed and memory to keep",
-            _markdown_table(_RACE_HEADINGS, _race_lines(races, only_limited=True)),
+            speed.markdown_of_races(races, with_limits_only=True),
             "All races, with their rounds and pictures: [speed](speed.md).",
         ]
     parts += [
         "## Experiments",
-        _markdown_table(_EXPERIMENT_HEADINGS, map(_experiment_line, experiments)),
+        _markdown_table(
+            _EXPERIMENT_HEADINGS, [_experiment_line(each, shown) for each in experiments]
+        ),
         "A row is one method on one data set with one seed. Any of these runs again with `toprank "
         "bench run NAME`, within minutes with `--quick`: [experiments](../bench.md).",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def target_lines(experiments: Iterable[Recorded], link: bool = True) -> list[list[str]]:
+def target_lines(experiments: Iterable[Recorded], linked: Collection[str] = ()) -> list[list[str]]:
     """Return a line for every target: theirs, asked, ours, met or missed, and from which rows."""
     return [
-        _target_line(standing, each.experiment, link)
+        _target_line(standing, _named(each.experiment.name, linked))
         for each in experiments
         for standing in standings_of_targets(*each)
     ]
@@ -104,9 +109,8 @@ def target_facts(experiments: Iterable[Recorded]) -> list[dict[str, Any]]:
     ]
 
 
-def _target_line(standing: Standing, experiment: Experiment, link: bool) -> list[str]:
+def _target_line(standing: Standing, experiment: str) -> list[str]:
     target = standing.target
-    name = experiment.name
     return [
         target.what,
         "" if target.theirs is None else f"{target.theirs:g}",
@@ -114,20 +118,31 @@ def _target_line(standing: Standing, experiment: Experiment, link: bool) -> list
         "–" if standing.figure is None else f"{standing.figure:.4g}",
         standing.verdict,
         f"{standing.n_rows:,}",
-        f"[{name}]({name}.md)" if link and standing.n_rows else name,
+        experiment,
     ]
 
 
-def _experiment_line(each: Recorded) -> list[str]:
+def _experiment_line(each: Recorded, linked: Collection[str]) -> list[str]:
     experiment, rows = each
     n_rows, n_cells = len(recorded(experiment, rows)), len(cells_of(experiment))
-    name = experiment.name
     return [
-        f"[{name}]({name}.md)" if n_rows else name,
+        _named(experiment.name, linked),
         experiment.title,
         experiment.source,
         f"{n_rows:,} of {n_cells:,}",
     ]
+
+
+def _named(name: str, linked: Collection[str]) -> str:
+    return f"[{name}]({name}.md)" if name in linked else name
+
+
+def _account(each: Recorded) -> Account | None:
+    """Return the account of an experiment, None while there is nothing to show or compare."""
+    try:
+        return account_of(*each)
+    except ValueError:
+        return None
 
 
 def _write_page(account: Account, rows: list[Row], folder: Path) -> list[Path]:
@@ -142,8 +157,7 @@ def _write_page(account: Account, rows: list[Row], folder: Path) -> list[Path]:
         parts.append(f"![Mean ranks of the methods, the best on the right]({name}.png)\n")
     parts += [
         section_of(account_of(experiment, rows, metric))
-        for metric in experiment.metrics[1:]
-        if metric in experiment.published
+        for metric in _further_metrics(experiment, rows)
     ]
     parts.append(
         f"Rows: `{name}.jsonl`. Again: `toprank bench run {name}`; other metrics: `toprank bench "
@@ -152,15 +166,24 @@ def _write_page(account: Account, rows: list[Row], folder: Path) -> list[Path]:
     return [_write(folder / f"{name}.md", "\n".join(parts)), *written]
 
 
+def _further_metrics(experiment: Experiment, rows: list[Row]) -> list[str]:
+    """Return the metrics after the first that have a table of their own."""
+    measured = {name for row in recorded(experiment, rows).values() for name in row["figures"]}
+    few = len(experiment.metrics) <= _MOST_METRICS
+    return [
+        metric
+        for metric in experiment.metrics[1:]
+        if metric in measured and (few or metric in experiment.published)
+    ]
+
+
 def _races(results: Path) -> speed.Standing | None:
     rows = read_rows(speed_file(results, quick=False))
     return speed.standing_of(speed.chosen_races(), rows) if rows else None
 
 
 def _write_races(races: speed.Standing, folder: Path) -> list[Path]:
-    table = _markdown_table(_RACE_HEADINGS, _race_lines(races))
-    notes = "\n".join(f"- {note}" for note in speed.notes_of(races))
-    parts, written = ["# Speed and memory\n", table, "", notes], []
+    parts, written = ["# Speed and memory\n", speed.markdown_of_races(races)], []
     if any("rows" in row["facts"] for row in races.rows.values()):
         picture = folder / "speed.png"
         with atomic_path(picture) as beside:
@@ -171,28 +194,6 @@ def _write_races(races: speed.Standing, folder: Path) -> list[Path]:
         parts.append("\n![Seconds of a fit by its rows, both axes logarithmic](speed.png)\n")
     parts.append("\nRows: `speed.jsonl`. Again: `toprank bench speed`.\n")
     return [_write(folder / "speed.md", "\n".join(parts)), *written]
-
-
-def _race_lines(races: speed.Standing, only_limited: bool = False) -> list[list[str]]:
-    """Return a line for every race, or for those that have a limit to keep."""
-    kept = [race for race in races.races if race.limit or not only_limited]
-    return [_race_line(races, race) for race in kept]
-
-
-def _race_line(races: speed.Standing, race: speed.Race) -> list[str]:
-    row = races.rows.get(race.name)
-    if row is None:
-        return [race.what, race.against, race.limit, "–", "", "not recorded", ""]
-    spread = f"{min(row['rounds']):.3g} to {max(row['rounds']):.3g}"
-    return [
-        race.what,
-        race.against,
-        race.limit,
-        f"{row['figure']:.3g} {race.unit}",
-        spread if len(row["rounds"]) > 1 else "",
-        races.verdict(race),
-        str(row["threads"]),
-    ]
 
 
 def _write(path: Path, page: str) -> Path:

@@ -92,13 +92,17 @@ def cells_of(experiment: Experiment) -> list[Cell]:
 
 def recorded(experiment: Experiment, rows: Iterable[Row]) -> dict[Cell, Row]:
     """Return the rows that have figures of this experiment as it is declared now, by cell."""
-    known = {cell: experiment.definition(cell.data, cell.method) for cell in cells_of(experiment)}
+    cells = set(cells_of(experiment))
+    definitions = {  # the same for every seed
+        place: experiment.definition(*place)
+        for place in {(each.data, each.method) for each in cells}
+    }
     return {
         cell: row
         for row in rows
         if experiment.metrics[0] in row.get("figures", ())
-        and known.get(cell := _cell_of(row)) == row.get("definition")
-        and cell in known
+        and (cell := _cell_of(row)) in cells
+        and definitions[cell.data, cell.method] == row.get("definition")
     }
 
 

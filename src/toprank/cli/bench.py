@@ -164,7 +164,7 @@ def targets_(results: Path, as_json: bool) -> None:
     if as_json:
         screen.print_json(pages.target_facts(experiments))
         return
-    lines = pages.target_lines(experiments, link=False)
+    lines = pages.target_lines(experiments)
     click.echo(summary.aligned([pages.TARGET_HEADINGS, *lines]))
 
 

@@ -1,4 +1,4 @@
-"""The most memory that a fit takes beside its input, over the size of that input."""
+"""The most memory that a fit holds, its input included, over the size of that input."""
 
 import subprocess
 import sys
@@ -11,14 +11,14 @@ from toprank.bench.speed.race import Measured, Race, Setting
 _MODULE = "toprank.bench.speed.fit_memory"
 
 
-def _beside_input(learner: str, setting: Setting) -> Measured:
+def _over_input(learner: str, setting: Setting) -> Measured:
     shape = setting.shape
     command = [sys.executable, "-m", _MODULE, learner]
     command += map(str, (shape["rows"], shape["columns"], setting.n_threads))
     rounds = [_bytes(command) for _ in range(shape["rounds"])]
     size, held, taken = (sorted(each)[len(each) // 2] for each in zip(*rounds, strict=True))
     return Measured(
-        [round_[2] / round_[0] for round_ in rounds],
+        [round_[1] / round_[0] for round_ in rounds],
         {"input_bytes": size, "bytes_with_input": held, "bytes_beside_input": taken},
     )
 
@@ -38,8 +38,8 @@ RACES = tuple(
         name=f"memory-{name}",
         what=f"{learner.what}, memory of a fit",
         against="",
-        unit="times its input, beside it",
-        measure=partial(_beside_input, name),
+        unit="times its input, that included",
+        measure=partial(_over_input, name),
         shape={"rows": 2_000_000, "columns": 40, "rounds": 1},
         quick={"rows": 500_000},
         minutes=(0.7, 0.2),

@@ -1,7 +1,7 @@
 """Pictures and paired differences beside `toprank bench show thesis-table2-2`.
 
-    python -m benchmarks.quality.sampling_figures [--plot FOLDER]
-    TOPRANK_DATA=folder python -m benchmarks.quality.sampling_figures --measure
+    python -m benchmarks.pictures.sampling [--plot FOLDER]
+    TOPRANK_DATA=folder python -m benchmarks.pictures.sampling --measure
 
 Prints how far each sampler leads the same model without sampling, on the same seeds and resampled
 test rows, from the rows of the experiment. --plot draws, from recorded rows, F1 by threshold
