@@ -38,6 +38,7 @@ FORBIDDEN = {
     "comparison": {"cli", "report"},
     "plots": {"cli", "report", "training", "boosting", "comparison"},
     "report": {"cli"},
+    "bench": {"cli", "training", "evaluation"},
     "model_file": {"boosting", "losses", "metrics", "tables", "cli", "report", "training"},
 }
 
@@ -62,6 +63,12 @@ def test_imports_point_one_way(part):
     assert files
     for path in files:
         assert not imported_parts(path) & FORBIDDEN[part], path
+
+
+def test_only_commands_know_experiments():
+    for path in PACKAGE.rglob("*.py"):
+        part = path.relative_to(PACKAGE).parts[0]
+        assert part in ("bench", "cli") or "bench" not in imported_parts(path), path
 
 
 def test_the_public_names_are_there_and_documented():

@@ -263,8 +263,8 @@ def _check_as_a_whole(experiment: Experiment, content: dict[str, Any]) -> None:
         _check_known([target.method], all_methods, f"targets[{number}].method", "methods")
         rivals = [target.rival] if target.rival else []
         _check_known(rivals, all_methods, f"targets[{number}].rival", "methods")
-        metrics = list(experiment.metrics)
-        _check_known([target.metric], metrics, f"targets[{number}].metric", "metrics")
+        known_metrics = list(experiment.metrics)
+        _check_known([target.metric], known_metrics, f"targets[{number}].metric", "metrics")
         _check_known(target.data, all_data, f"targets[{number}].data", "data")
     for by_place in experiment.published.values():
         _check_known((data for data, _ in by_place), all_data, "published", "data")
