@@ -8,12 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
+from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 
-from toprank import BoostedRanker, reasons
+from toprank import BoostedRanker, MetaAP, RankForest, reasons
 from toprank.anomaly.borrowed import BorrowedDetector
 from toprank.anomaly.forest import AnomalyForest
-from toprank.reasons import Difference, Reason, Usual, explain, number_text, value_text, why_above
+from toprank.reasons import (
+    Difference,
+    Reason,
+    Usual,
+    explain,
+    number_text,
+    score_and_explain,
+    value_text,
+    why_above,
+)
 from toprank.tables import Column, Schema
 
 AMOUNT, COUNTRY = Column("amount", "number"), Column("country", "category", ("DE", "FR"))
@@ -202,6 +212,35 @@ def test_the_values_of_a_row_are_those_of_the_table(payments, ranker):
     assert texts in ([], ["missing or new"])
 
 
+@pytest.mark.parametrize(
+    "unfitted",
+    [
+        BoostedRanker(n_estimators=10, n_jobs=1),
+        BoostedRanker(n_estimators=10, engine="paper", n_jobs=1),
+        MetaAP(),
+        RankForest(n_estimators=5, n_jobs=1),
+    ],
+    ids=str,
+)
+def test_scores_and_reasons_at_once_are_those_of_both_calls(payments, unfitted):
+    table, is_fraud = payments
+    ranker = clone(unfitted).fit(table, is_fraud)
+    told = score_and_explain(ranker, table, 3)
+    assert [row.suspicion for row in told] == ranker.suspicion(table).tolist()
+    assert [row.reasons for row in told] == explain(ranker, table, 3)
+    assert score_and_explain(ranker, table.slice(5, 1), 3) == told[5:6]
+
+
+def test_a_row_scored_and_explained_at_once_is_read_once(payments, ranker, monkeypatch):
+    n_read, encode = [], Schema.encode
+    monkeypatch.setattr(Schema, "encode", lambda *given: n_read.append(1) or encode(*given))
+    row = payments[0].slice(0, 1)
+    ranker.suspicion(row), explain(ranker, row)
+    assert len(n_read) == 2
+    score_and_explain(ranker, row)
+    assert len(n_read) == 3
+
+
 def test_the_gaps_of_all_features_add_up_to_the_gap_in_suspicion(payments, ranker):
     table, _ = payments
     suspicion = ranker.suspicion(table)
@@ -233,8 +272,9 @@ def test_rows_that_are_not_there_are_named(payments, ranker, row, other, name):
 
 
 def test_a_negative_number_of_reasons_is_refused(payments, ranker):
-    with pytest.raises(ValueError, match="n_reasons must be at least 0; got -1"):
-        explain(ranker, payments[0].slice(0, 2), -1)
+    for told in (explain, score_and_explain):
+        with pytest.raises(ValueError, match="n_reasons must be at least 0; got -1"):
+            told(ranker, payments[0].slice(0, 2), -1)
 
 
 def test_an_array_has_reasons_too_and_nothing_warns():

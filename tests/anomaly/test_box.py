@@ -147,6 +147,20 @@ def test_bounds_of_uneven_length_are_named():
         Box.given([[0, 1], [2]], np.zeros((1, 2), np.float32), np.array([False, False]))
 
 
+def test_rows_that_all_lie_inside_are_not_copied():
+    rows = column(1.0, 2.0, 3.0)
+    assert Box.around(rows, NUMBERS).inside(rows) is rows
+    assert Box(np.zeros(1), np.full(1, 2.0)).inside(rows).tolist() == [[1.0], [2.0]]
+
+
+def test_who_is_outside_is_found_in_every_block_of_rows():
+    rows = np.random.default_rng(0).random((10_000, 2), dtype=np.float32)
+    outside = [0, 4095, 4096, 8191, 8192, 9999]
+    rows[outside, 1] = [2, -1, np.nan, 2, -1, np.nan]
+    held = Box(np.zeros(2), np.ones(2)).holds(rows)
+    assert np.flatnonzero(~held).tolist() == outside
+
+
 def arrays_of(*boxes):
     return np.array([[box.low, box.high] for box in boxes]), np.array([~b.is_whole for b in boxes])
 

@@ -20,6 +20,7 @@ from toprank.anomaly.volume_points import uniform_points
 from toprank.metrics import area_under_mass_volume, mass_volume_interval
 from toprank.trees.scoring import leaves
 from trees.made_payments import payments
+from trees.peak_memory import peak_beside, rows_of_forty_columns
 
 TREE = AnomalyTreeRank()
 FOREST = RankForest(AnomalyTreeRank(), n_estimators=5)
@@ -532,3 +533,28 @@ def test_the_usual_depths_are_3_and_3_and_20_rows_make_a_leaf():
         X
     )
     assert np.array_equal(named.suspicion(X), AnomalyTreeRank().fit(X).suspicion(X))
+
+
+@pytest.mark.parametrize(
+    "detector",
+    [
+        AnomalyTreeRank(),
+        AnomalyTreeRank(bounds="robust", global_depth=1, pruning="cv"),
+        RankForest(AnomalyTreeRank(bounds=[[-3, 3]] * 40), n_estimators=5),
+    ],
+    ids=["tree", "rows outside", "forest"],
+)
+@pytest.mark.parametrize("share_missing", [0.0, 0.1])
+def test_a_fit_takes_at_most_twice_its_rows_beside_them(detector, share_missing):
+    X = rows_of_forty_columns()
+    X[np.random.default_rng(1).random(len(X)) < share_missing, ::2] = np.nan
+    assert peak_beside(X, lambda n: clone(detector).fit(X[:n])) < 2
+
+
+def test_rows_in_many_blocks_score_as_each_by_itself():
+    X = clouds(10_000).astype(np.float32)
+    detector = AnomalyTreeRank(bounds="robust").fit(X)
+    some = np.append(np.arange(4090, 4100), [0, 8191, 8192, 9999])
+    one_by_one = np.concatenate([detector.suspicion(X[[i]]) for i in some])
+    assert np.array_equal(detector.suspicion(X)[some], one_by_one)
+    assert np.array_equal(detector.decision_scores_, detector.suspicion(X))

@@ -124,7 +124,7 @@ def test_the_average_over_bends_is_the_one_of_the_slow_way():
     is_positive, raw = drawn(np.random.default_rng(7), "a ceiling", 400)
     line = fit_sigmoid(is_positive, raw)
     groups, knots = smooth_module._grouped(line.log_odds(raw), is_positive, np.ones(400))
-    basis = smooth_module._hats(groups.at, knots)
+    basis = hats_at(groups.at, knots)
     gap = np.diff(knots)
 
     def minus_log(values, s):
@@ -160,6 +160,25 @@ def test_the_average_over_bends_is_the_one_of_the_slow_way():
     assert smooth_module._read(at_rows, knots, fitted.values) == approx(
         smooth_module._read(at_rows, knots, mean), abs=0.05
     )
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 6), st.integers(0, 30), st.integers(0, 2**32 - 1))
+def test_sums_over_hats_are_products_with_their_matrix(n_knots, n_places, seed):
+    generator = np.random.default_rng(seed)
+    knots = np.cumsum(generator.uniform(0.1, 2.0, n_knots))
+    at = np.append(generator.uniform(knots[0], knots[-1], n_places), knots)
+    weights, values = generator.normal(size=at.size), generator.normal(size=n_knots)
+    hats = smooth_module._Hats(*smooth_module._places(at, knots), n_knots)
+    basis = hats_at(at, knots)
+    assert hats.at(values) == approx(basis @ values)
+    assert hats.sums(weights) == approx(basis.T @ weights)
+    assert hats.products(weights) == approx(basis.T @ (weights[:, None] * basis))
+
+
+def hats_at(at, knots):
+    """Return how much each knot has to say at each place, a row per place."""
+    return np.array([np.interp(at, knots, own) for own in np.eye(knots.size)]).T
 
 
 def test_beta_is_a_logistic_regression_on_two_logarithms():

@@ -1,10 +1,12 @@
 """The seven online boosters: what all promise, what each learns, and what they refuse."""
 
 import copy
+import tracemalloc
 from functools import cache
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
@@ -19,6 +21,7 @@ from contracts import check_models_are_equal, check_online_learner, frame_of, le
 from model_file.packing import npy_of, refused, rewrite
 from toprank.metrics import average_precision, roc_auc
 from toprank.model_file import arrays, load, save
+from toprank.online import columns as online_columns
 from toprank.online import model as online_model
 
 NAMES = [
@@ -104,6 +107,20 @@ def test_it_keeps_the_promises_of_every_online_learner(booster, tmp_path):
     check_online_learner(booster, *made_rows(), tmp_path / "payments.toprank")
 
 
+@pytest.mark.parametrize("booster", VARIED, ids=str)
+def test_blocks_of_rows_give_the_model_of_all_rows_at_once(booster, monkeypatch):
+    frame, labels = payments(100)
+    matrix = frame[["amount", "hour"]].to_numpy(np.float32)
+    row_weights = np.arange(100) % 3
+    for X in (frame, matrix):
+        whole = clone(booster).fit(X, labels, row_weights)
+        with monkeypatch.context() as patch:
+            patch.setattr(online_columns, "_CELLS_AT_ONCE", 50)
+            in_blocks = clone(booster).fit(X, labels, row_weights)
+            check_models_are_equal(in_blocks, whole)
+            assert_array_equal(in_blocks.suspicion(X), whole.suspicion(X))
+
+
 @EVERY_BOOSTER
 def test_text_labels_are_learned_as_others_are(booster, tmp_path):
     rows, labels = made_rows()
@@ -123,6 +140,32 @@ def test_a_third_class_may_come_at_any_row(name, tmp_path):
     three[25:40:3] = ["doubtful"] * 5
     booster = small(name, positive_label="fraud")
     check_online_learner(booster, rows, three, tmp_path / "payments.toprank")
+
+
+@pytest.mark.parametrize("name", ["OnlineNonLinearBoost", "OnlineLinearBoost"])
+@pytest.mark.parametrize("n_cells", [1, 12, 100])
+def test_a_third_class_may_come_in_any_block(name, n_cells, monkeypatch):
+    frame, labels = payments(40)
+    three = np.where(labels, "fraud", "genuine").astype(object)
+    three[25:40:3] = "doubtful"
+    whole = small(name, positive_label="fraud").partial_fit(frame, three)
+    monkeypatch.setattr(online_columns, "_CELLS_AT_ONCE", n_cells)
+    check_models_are_equal(small(name, positive_label="fraud").partial_fit(frame, three), whole)
+
+
+@pytest.mark.parametrize("kind", ["array", "arrow", "pandas"])
+def test_learning_and_scoring_hold_at_most_three_times_the_rows(kind):
+    matrix = np.random.default_rng(0).normal(size=(60_000, 30)).astype(np.float32)
+    is_positive = matrix[:, 0] > 1
+    X = matrix if kind == "array" else pd.DataFrame(matrix).add_prefix("x")
+    X = pa.table(X) if kind == "arrow" else X
+    learner = small("OnlineNonLinearBoost").partial_fit(X[:10], is_positive[:10])
+    for work in (lambda: learner.partial_fit(X, is_positive), lambda: learner.suspicion(X)):
+        tracemalloc.start()
+        work()
+        beside = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert 0 < beside <= 2 * matrix.nbytes
 
 
 @EVERY_BOOSTER
@@ -314,6 +357,16 @@ def test_class_weights_given_are_weights_of_rows():
     for x, y in zip(*made_rows(80), strict=True):
         one_by_one.learn_one(x, y)
     check_models_are_equal(one_by_one, clone(weighted).partial_fit(frame, is_fraud))
+
+
+def test_a_weight_may_be_that_of_a_class_that_comes_late():
+    rows, labels = made_rows()
+    three = ["fraud" if label else "genuine" for label in labels]
+    three[25:40:3] = ["doubtful"] * 5
+    weights = {"doubtful": 2.0, "fraud": 3.0}
+    booster = small("OnlineNonLinearBoost", positive_label="fraud", class_weight=weights)
+    at_once = clone(booster).partial_fit(frame_of(rows), three)
+    check_models_are_equal(at_once, learned(booster, rows, three))
 
 
 def test_a_class_of_no_weight_is_no_row():
@@ -622,6 +675,19 @@ def test_numbers_too_large_to_square_are_refused(amount):
     with pytest.raises(ValueError, match=r"'amount' must hold finite numbers below 1e\+100"):
         learner.partial_fit(pd.DataFrame({"amount": [1.0, amount]}), [0, 1])
     check_models_are_equal(learner, before)
+
+
+@pytest.mark.parametrize("large", [1e101, np.inf])
+def test_a_refused_number_in_the_last_block_leaves_all_rows_unlearned(large, monkeypatch):
+    monkeypatch.setattr(online_columns, "_CELLS_AT_ONCE", 2)
+    numbers = np.append(np.arange(8.0), large)[:, None]
+    labels = np.arange(9) % 2
+    for X in (numbers, pd.DataFrame(numbers, columns=["amount"])):
+        learner = small("StreamBoost").partial_fit(X[:4], labels[:4])
+        before = copy.deepcopy(learner)
+        with pytest.raises(ValueError, match=r"finite numbers|infinity"):
+            learner.partial_fit(X, labels)
+        check_models_are_equal(learner, before)
 
 
 # Why

@@ -170,6 +170,13 @@ CELLS = {
     "is_abroad": st.booleans(),
     "gap": st.none(),
 }
+TYPES = {
+    "amount": pl.Float64,
+    "count": pl.Int64,
+    "country": pl.String,
+    "is_abroad": pl.Boolean,
+    "gap": pl.Null,
+}
 
 
 @settings(deadline=None, max_examples=60)
@@ -177,8 +184,7 @@ CELLS = {
 def test_a_table_is_its_rows_one_by_one(rows):
     columns = columns_of(*CELLS)
     expected = stacked([columns.encode_one(row) for row in rows])
-    types = {"amount": pl.Float64, "count": pl.Int64, "country": pl.String, "is_abroad": bool}
-    by_polars = pl.DataFrame(rows, schema={**types, "gap": pl.Null})
+    by_polars = pl.DataFrame(rows, schema=TYPES)
     for table in (pd.DataFrame(rows), by_polars, by_polars.to_arrow()):
         check_equal(columns.encode_frame(as_frame(table)), expected)
     turned = pd.DataFrame(rows)[[*reversed(CELLS)]].assign(more="of no use")
@@ -222,6 +228,39 @@ def test_dates_of_a_table_are_refused():
     frame = as_frame(pd.DataFrame({"day": pd.to_datetime(["2024-01-01"])}))
     with pytest.raises(TableError, match="'day'"):
         columns_of("day").encode_frame(frame)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.fixed_dictionaries(CELLS), max_size=12), st.integers(1, 40))
+def test_blocks_of_a_table_are_its_rows_in_their_order(rows, n_cells):
+    columns = columns_of(*CELLS)
+    table = pl.DataFrame(rows, TYPES)
+    chunked = pl.concat([table[:5], table[5:]], rechunk=False)
+    for frame in map(as_frame, (table.to_pandas(), chunked, chunked.to_arrow())):
+        check_blocks(columns.rows_of_frame(frame), columns.encode_frame(frame), n_cells)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_blocks_of_an_array_are_its_rows_in_their_order(order, kind):
+    matrix = np.array([[1.1, np.nan], [0, -2.5], [np.nan, 3]] * 3, dtype=kind, order=order)
+    columns = columns_of("x0", "x1")
+    expected = columns.encode_array(np.array(matrix, dtype=np.float64, order="C"))
+    assert expected.values.flags.c_contiguous
+    for n_cells in range(1, 20):
+        check_blocks(columns.rows_of_array(matrix), expected, n_cells)
+
+
+def check_blocks(rows, expected, n_cells):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(all_columns, "_CELLS_AT_ONCE", n_cells)
+        blocks = list(rows.blocks())
+    sizes = [block.stop - block.start for block in blocks]
+    assert max(sizes, default=1) <= max(n_cells // rows.n_columns, 1)
+    assert sum(sizes) == rows.n_rows == len(expected.values)
+    if blocks:
+        check_equal(stacked([rows.encode(block) for block in blocks]), expected)
+    assert all(rows.encode(block).values.flags.c_contiguous for block in blocks)
 
 
 def test_rows_can_be_taken_by_number_slice_and_mask():

@@ -16,6 +16,7 @@ from toprank.trees import scoring
 from toprank.trees.kernel.meta_tree import one_of
 from trees.kernel.test_meta_tree import assert_same
 from trees.made_payments import numbers, payments
+from trees.peak_memory import peak_beside, rows_of_forty_columns
 
 SMALL = TreeRank(global_depth=2, local_depth=2)
 
@@ -236,3 +237,26 @@ def test_one_positive_is_enough():
 def test_wrong_parameters_are_named_when_fitting(wrong, error, sentence):
     with pytest.raises(error, match=sentence):
         RankForest(**{"n_estimators": 3, **wrong}).fit(*numbers(20))
+
+
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_a_fit_takes_at_most_twice_its_rows_beside_them(has_weights):
+    X = rows_of_forty_columns()
+    weight = np.linspace(1, 2, len(X))
+
+    def fit(n):
+        forest = RankForest(SMALL, n_estimators=16)
+        forest.fit(X[:n], X[:n, 0] > 2, weight[:n] if has_weights else None)
+
+    assert peak_beside(X, fit) < 2
+
+
+def test_rows_left_out_are_judged_in_every_block_of_rows():
+    X, y = numbers(10_000)
+    forest = RankForest(SMALL, n_estimators=3).fit(X, y)
+    is_left_out = rows_drawn(forest, X) == 0
+    total = (by_tree(forest, X) * is_left_out).sum(axis=0)
+    has_trees = is_left_out.any(axis=0)
+    assert np.array_equal(np.isnan(forest.oob_suspicion_), ~has_trees)
+    mean = total[has_trees] / is_left_out.sum(axis=0)[has_trees]
+    assert mean_share(forest)[has_trees] == approx(mean)

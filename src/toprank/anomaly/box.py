@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toprank.trees.row_blocks import row_blocks
+
 BOUNDS = ("range", "robust")
 
 _TAIL = 0.01
@@ -133,24 +135,28 @@ class Box(NamedTuple):
 
     def holds(self, features: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Return which rows lie in the box in every column."""
-        return np.all(self.beyond(features) <= 0, axis=1)
+        is_inside = np.empty(len(features), dtype=bool)
+        for block in row_blocks(len(features)):
+            is_inside[block] = np.all(self.beyond(features[block]) <= 0, axis=1)
+        return is_inside
 
 
 def some_inside(
     features: NDArray[np.float32], is_inside: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """Return the rows inside, or raise where there are none."""
+    """Return the rows inside, uncopied where all are; raise where none is."""
     if not is_inside.any():
         raise ValueError(
             f"bounds must hold some of the rows; none of {len(features)} lies in the box; widen "
             "it, or let 'range' learn it."
         )
-    return features[is_inside]
+    return features if is_inside.all() else features[is_inside]
 
 
 def _with_missing(features: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return the columns in which a value is missing."""
-    return np.asarray(np.isnan(features).any(axis=0))
+    # the least of values of which one is NaN is NaN: no need to mark them all
+    return np.asarray(np.isnan(features.min(axis=0, initial=np.inf)))
 
 
 def _bounds(values: NDArray[np.float32], way: str) -> tuple[float, float]:

@@ -37,9 +37,8 @@ class Grid(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """One column's codes and edges."""
+    """One column's edges."""
 
-    codes: NDArray[np.uint16]
     position: NDArray[np.float64]
     threshold: NDArray[np.float64]
     category: NDArray[np.int32]
@@ -59,15 +58,15 @@ def grid_of(
     axes = []
     for column in range(binned.n_columns):
         begin, end = binned.starts[column], binned.starts[column + 1] - 1
-        codes = binned.codes[column]
+        codes = binned.codes[column]  # which become the grid's, in place
         if n_categories[column]:
             axes.append(_categories(codes, int(n_categories[column])))
         else:
             low, high = float(box.low[column]), float(box.high[column])
             axes.append(_numbers(codes, binned.low[begin:end], binned.high[begin:end], low, high))
     starts = np.cumsum([0, *(axis.position.size for axis in axes)]).astype(np.int64)
-    joined = [np.concatenate([getattr(axis, name) for axis in axes]) for name in _Axis._fields[1:]]
-    return Grid(np.stack([axis.codes for axis in axes]), starts, *joined)
+    joined = [np.concatenate(parts) for parts in zip(*axes, strict=True)]
+    return Grid(binned.codes, starts, *joined)
 
 
 def _numbers(
@@ -77,7 +76,10 @@ def _numbers(
     low: float,
     high: float,
 ) -> _Axis:
-    """Return the axis of a number whose bins hold values from `lowest` to `highest` each."""
+    """Return the axis of a number whose bins hold values from `lowest` to `highest` each.
+
+    Codes of bins that are too narrow to be apart, and of missing values, are changed in place.
+    """
     between = highest[:-1] + (lowest[1:] - highest[:-1]) / 2
     width = high - low
     position = (between - low) / width if width > 0 else between * 0
@@ -86,16 +88,16 @@ def _numbers(
     is_missing = codes == lowest.size
     if not (np.diff(position) > _least_lengths(position[1:])).all():
         kept = _apart(position)
-        codes = (np.searchsorted(kept, codes, "right") - 1).astype(np.uint16)
+        codes[:] = np.searchsorted(kept, codes, "right") - 1
         position, threshold = position[kept], threshold[kept]
     if is_missing.any():
-        codes = np.where(is_missing, position.size - 1, codes).astype(np.uint16)
+        codes[is_missing] = position.size - 1
         position, threshold = _with_missing(position, threshold)
-    return _Axis(codes, position, threshold, np.full(position.size, -1, np.int32))
+    return _Axis(position, threshold, np.full(position.size, -1, np.int32))
 
 
 def _categories(codes: NDArray[np.uint16], n_codes: int) -> _Axis:
-    """Return the axis of a category, the rarest value first."""
+    """Return the axis of a category, the rarest value first; codes are changed in place."""
     counts = np.bincount(codes, minlength=n_codes + 1)
     order = np.argsort(counts[:-1], kind="stable")
     place = np.full(n_codes + 1, n_codes, dtype=np.uint16)
@@ -106,7 +108,8 @@ def _categories(codes: NDArray[np.uint16], n_codes: int) -> _Axis:
     if counts[n_codes]:
         position, threshold = _with_missing(position, threshold)
         category = np.append(category, np.int32(-1))
-    return _Axis(place[codes], position, threshold, category)
+    codes[:] = place[codes]
+    return _Axis(position, threshold, category)
 
 
 def _least_lengths(position: Any) -> Any:

@@ -34,7 +34,10 @@ def outside_terms(over: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> outside_terms(np.array([0.0, 1.0])).round(2).tolist()
     [0.0, 2.69]
     """
-    return np.where(over > 0, OUTSIDE + np.log1p(over), 0.0)
+    is_outside = over > 0
+    terms = np.zeros(over.shape)
+    terms[is_outside] = OUTSIDE + np.log1p(over[is_outside])  # for few, mostly
+    return terms
 
 
 def add_suspicion(

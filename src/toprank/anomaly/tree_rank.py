@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs
 from toprank.anomaly import scoring
-from toprank.anomaly.box import BOUNDS, Box
+from toprank.anomaly.box import BOUNDS, Box, some_inside
 from toprank.anomaly.detector import Detector
 from toprank.anomaly.growing import Growth, grow
 from toprank.anomaly.readable import ReadableSpace
@@ -22,6 +22,7 @@ from toprank.trees.importance import importances
 from toprank.trees.kernel.binning import MOST_BINS
 from toprank.trees.kernel.meta_tree import MetaTrees
 from toprank.trees.pruning import pruned_by_judges
+from toprank.trees.row_blocks import row_blocks
 from toprank.trees.scoring import add_leaf_contributions, leaves
 
 _DEPTHS, _DEPTHS_IN_FOREST = (3, 3), (8, 1)  # global and local
@@ -128,14 +129,14 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         self._check_parameters()
         features = self._read(X)
         self.box_ = self.box_around(features, self.schema_.n_categories > 0)
-        inside = self.box_.inside(features)
-        self.box_ = self.box_.of_inside(inside)
-        self.tree_ = self._tree(inside)
+        is_inside = self.box_.holds(features)
+        self._grow(some_inside(features, is_inside))
         if self.pruning == "cv":
-            self.tree_ = self._pruned(inside)
+            self.tree_ = self._pruned(features, np.flatnonzero(is_inside))
         self.tree_ = _by_density(self.tree_, self._shrinkage())
         self._level = _levels(self.tree_, self._shrinkage())
-        self._see(inside)
+        # copied once more: kept all the while, the rows inside would be in memory twice
+        self._see(some_inside(features, is_inside))
         return self._judge(self._raw(features))
 
     def apply(self, X: Any) -> NDArray[np.int32]:
@@ -220,9 +221,11 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         return parameters
 
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        terms = scoring.outside_terms(self.box_.beyond(features)).sum(axis=1)
-        level = np.where(terms > 0, self._level[0], self._level[self._ranks(features)])
-        return level + terms
+        raw = self._level[self._ranks(features)]
+        for block in row_blocks(len(features)):
+            terms = scoring.outside_terms(self.box_.beyond(features[block])).sum(axis=1)
+            raw[block] = np.where(terms > 0, self._level[0], raw[block]) + terms
+        return raw
 
     def _ranks(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
         found = leaves(self.tree_, features)
@@ -236,18 +239,25 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         usual = _SHRINKAGE_IN_FOREST if in_forest else _SHRINKAGE
         return usual if self.shrinkage is None else float(self.shrinkage)
 
+    def _grow(self, inside: NDArray[np.float32]) -> None:
+        self.box_ = self.box_.of_inside(inside)
+        self.tree_ = self._tree(inside)
+
     def _tree(self, inside: NDArray[np.float32]) -> MetaTrees:
         return grow(inside, self.schema_.n_categories, self.box_, self.growth())
 
-    def _pruned(self, inside: NDArray[np.float32]) -> MetaTrees:
-        """Return the tree cut back to what rows held out bear out."""
-        if len(inside) < _FOLDS:
+    def _pruned(self, features: NDArray[np.float32], inside: NDArray[np.intp]) -> MetaTrees:
+        """Return the tree cut back to what rows held out, of those inside, bear out."""
+        if inside.size < _FOLDS:
             return self.tree_
         folds = KFold(_FOLDS, shuffle=True, random_state=seed_of(self.random_state))
         return pruned_by_judges(
             self.tree_,
             (
-                (self._tree(inside[train]), partial(_held_out, inside[test], self._shrinkage()))
+                (
+                    self._tree(features[inside[train]]),
+                    partial(_held_out, features[inside[test]], self._shrinkage()),
+                )
                 for train, test in folds.split(inside)
             ),
         )

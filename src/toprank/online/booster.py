@@ -21,12 +21,13 @@ from toprank.base import seed_of
 from toprank.model_file.learners import Saved
 from toprank.online import kernel
 from toprank.online.classes import Classes, Label
-from toprank.online.columns import Encoded
+from toprank.online.columns import CheckedRows, Encoded
 from toprank.online.model import Model
 from toprank.tables.columns import as_frame, shortened
 
 _VOTING = (kernel.MAJORITY, kernel.ADAPTIVE, kernel.IMPORTANCE)
 _LARGEST_WEIGHT = 1e12
+_FLOATS = [np.float64, np.float32]  # which need not be copied whole; others become the first
 
 
 class OnlineBooster(ClassifierMixin, BaseEstimator):
@@ -139,7 +140,8 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         come.
         """
         rows, places, row_weights = self._prepared(X, y, classes, sample_weight)
-        self.model_.learn(rows, places, row_weights)
+        for block in rows.blocks():
+            self.model_.learn(rows.encode(block), places[block], row_weights[block])
         return self
 
     def score_then_learn(
@@ -156,7 +158,8 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         rows, places, row_weights = self._prepared(X, y, classes, sample_weight)
         self._check_positive()
         n_known = np.arange(len(places))
-        return self._suspicion(self.model_.score_and_learn(rows, places, row_weights, n_known).raw)
+        scores = self.model_.score_and_learn(rows.encode_all(), places, row_weights, n_known)
+        return self._suspicion(scores.raw)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn from rows in one pass, in their order."""
@@ -272,11 +275,11 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> tuple[Encoded, NDArray[np.int64], NDArray[np.float64]]:
+    ) -> tuple[CheckedRows, NDArray[np.int64], NDArray[np.float64]]:
         """Return rows, places and weights to learn from; columns and classes that are new join."""
         labels = _checked_labels(self, y)
         rows = self._joined(X)
-        check_consistent_length(rows.values, labels)
+        check_consistent_length(range(rows.n_rows), labels)
         row_weights = _row_weights(sample_weight, labels.size)
         if classes is not None:
             self._places(np.asarray(classes).tolist())
@@ -286,16 +289,16 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         places[counts] = self._places(labels[counts].tolist())
         return rows, places, row_weights
 
-    def _joined(self, X: Any) -> Encoded:
-        """Return encoded rows; columns that are new join, nothing is learned."""
+    def _joined(self, X: Any) -> CheckedRows:
+        """Return rows that were checked; columns that are new join, nothing is learned."""
         self._begin()
         frame = as_frame(X)
         if frame is not None:
             self._add_columns(frame.names)
         elif not hasattr(self, "n_features_in_"):
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+            X = validate_data(self, X, dtype=_FLOATS, ensure_all_finite="allow-nan")
             self.model_.add_columns([f"x{j}" for j in range(X.shape[1])])
-        return self._encoded(X)
+        return self._checked(X)
 
     def _add_columns(self, names: Iterable[Any]) -> None:
         """Let columns that are new join, known by name from now on."""
@@ -316,22 +319,26 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         return hasattr(self, "model_") and self.model_.n_rows > 0
 
     def _encoded(self, X: Any) -> Encoded:
-        """Return rows as the kernel takes them; columns of a table are found by name."""
+        """Return rows as the kernel takes them."""
+        return self._checked(X).encode_all()
+
+    def _checked(self, X: Any) -> CheckedRows:
+        """Return rows that can be encoded; columns of a table are found by name."""
         check_is_fitted(self)
         frame = as_frame(X)
         if frame is not None and hasattr(self, "feature_names_in_"):
-            return self.model_.columns.encode_frame(frame)
-        X = validate_data(
-            self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan", order="C"
-        )
-        return self.model_.columns.encode_array(X)
+            return self.model_.columns.rows_of_frame(frame)
+        X = validate_data(self, X, reset=False, dtype=_FLOATS, ensure_all_finite="allow-nan")
+        return self.model_.columns.rows_of_array(X)
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        rows = self._encoded(X)
-        if not self._has_learned():
-            return np.zeros((len(rows.values), self.model_.shape.n_outputs))
-        return self.model_.raw(rows)
+        rows = self._checked(X)
+        raw = np.zeros((rows.n_rows, self.model_.shape.n_outputs))
+        if self._has_learned():
+            for block in rows.blocks():
+                raw[block] = self.model_.raw(rows.encode(block))
+        return raw
 
     def _raw_one(self, x: Mapping[str, Any]) -> NDArray[np.float64]:
         return self.model_.raw(self.model_.columns.encode_one(x))

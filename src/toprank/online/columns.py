@@ -7,7 +7,7 @@ own. So no category is ever unknown, and memory does not grow with their number.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -22,6 +22,7 @@ from toprank.tables.columns import Frame, TableError, check_columns, shortened
 MOST_COLUMNS = 10_000
 
 _LARGEST = 1e100
+_CELLS_AT_ONCE = 2**18  # three megabytes
 
 
 class Encoded(NamedTuple):
@@ -35,6 +36,27 @@ class Encoded(NamedTuple):
     def take(self, chosen: Any) -> "Encoded":
         """Return some of the rows, by number, slice or mask."""
         return Encoded(self.values[chosen], self.buckets[chosen])
+
+
+class CheckedRows(NamedTuple):
+    """Rows none of which will be refused, to be encoded a block at a time.
+
+    A cell takes 12 bytes once it is encoded, and often 4 or fewer before.
+    """
+
+    n_rows: int
+    n_columns: int
+    encode: Callable[[slice], Encoded]
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield the rows of one block after the other."""
+        n_at_once = max(_CELLS_AT_ONCE // max(self.n_columns, 1), 1)
+        for start in range(0, self.n_rows, n_at_once):
+            yield slice(start, min(start + n_at_once, self.n_rows))
+
+    def encode_all(self) -> Encoded:
+        """Return all of the rows at once."""
+        return self.encode(slice(0, self.n_rows))
 
 
 class Columns:
@@ -103,45 +125,53 @@ class Columns:
                 self._refuse_size(name)
         return Encoded(np.array([values]), np.array([buckets], dtype=np.int32))
 
-    def encode_frame(self, frame: Frame) -> Encoded:
+    def rows_of_frame(self, frame: Frame) -> CheckedRows:
         """Return the rows of a table, which must have all the columns; others are passed over."""
         given = {own_name(name): name for name in frame.names}
         check_columns(self.names, list(given))
-        values = np.full((frame.n_rows, len(self)), np.nan)
-        buckets = np.tile(np.array(self._missing, dtype=np.int32), (frame.n_rows, 1))
-        for place, name in enumerate(self.names):
-            column = frame.column(given[name])
-            kind = column_values.kind_of(column, name)
-            if kind == "category":
-                self._fill_buckets(buckets[:, place], column, name)
-            elif kind != "missing":
-                self._fill_values(values[:, place], buckets[:, place], _numbers(column))
-        self._check_size(values)
-        return Encoded(values, buckets)
-
-    def encode_array(self, matrix: NDArray[np.float64]) -> Encoded:
-        """Return the rows of a matrix, its columns in the order of the names."""
-        self._check_size(matrix)
+        cells = [self._checked_column(frame.column(given[name]), name) for name in self.names]
         missing = np.array(self._missing, dtype=np.int32)
-        return Encoded(matrix, np.where(np.isnan(matrix), missing, np.int32(-1)))
+        return CheckedRows(frame.n_rows, len(self), lambda rows: _stacked(cells, missing, rows))
 
-    def _fill_values(self, values: NDArray, buckets: NDArray, numbers: NDArray) -> None:
-        values[:] = numbers
-        buckets[~np.isnan(numbers)] = -1
+    def rows_of_array(self, matrix: NDArray[np.floating]) -> CheckedRows:
+        """Return the rows of a matrix, its columns in the order of the names."""
+        sizes = _largest_sizes(matrix)
+        if (sizes > _LARGEST).any():
+            self._refuse_size(self.names[int(np.flatnonzero(sizes > _LARGEST)[0])])
+        missing = np.array(self._missing, dtype=np.int32)
 
-    def _fill_buckets(self, buckets: NDArray, column: pa.ChunkedArray, name: str) -> None:
+        def encode(rows: slice) -> Encoded:
+            values = np.ascontiguousarray(matrix[rows], dtype=np.float64)
+            return Encoded(values, np.where(np.isnan(values), missing, np.int32(-1)))
+
+        return CheckedRows(len(matrix), len(self), encode)
+
+    def encode_frame(self, frame: Frame) -> Encoded:
+        """Return the rows of a table, all at once."""
+        return self.rows_of_frame(frame).encode_all()
+
+    def encode_array(self, matrix: NDArray[np.floating]) -> Encoded:
+        """Return the rows of a matrix, all at once."""
+        return self.rows_of_array(matrix).encode_all()
+
+    def _checked_column(self, column: pa.ChunkedArray, name: str) -> Any:
+        """Return a column of numbers as it came; of text, its buckets; None for gaps alone."""
+        kind = column_values.kind_of(column, name)
+        if kind == "missing":
+            return None
+        if kind == "category":
+            return self._buckets(column, name)
+        if _largest_sizes(_numbers(column)) > _LARGEST:
+            self._refuse_size(name)
+        return column
+
+    def _buckets(self, column: pa.ChunkedArray, name: str) -> NDArray[np.int32]:
+        """Return the bucket of every text."""
         texts = list(column_values.category_counts(column))
         codes = column_values.category_codes(column, texts)
-        is_present = ~np.isnan(codes)
-        own = np.array([self._bucket(name, text) for text in texts], dtype=np.int32)
-        buckets[is_present] = own[codes[is_present].astype(np.int64)]
-
-    def _check_size(self, values: NDArray[np.float64]) -> None:
-        """Raise for numbers whose squares could not be summed up."""
-        # fmax passes over NaN
-        largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
-        if (largest > _LARGEST).any():
-            self._refuse_size(self.names[int(np.flatnonzero(largest > _LARGEST)[0])])
+        # the bucket of what is missing comes last, where -1 finds it
+        own = np.array([self._bucket(name, text) for text in (*texts, None)], dtype=np.int32)
+        return own[np.nan_to_num(codes, copy=False, nan=-1).astype(np.int64)]
 
     def _refuse_size(self, name: str) -> None:
         raise TableError(
@@ -200,3 +230,25 @@ def _is_missing(value: Any) -> bool:
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return column.cast(pa.float64(), safe=False).to_numpy()
+
+
+def _stacked(cells: list[Any], missing: NDArray[np.int32], rows: slice) -> Encoded:
+    """Return some rows of the columns that `_checked_column` gave, side by side."""
+    n_rows = rows.stop - rows.start
+    values = np.full((n_rows, len(cells)), np.nan)
+    buckets = np.tile(missing, (n_rows, 1))
+    for place, column in enumerate(cells):
+        if isinstance(column, np.ndarray):
+            buckets[:, place] = column[rows]
+        elif column is not None:
+            values[:, place] = _numbers(column.slice(rows.start, n_rows))
+            buckets[~np.isnan(values[:, place]), place] = -1
+    return Encoded(values, buckets)
+
+
+def _largest_sizes(numbers: NDArray[np.floating]) -> Any:
+    """Return the largest size in each column, or of them all where there is but one."""
+    # fmax and fmin pass over NaN, and neither needs a copy
+    highest = np.fmax.reduce(numbers, axis=0, initial=0.0)
+    lowest = np.fmin.reduce(numbers, axis=0, initial=0.0)
+    return np.maximum(highest, -lowest, dtype=np.float64)

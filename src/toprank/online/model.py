@@ -173,8 +173,9 @@ class Model:
         """Return what the rows of each place count for."""
         weights = np.ones(1 + self.shape.n_outputs)
         for label, weight in (self.class_weight or {}).items():
-            if label in self.classes.places:
-                weights[self.classes.places[label]] = weight
+            place = self.classes.places.get(label)
+            if place is not None and place < weights.size:  # others join at a later row
+                weights[place] = weight
         return weights
 
     def _rows_until_all_have_joined(self, places: NDArray[np.int64]) -> int:

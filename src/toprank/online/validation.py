@@ -135,7 +135,7 @@ def scored_and_learned(
     rows, places, row_weights = learner._prepared(X, labels)
     if n_known is None:
         n_known = np.arange(labels.size)
-    scores = learner.model_.score_and_learn(rows, places, row_weights, n_known)
+    scores = learner.model_.score_and_learn(rows.encode_all(), places, row_weights, n_known)
     return learner._suspicion(scores.raw), expit(scores.log_odds)
 
 
@@ -203,7 +203,8 @@ class _Stream:
     def __init__(self, learner: OnlineBooster, X: Any, labels: NDArray, watch: DriftWatch) -> None:
         self._learner, self._watch, self._labels = learner, watch, labels.tolist()
         self._is_positive = positives_of(learner, labels)
-        self._rows, self._places, self._weights = learner._prepared(X, labels)
+        rows, self._places, self._weights = learner._prepared(X, labels)
+        self._rows = rows.encode_all()
         self.suspicion = np.zeros(labels.size)
         self.probability = np.full(labels.size, 0.5)
 

@@ -23,9 +23,10 @@ from toprank.trees.kernel.growing import Growth, Sample
 from toprank.trees.kernel.meta_tree import MetaTrees, grow_meta_trees, joined, one_of
 from toprank.trees.meta_ap import MetaAP
 from toprank.trees.ranking_tree import RankingTree, bins_for
+from toprank.trees.row_blocks import row_blocks
 from toprank.trees.tree_rank import TreeRank
 
-_ROWS_TOGETHER = 2_000_000
+_ROWS_TOGETHER = 500_000
 _TREES_TOGETHER = 16
 
 
@@ -108,19 +109,9 @@ class RankForest(Ranker):
         self.__dict__.pop("oob_suspicion_", None)
         rows = self._training_rows(X, y, sample_weight).in_units_of_rows()
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
-        plan = self._plan()
-        n_bins = bins_for(plan.tree.max_bins, rows.is_positive.size)
-        binned = bin_columns(rows.features, self.schema_.n_categories, n_bins)
         seeds = np.random.SeedSequence(seed_of(self.random_state)).spawn(self.n_estimators)
-        together = _trees_together(rows.is_positive.size, self.n_estimators)
-        grown = Parallel(self.n_jobs, prefer="threads")(
-            delayed(_grown)(
-                binned, rows.is_positive, rows.weight, seeds[first : first + together], plan
-            )
-            for first in range(0, self.n_estimators, together)
-        )
-        self.trees_ = joined(grown)
-        self.shrinkage_ = float(plan.tree.shrinkage)
+        self.trees_ = self._grown_trees(rows, seeds)
+        self.shrinkage_ = float(self._base_tree().shrinkage)
         self._judge(rows, seeds)
         if self.bootstrap and sample_weight is not None:
             # rows without weight are no rows, and no tree could draw them
@@ -158,6 +149,20 @@ class RankForest(Ranker):
         shares = np.sum(each, axis=0)
         return shares / (shares.sum() or 1.0)
 
+    def _grown_trees(self, rows: Rows, seeds: list[np.random.SeedSequence]) -> MetaTrees:
+        plan = self._plan()
+        n_bins = bins_for(plan.tree.max_bins, rows.is_positive.size)
+        binned = bin_columns(rows.features, self.schema_.n_categories, n_bins)
+        together = _trees_together(rows.is_positive.size, self.n_estimators)
+        return joined(
+            Parallel(self.n_jobs, prefer="threads")(
+                delayed(_grown)(
+                    binned, rows.is_positive, rows.weight, seeds[first : first + together], plan
+                )
+                for first in range(0, self.n_estimators, together)
+            )
+        )
+
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         values = self._leaf_values()
         total = np.zeros(len(features))
@@ -179,16 +184,18 @@ class RankForest(Ranker):
 
     def _judge(self, rows: Rows, seeds: list[np.random.SeedSequence]) -> None:
         """Learn the probabilities, out of bag if there is one with both classes."""
-        judged, raw = rows, None
+        _, is_positive, weight = rows
+        raw = None
         if self.bootstrap:
             self.oob_suspicion_ = self._out_of_bag(rows.features, seeds)
             is_left_out = ~np.isnan(self.oob_suspicion_)
-            labels = rows.is_positive[is_left_out]
+            labels = is_positive[is_left_out]
             if labels.any() and not labels.all():
-                judged, raw = rows.take(is_left_out), self.oob_suspicion_[is_left_out]
+                is_positive, raw = labels, self.oob_suspicion_[is_left_out]
+                weight = None if weight is None else weight[is_left_out]
         if raw is None:
             raw = self._raw(rows.features)
-        self.calibration_ = fit_calibration(judged.is_positive, raw, weight=judged.weight)
+        self.calibration_ = fit_calibration(is_positive, raw, weight=weight)
 
     def _out_of_bag(
         self, features: NDArray[np.float32], seeds: list[np.random.SeedSequence]
@@ -199,8 +206,9 @@ class RankForest(Ranker):
             drawn, _ = _draw(seed, len(features), True)
             is_left_out = np.ones(len(features), dtype=bool)
             is_left_out[drawn] = False
-            found = scoring.leaves(self.trees_, features[is_left_out], number)
-            total[is_left_out] += values[found]
+            for block in row_blocks(len(features)):
+                chosen = block.start + np.flatnonzero(is_left_out[block])
+                total[chosen] += values[scoring.leaves(self.trees_, features[chosen], number)]
             n_trees += is_left_out
         mean = np.divide(total, n_trees, out=np.full(len(features), np.nan), where=n_trees > 0)
         return self._suspicion_of(mean)
@@ -331,10 +339,13 @@ def _grown(
 ) -> MetaTrees:
     """Return the trees of some seeds."""
     n_rows = is_positive.size
-    draws = [_draw(seed, n_rows, plan.bootstrap) for seed in seeds]
-    sample = Sample.of(np.concatenate([drawn for drawn, _ in draws]), is_positive, weight)
     ends = n_rows * np.arange(1, len(seeds) + 1)
-    states = np.array([state for _, state in draws], dtype=np.uint64)
+    drawn, states = np.empty(ends[-1], dtype=np.int32), np.empty(len(seeds), dtype=np.uint64)
+    for number, seed in enumerate(seeds):
+        drawn[ends[number] - n_rows : ends[number]], states[number] = _draw(
+            seed, n_rows, plan.bootstrap
+        )
+    sample = Sample.of(drawn, is_positive, weight)
     return grow_meta_trees(
         binned, sample, ends, states, plan.growth, plan.global_depth, plan.tree.aim
     )
@@ -348,4 +359,6 @@ def _draw(
     state = generator.integers(2**64, dtype=np.uint64)
     if not bootstrap:
         return np.arange(n_rows), state
-    return np.sort(generator.integers(n_rows, size=n_rows)), state
+    drawn = generator.integers(n_rows, size=n_rows)
+    drawn.sort()
+    return drawn, state

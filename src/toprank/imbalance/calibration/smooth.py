@@ -94,10 +94,10 @@ def fit_smooth(
     groups, knots = _grouped(line.log_odds(raw), labels, weights_of_rows(weight, raw.size))
     if knots.size < 3:
         return line
-    basis = _hats(groups.at, knots)
-    values, covariance = _averaged(basis, groups, knots)
+    hats = _Hats(*_places(groups.at, knots), knots.size)
+    values, covariance = _averaged(hats, groups, knots)
     return SmoothCalibration(
-        line, knots, values, _rising(values, knots, groups.n_rows @ basis), covariance
+        line, knots, values, _rising(values, knots, hats.sums(groups.n_rows)), covariance
     )
 
 
@@ -107,6 +107,37 @@ class _Groups(NamedTuple):
     at: Vector
     n_rows: Vector
     n_positive: Vector
+
+
+class _Hats(NamedTuple):
+    """How much each knot has to say at each place: `1 - way` the left one, `way` the next.
+
+    The matrix of it would be zeros but for these two, and its many small products would go to
+    threads that cost more than they bring.
+    """
+
+    left: NDArray[np.intp]
+    way: Vector
+    n_knots: int
+
+    def at(self, values: Vector) -> Vector:
+        """Return the broken line through the values at each place."""
+        return (1 - self.way) * values[self.left] + self.way * values[self.left + 1]
+
+    def sums(self, weights: Vector) -> Vector:
+        """Return the sum of each knot's part in weights at the places."""
+        return self._summed((1 - self.way) * weights, self.way * weights)
+
+    def products(self, weights: Vector) -> Matrix:
+        """Return the sum, for each two knots, of the products of their parts times a weight."""
+        own = self._summed((1 - self.way) ** 2 * weights, self.way**2 * weights)
+        both = np.bincount(self.left, (1 - self.way) * self.way * weights, self.n_knots - 1)
+        return np.diag(own) + np.diag(both, 1) + np.diag(both, -1)
+
+    def _summed(self, of_left: Vector, of_next: Vector) -> Vector:
+        """Return the sum of what falls to each knot."""
+        left = np.bincount(self.left, of_left, self.n_knots)
+        return np.asarray(left + np.bincount(self.left + 1, of_next, self.n_knots), np.float64)
 
 
 def _grouped(at: Vector, labels: NDArray[np.bool_], weights: Vector) -> tuple[_Groups, Vector]:
@@ -149,14 +180,14 @@ def _rising(values: Vector, knots: Vector, n_rows: Vector) -> Vector:
     return isotonic_regression(nearest - least) + least
 
 
-def _averaged(basis: Matrix, groups: _Groups, knots: Vector) -> tuple[Vector, Matrix]:
+def _averaged(hats: _Hats, groups: _Groups, knots: Vector) -> tuple[Vector, Matrix]:
     """Return mean and covariance of the values at the knots, over all bends by their evidence."""
     bend, tilt = _bend_penalty(knots), _tilt(knots)
     pull = tilt / _DOUBT_OF_SLOPE**2
     values, found = knots, []
     for s in _BENDS:
         penalty = bend / s**2 + np.outer(tilt, pull)
-        values, height, curvature = _peak(basis, groups, penalty, pull, values)
+        values, height, curvature = _peak(hats, groups, penalty, pull, values)
         evidence = height - (knots.size - 2) * np.log(s) - np.linalg.slogdet(curvature)[1] / 2
         found.append((evidence, values, np.linalg.inv(curvature)))
     evidence = np.array([each for each, _, _ in found])
@@ -171,19 +202,19 @@ def _averaged(basis: Matrix, groups: _Groups, knots: Vector) -> tuple[Vector, Ma
 
 
 def _peak(
-    basis: Matrix, groups: _Groups, penalty: Matrix, pull: Vector, values: Vector
+    hats: _Hats, groups: _Groups, penalty: Matrix, pull: Vector, values: Vector
 ) -> tuple[Vector, float, Matrix]:
     """Return the most probable values, the log of their probability, and its curvature there."""
 
     def height_at(values: Vector) -> float:
-        odds = basis @ values
+        odds = hats.at(values)
         likely = groups.n_positive @ odds - groups.n_rows @ np.logaddexp(0, odds)
         return float(likely - values @ penalty @ values / 2 + pull @ values)
 
     tiny = 1e-9 * np.eye(values.size)
     height = height_at(values)
     for _ in range(_MOST_STEPS):
-        gradient, curvature = _slopes(basis, groups, penalty, pull, values)
+        gradient, curvature = _slopes(hats, groups, penalty, pull, values)
         step = np.linalg.solve(curvature + tiny, gradient)
         if np.abs(step).max() < _SMALL_STEP:
             break
@@ -192,27 +223,17 @@ def _peak(
             step = step / 2
             higher = height_at(values + step)
         values, height = values + step, higher
-    return values, height, _slopes(basis, groups, penalty, pull, values)[1] + tiny
+    return values, height, _slopes(hats, groups, penalty, pull, values)[1] + tiny
 
 
 def _slopes(
-    basis: Matrix, groups: _Groups, penalty: Matrix, pull: Vector, values: Vector
+    hats: _Hats, groups: _Groups, penalty: Matrix, pull: Vector, values: Vector
 ) -> tuple[Vector, Matrix]:
     """Return the gradient of the log-probability and its curvature, turned positive."""
-    probability = expit(basis @ values)
-    gradient = basis.T @ (groups.n_positive - groups.n_rows * probability)
+    probability = expit(hats.at(values))
+    gradient = hats.sums(groups.n_positive - groups.n_rows * probability)
     information = groups.n_rows * probability * (1 - probability)
-    curvature = basis.T @ (basis * information[:, None]) + penalty
-    return gradient - penalty @ values + pull, curvature
-
-
-def _hats(at: Vector, knots: Vector) -> Matrix:
-    """Return how much each knot has to say at each place; beyond the ends, lines go on."""
-    left, way = _places(at, knots)
-    hats = np.zeros((at.size, knots.size))
-    rows = np.arange(at.size)
-    hats[rows, left], hats[rows, left + 1] = 1 - way, way
-    return hats
+    return gradient - penalty @ values + pull, hats.products(information) + penalty
 
 
 def _read(at: Vector, knots: Vector, values: Vector) -> Vector:
@@ -222,7 +243,10 @@ def _read(at: Vector, knots: Vector, values: Vector) -> Vector:
 
 
 def _places(at: Vector, knots: Vector) -> tuple[NDArray[np.intp], Vector]:
-    """Return the knot to the left of each place, and how much of the way to the next it is."""
+    """Return the knot to the left of each place, and how much of the way to the next it is.
+
+    Beyond the ends, that is below 0 or above 1: lines go on.
+    """
     left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
     return left, (at - knots[left]) / (knots[left + 1] - knots[left])
 

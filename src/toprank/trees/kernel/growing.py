@@ -39,7 +39,7 @@ class Sample:
     """The rows that trees grow on, with target and weight in the same order; they are moved."""
 
     rows: NDArray[np.int32]
-    target: NDArray[np.float64]
+    target: NDArray[np.bool_] | NDArray[np.float64]
     weight: NDArray[np.float64]
 
     @classmethod
@@ -50,8 +50,10 @@ class Sample:
         weight: NDArray[np.float64] | None,
     ) -> "Sample":
         """Return some rows (by number, repeated if drawn twice) of all targets and weights."""
-        weights = NO_WEIGHT if weight is None else weight[rows].astype(np.float64)
-        return cls(rows.astype(np.int32), target[rows].astype(np.float64), weights)
+        weights = NO_WEIGHT if weight is None else weight[rows].astype(np.float64, copy=False)
+        # labels stay as small as they are
+        targets = target[rows] if target.dtype == bool else target[rows].astype(np.float64)
+        return cls(rows.astype(np.int32), targets, weights)
 
     def totals(self, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return rows, mass and hits of each block of rows."""

@@ -19,7 +19,11 @@ def part(
         if places[node, 0] >= 0:
             n_cut += 1
             largest = max(largest, ends[node] - begins[node])
-    moved = np.empty(largest, rows.dtype), np.empty(largest), np.empty(largest)
+    moved = (
+        np.empty(largest, rows.dtype),
+        np.empty(largest, target.dtype),
+        np.empty(largest if weight.size else 0),
+    )
     roots = np.empty(2 * n_cut, np.int32)
     bounds = np.empty((2, 2 * n_cut), np.int64)
     child_sums = np.zeros((2 * n_cut, 3))

@@ -1,0 +1,25 @@
+"""The most memory that a fit holds beside its rows, as NumPy tells it."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+
+
+def rows_of_forty_columns(n_rows: int = 150_000) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((n_rows, 40), dtype=np.float32)
+
+
+def peak_beside(features: np.ndarray, fit: Callable[[int], object]) -> float:
+    """Return the peak while `fit` learns from all rows, over their size.
+
+    `fit` takes how many rows, the first ones, to learn from: a few come first, so that what is
+    loaded and compiled for them is not counted. Nor is the room that kernels make for themselves.
+    """
+    fit(1000)
+    tracemalloc.start()
+    try:
+        fit(len(features))
+        return tracemalloc.get_traced_memory()[1] / features.nbytes
+    finally:
+        tracemalloc.stop()
