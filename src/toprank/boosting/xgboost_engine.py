@@ -19,6 +19,8 @@ from toprank.losses.gather import HERE
 if TYPE_CHECKING:
     from xgboost import Booster
 
+_FEW_ROWS = 1_000
+
 
 def import_xgboost() -> ModuleType:
     """Return the xgboost module, or say how to install it."""
@@ -188,8 +190,13 @@ def _check_one_machine() -> None:
 
 
 def _plain_matrix(features: NDArray[np.float32], feature_types: list[str]) -> Any:
-    xgboost = import_xgboost()
-    return xgboost.DMatrix(features, feature_types=feature_types, enable_categorical=True)
+    return import_xgboost().DMatrix(
+        features,
+        feature_types=feature_types,
+        enable_categorical=True,
+        # to start threads takes longer than to read so few rows
+        nthread=1 if len(features) < _FEW_ROWS else None,
+    )
 
 
 def _bin_weight(rows: Rows, binning: str, gather: Gather) -> NDArray[np.float64] | None:
