@@ -13,7 +13,7 @@ import pytest
 
 from toprank.bench import speed
 from toprank.bench.row_file import read_rows
-from toprank.bench.speed import fit_memory, memory, rows, runner, timing
+from toprank.bench.speed import first_fit, fit_memory, memory, rows, runner, timing
 from toprank.bench.speed.main_learners import MAIN_LEARNERS
 from toprank.bench.speed.race import Measured, Race, Setting
 
@@ -23,7 +23,7 @@ TINY = {
     "cards": 20, "days": 10, "smallest": 500, "doublings": 1, "rival_rows": 500, "rounds": 2,
 }  # fmt: skip
 ALL = [race for family in speed.FAMILIES.values() for race in family]
-IN_THIS_PROCESS = [race for race in ALL if not race.name.startswith("memory-")]
+IN_THIS_PROCESS = [race for race in ALL if not race.name.startswith(("memory-", "first-fit-"))]
 
 
 def fake(name="fake", figures=(1.0, 3.0, 2.0), **others):
@@ -91,6 +91,17 @@ def test_where_no_peak_can_be_read_a_sentence_says_so(monkeypatch, tmp_path):
     (race,) = speed.chosen_races(["memory-onlb"])
     with pytest.raises(OSError, match="can be read on Linux alone"):
         race.measure(Setting({"rows": 9, "columns": 5, "rounds": 1}, 1, None))
+
+
+def test_a_first_fit_finds_nothing_compiled_and_that_of_a_later_process_does(monkeypatch):
+    # in place of a fit: how many files the folder for kernels has, and one more file there
+    kept = "import os; folder = os.environ['NUMBA_CACHE_DIR']; print(len(os.listdir(folder)))"
+    monkeypatch.setattr(first_fit, "_FIT", f"{kept}; open(os.path.join(folder, 'x'), 'w').close()")
+    found = [
+        race.measure(Setting({"rows": 9, "columns": 5, "rounds": 2}, 1, None)).rounds
+        for race in speed.chosen_races(["first-fit"])
+    ]
+    assert found == [[0, 0], [1, 1]]
 
 
 @pytest.mark.parametrize("race", ALL, ids=lambda race: race.name)
@@ -207,6 +218,18 @@ def test_recorded_races_are_refused_and_resume_runs_the_others_only(tmp_path):
 
     assert (n_first(), n_second()) == (1, 1)
     assert (raced.n_before, raced.n_new) == (1, 1)
+
+
+def test_races_run_again_count_and_the_page_tells_what_they_were_before(tmp_path):
+    for figure in (3.0, 2.5, 2.0):
+        speed.run([fake("first", [figure])[0]], tmp_path, again=True)
+    speed.run([fake("second")[0]], tmp_path)
+    races = [fake("first")[0], fake("second")[0]]
+    standing = speed.standing_of(races, read_rows(tmp_path / "speed.jsonl"))
+
+    assert standing.rows["first"]["figure"] == 2.0
+    assert standing.earlier == {"first": [3.0, 2.5]}
+    assert "counts; before it were: first 3, 2.5.\n" in speed.text_of(standing) + "\n"
 
 
 def test_a_race_that_was_not_recorded_is_added_without_resume(tmp_path):

@@ -39,6 +39,8 @@ def test_races_are_run_one_by_one_and_shown_with_their_verdicts(races):
     resumed = run_main("bench", "speed", "--resume")
     assert resumed.stderr.endswith("has 3 of 3 races, 2 new.\n")
 
+    once_more = run_main("bench", "speed", "--again", "--only", "kept")
+    assert once_more.stderr.endswith("has 1 of 1 races, 1 new.\n")
     shown = run_main("bench", "speed", "--show")
     assert shown.exit_code == 0 and shown.stderr == ""
     assert shown.stdout.startswith("Speed: 1 of 2 limits met, 1 missed\n")
@@ -79,4 +81,6 @@ def test_wrong_calls_are_refused_before_anything_is_written(races):
     assert alone.exit_code == 2 and "--json and --plot must come with --show" in alone.stderr
     ending = run_main("bench", "speed", "--show", "--plot", "x.doc")
     assert ending.exit_code == 2 and "--plot must end in one of .svg" in ending.stderr
+    both = run_main("bench", "speed", "--resume", "--again")
+    assert both.exit_code == 2 and "name one" in both.stderr
     assert names_here() == []

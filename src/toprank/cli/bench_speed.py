@@ -10,6 +10,7 @@ Examples:
   toprank bench speed --quick
   toprank bench speed --only trees --only tree-ap-exp --data folder
   toprank bench speed --resume
+  toprank bench speed --again --only boosting
   toprank bench speed --show --plot scaling.svg
 """
 
@@ -20,10 +21,13 @@ _PICTURES = (".svg", ".png", ".pdf")
 @click.option("--quick", is_flag=True, help="Fewer rows and rounds: minutes in all.")
 @click.option(
     "--only", multiple=True, metavar="NAME",
-    help="A race, or a family of them: boosting, trees, anomaly, online, one-row, features, "
-    "memory, scaling. May be given again.",
+    help="A race, or a family of them: boosting, trees, anomaly, online, one-row, first-fit, "
+    "features, memory, scaling. May be given again.",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on with the rows that are recorded.")
+@click.option(
+    "--again", is_flag=True, help="Run also what is recorded; the last row of a race counts."
+)
 @click.option("--show", is_flag=True, help="Run nothing; show what is recorded.")
 @click.option("--json", "as_json", is_flag=True, help="With --show, as JSON.")
 @click.option(
@@ -46,6 +50,7 @@ def speed(
     quick: bool,
     only: tuple[str, ...],
     resume: bool,
+    again: bool,
     show: bool,
     as_json: bool,
     plot: Path | None,
@@ -63,11 +68,18 @@ def speed(
         return
     if as_json or plot is not None:
         raise click.UsageError("--json and --plot must come with --show.")
-    _run(quick, only, resume, results, data)
+    if resume and again:
+        raise click.UsageError("--resume keeps recorded races and --again runs them; name one.")
+    _run(quick, only, resume, again, results, data)
 
 
 def _run(
-    quick: bool, only: tuple[str, ...], resume: bool, results: Path, data: Path | None
+    quick: bool,
+    only: tuple[str, ...],
+    resume: bool,
+    again: bool,
+    results: Path,
+    data: Path | None,
 ) -> None:
     from toprank.bench import speed as library
     from toprank.cli import screen
@@ -77,6 +89,7 @@ def _run(
         results,
         quick=quick,
         resume=resume,
+        again=again,
         folder=data,
         tell=screen.remark,
     )

@@ -65,6 +65,7 @@ def test_a_missing_package_and_a_wrong_parameter_get_a_sentence(monkeypatch):
     [
         ("boosted", {"loss": "log", "warm_start_trees": 0}),
         ("boosted", {"loss": "ap-exp", "warm_start_trees": 0, "batch_fraction": 0.5}),
+        ("boosted", {"engine": "paper", "warm_start_trees": 0, "batch_fraction": 0.5}),
         ("rank-boost", {}),
         ("non-linear-boost", {}),
         ("xgboost-logistic", {"subsample": 0.5}),
@@ -85,7 +86,6 @@ def test_a_learner_that_begins_with_log_loss_or_stops_early_is_not_staged():
     is_staged = LEARNERS["boosted"].is_staged
     assert not is_staged({"loss": "ap-exp"})
     assert not is_staged({"warm_start_trees": 0, "early_stopping_rounds": 5})
-    assert not is_staged({"warm_start_trees": 0, "engine": "paper"})
     assert not LEARNERS["xgboost-logistic"].is_staged({"booster": "dart"})
 
 

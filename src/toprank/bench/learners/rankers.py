@@ -184,13 +184,25 @@ def _rival(
     return make
 
 
+def _without_gaps(module: str, name: str, *, scaled: bool = False) -> Callable[..., TableRanker]:
+    """Return how an estimator that takes no NaN is made: a column's mean stands in for it."""
+
+    def make(seed: int, **parameters: Any) -> TableRanker:
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+
+        estimator = getattr(import_module(module), name)(random_state=seed, **parameters)
+        before = [SimpleImputer(keep_empty_features=True), *([StandardScaler()] if scaled else [])]
+        return OneHotRanker(make_pipeline(*before, estimator))
+
+    return make
+
+
 def _grows_tree_by_tree(parameters: Mapping[str, Any]) -> bool:
     # otherwise the number of trees decides when log-loss ends, or how many are kept
-    return (
-        parameters.get("warm_start_trees") == 0
-        and parameters.get("engine", "xgboost") == "xgboost"
-        and parameters.get("early_stopping_rounds") is None
-    )
+    has_one_phase = parameters.get("warm_start_trees") == 0
+    return has_one_phase and parameters.get("early_stopping_rounds") is None
 
 
 def _drops_no_trees(parameters: Mapping[str, Any]) -> bool:
@@ -269,6 +281,11 @@ LEARNERS: dict[str, Learner] = {
     "sklearn-hgb": Learner(
         _rival("sklearn.ensemble", "HistGradientBoostingClassifier", threads=None)
     ),
+    "sklearn-logistic-regression": Learner(
+        _without_gaps("sklearn.linear_model", "LogisticRegression", scaled=True)
+    ),
+    "sklearn-tree": Learner(_rival("sklearn.tree", "DecisionTreeClassifier", threads=None)),
+    "sklearn-adaboost": Learner(_without_gaps("sklearn.ensemble", "AdaBoostClassifier")),
     "sklearn-random-forest": Learner(_rival("sklearn.ensemble", "RandomForestClassifier")),
     "sklearn-extra-trees": Learner(_rival("sklearn.ensemble", "ExtraTreesClassifier")),
     "imblearn-balanced-forest": Learner(

@@ -7,6 +7,7 @@ from toprank.bench.speed import (
     anomaly,
     boosting,
     features,
+    first_fit,
     memory,
     one_row,
     online,
@@ -21,6 +22,7 @@ FAMILIES: Mapping[str, tuple[Race, ...]] = {
     "anomaly": anomaly.RACES,
     "online": online.RACES,
     "one-row": one_row.RACES,
+    "first-fit": first_fit.RACES,
     "features": features.RACES,
     "memory": memory.RACES,
     "scaling": scaling.RACES,
@@ -31,7 +33,7 @@ def chosen_races(names: Iterable[str] = ()) -> list[Race]:
     """Return the races of these names or families, in order; all where none is named.
 
     >>> [race.name for race in chosen_races(["trees"])]
-    ['local-tree', 'metaap', 'rank-forest']
+    ['local-tree', 'metaap', 'metaap-few-rows', 'rank-forest']
     """
     races = [race for family in FAMILIES.values() for race in family]
     by_name = {**FAMILIES, **{race.name: (race,) for race in races}}

@@ -1,36 +1,27 @@
 """The most memory that a fit holds, its input included, over the size of that input."""
 
-import subprocess
-import sys
 from functools import partial
 
 from toprank.bench.speed.fit_memory import STATUS
 from toprank.bench.speed.main_learners import MAIN_LEARNERS
+from toprank.bench.speed.own_process import numbers_printed
 from toprank.bench.speed.race import Measured, Race, Setting
 
 _MODULE = "toprank.bench.speed.fit_memory"
 
 
 def _over_input(learner: str, setting: Setting) -> Measured:
+    if not STATUS.exists():
+        raise OSError("the peak of a fit can be read on Linux alone; there is no /proc here.")
     shape = setting.shape
-    command = [sys.executable, "-m", _MODULE, learner]
-    command += map(str, (shape["rows"], shape["columns"], setting.n_threads))
-    rounds = [_bytes(command) for _ in range(shape["rounds"])]
-    size, held, taken = (sorted(each)[len(each) // 2] for each in zip(*rounds, strict=True))
+    arguments = ["-m", _MODULE, learner]
+    arguments += map(str, (shape["rows"], shape["columns"], setting.n_threads))
+    rounds = [numbers_printed(arguments) for _ in range(shape["rounds"])]
+    size, held, taken = (int(sorted(each)[len(each) // 2]) for each in zip(*rounds, strict=True))
     return Measured(
         [round_[1] / round_[0] for round_ in rounds],
         {"input_bytes": size, "bytes_with_input": held, "bytes_beside_input": taken},
     )
-
-
-def _bytes(command: list[str]) -> list[int]:
-    if not STATUS.exists():
-        raise OSError("the peak of a fit can be read on Linux alone; there is no /proc here.")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = [f"exit code {done.returncode}", *done.stderr.splitlines()][-1]
-        raise ValueError(f"the process that fits must end well; it ended with: {last}")
-    return [int(word) for word in done.stdout.split()]
 
 
 RACES = tuple(

@@ -43,23 +43,25 @@ def run(
     *,
     quick: bool = False,
     resume: bool = False,
+    again: bool = False,
     folder: Path | None = None,
     tell: Tell | None = None,
 ) -> Raced:
     """Run the races that are not recorded yet, and append their rows to the file of races.
 
-    Rows of these races are refused unless `resume`. `folder` is where data sets are looked for
-    first. `tell` is told of every race, with its figure and the time left.
+    Rows of these races are refused unless `resume`, which keeps them, or `again`, which runs
+    these races once more; earlier rows stay. `folder` is where data sets are looked for first.
+    `tell` is told of every race, with its figure and the time left.
     """
     tell = tell or _nobody
     path = speed_file(results, quick)
-    if not resume and (done := recorded(races, read_rows(path), quick)):
+    if not (resume or again) and (done := recorded(races, read_rows(path), quick)):
         raise ValueError(
             f"{path} holds {len(done)} of {len(races)} races already; go on with them by "
-            "--resume, or name another folder with --results."
+            "--resume, run them --again, or name another folder with --results."
         )
     with writing(path) as writer:
-        done = recorded(races, read_rows(path), quick)
+        done = {} if again else recorded(races, read_rows(path), quick)
         left = [race for race in races if race.name not in done]
         left_out = [sentence for race in left if (sentence := _why_not(race))]
         for sentence in left_out:

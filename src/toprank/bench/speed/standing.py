@@ -22,12 +22,16 @@ _PANELS_ACROSS = 3
 
 @dataclass(frozen=True)
 class Standing:
-    """The races and the last row of each that has one: made by `standing_of`."""
+    """The races and the last row of each that has one: made by `standing_of`.
+
+    `earlier` has the figures of races that were run more than once, but for their last.
+    """
 
     races: tuple[Race, ...]
     rows: dict[str, Row]
     is_quick: bool
     n_stale: int
+    earlier: dict[str, list[float]]
 
     def verdict(self, race: Race) -> str:
         """Return met, missed, or nothing where a race has no limit or no row."""
@@ -49,7 +53,17 @@ def standing_of(races: Sequence[Race], rows: Iterable[Row], quick: bool = False)
         row.get("race") in current and row.get("definition") != current[row["race"]]
         for row in rows
     )
-    return Standing(tuple(races), known, quick, n_stale)
+    earlier = {
+        name: [other["figure"] for other in runs if other is not last]
+        for name, last in known.items()
+        if len(runs := [row for row in rows if _is_run_of(row, last)]) > 1
+    }
+    return Standing(tuple(races), known, quick, n_stale, earlier)
+
+
+def _is_run_of(row: Row, last: Row) -> bool:
+    """Return whether a row is of the same race, in the same form, as another."""
+    return "figure" in row and all(row[key] == last[key] for key in ("race", "definition"))
 
 
 def text_of(standing: Standing) -> str:
@@ -168,6 +182,12 @@ def _notes(standing: Standing) -> list[str]:
         notes.append(f"The machine was busy with other work during: {', '.join(busy)}.")
     if standing.is_quick:
         notes.append("The limits are for whole races; small shapes may miss them, or meet them.")
+    if standing.earlier:
+        told = (
+            f"{name} {', '.join(f'{figure:.3g}' for figure in figures)}"
+            for name, figures in standing.earlier.items()
+        )
+        notes.append(f"The last run of a race counts; before it were: {'; '.join(told)}.")
     if made_up:
         notes.append(f"On made-up rows, for want of the public set: {', '.join(made_up)}.")
     if standing.n_stale:

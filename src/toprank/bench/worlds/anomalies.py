@@ -7,9 +7,9 @@ Every world has rows, a box around them and points even over the box:
 - `satellite`: the first three principal components of 6,435 pixels (adbench_satellite);
 - `cards`: hour and log amount of 20,000 simulated payments (handbook_transactions);
 - `payments`: the first two components of 20,000 real card payments (ulb_creditcard);
-- `intrusions`: three rates of refused connections (nslkdd_train), of the 12,934 rows that have at
-  least one of them neither 0 nor 1. Rates are rounded to hundredths; each is drawn from its
-  hundredth, since rows that share a value have no volume.
+- `intrusions`: three rates of connections that were not answered (nslkdd_train), of the 12,934
+  rows that have at least one of them neither 0 nor 1. Rates are rounded to hundredths; each is
+  drawn from its hundredth, since rows that share a value have no volume.
 """
 
 from collections.abc import Callable
