@@ -254,6 +254,25 @@ def test_machines_without_rows_or_without_a_class_find_their_part_of_the_whole(
             assert mine == approx(expected[stretch], rel=1e-11, abs=1e-300)
 
 
+@pytest.mark.parametrize("p", [2, 3])
+@pytest.mark.parametrize("has_weight", [False, True])
+@RARER
+def test_parts_of_the_rows_add_up_and_do_not_depend_on_the_threads(
+    p, has_weight, share, monkeypatch
+):
+    is_positive, raw, weight = long_list("tied", share, n_rows=600)
+    rows = is_positive, raw, weight if has_weight else None
+    in_one_part = AucHinge(p=p).gradient_curvature(*rows)
+    monkeypatch.setattr(auc_hinge, "_FEWEST_ROWS", 50)
+    in_parts = AucHinge(p=p).gradient_curvature(*rows)
+    on_threads = AucHinge(p=p).gradient_curvature(*rows, Gather(n_threads=3))
+
+    assert len(auc_hinge._parts(600, 50)) == 12
+    for one, parts, threads in zip(in_one_part, in_parts, on_threads, strict=True):
+        assert parts == approx(one, rel=1e-11, abs=1e-300)
+        np.testing.assert_array_equal(threads, parts)
+
+
 def test_machines_that_all_lack_a_class_find_no_gradient():
     def on_machine(across):
         rows = np.array([False, False]), np.array([0.0, 1.0]), None, Gather(across)

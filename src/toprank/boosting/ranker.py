@@ -260,7 +260,7 @@ class BoostedRanker(OneBooster):
             warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
             batch_fraction=self.batch_fraction,
             seed=seed_of(self.random_state),
-            gather=Gather(xgboost_engine.across_machines),
+            gather=Gather(xgboost_engine.across_machines, xgboost_engine.n_threads(self.n_jobs)),
             patience=self.early_stopping_rounds,
             progress=progress,
         )

@@ -147,7 +147,8 @@ def contributions(
 
     A row's shares add up to its raw score.
     """
-    matrix = _plain_matrix(features, feature_types)
+    # XGBoost writes and reads the types of all columns each time; only categories need them
+    matrix = _plain_matrix(features, feature_types if "c" in feature_types else None)
     shares = booster.predict(matrix, pred_contribs=True, validate_features=False)
     return shares.astype(np.float64)
 
@@ -189,7 +190,7 @@ def _check_one_machine() -> None:
         )
 
 
-def _plain_matrix(features: NDArray[np.float32], feature_types: list[str]) -> Any:
+def _plain_matrix(features: NDArray[np.float32], feature_types: list[str] | None) -> Any:
     return import_xgboost().DMatrix(
         features,
         feature_types=feature_types,

@@ -27,6 +27,7 @@ margin of its active pairs (the mean that keeps the gradient) plus tau, which bo
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +81,7 @@ class AucHinge:
             return 0.0
         # a row's slope of the next power is p + 1 times its part of this one
         slopes, unused = np.zeros(labels.size), np.empty(labels.size)
-        _fill_rows(labels, scores, weights, anchors, self.tau, self.p + 1, slopes, unused)
+        _fill_rows(labels, scores, weights, anchors, self.tau, self.p + 1, slopes, unused, gather)
         total = gather.sums([anchors.sign * slopes.sum()], 1)[0]
         return float(total / (self.p + 1))
 
@@ -99,7 +100,9 @@ class AucHinge:
             gradient.fill(0.0)
             curvature.fill(floor_of(curvature))
             return gradient, curvature
-        sums = _fill_rows(labels, scores, weights, anchors, self.tau, self.p, gradient, curvature)
+        sums = _fill_rows(
+            labels, scores, weights, anchors, self.tau, self.p, gradient, curvature, gather
+        )
         sums = gather.sums([sums], sums.size).reshape(sums.shape)
         _fill_anchors(
             anchors.rows,
@@ -123,6 +126,9 @@ _TRUNCATION = 1e-4
 
 _MOST_CELLS = 1 << 16
 """As many as the processor's cache holds beside the sums."""
+
+_FEWEST_ROWS, _MOST_PARTS = 1 << 16, 16
+"""Rows of a part that is worth a thread's while, and how many parts there are at most."""
 
 
 class _Anchors(NamedTuple):
@@ -225,6 +231,7 @@ def _fill_rows(
     p: float,
     gradient: Floats,
     curvature: Floats,
+    gather: Gather,
 ) -> Vector:
     """Fill in all rows but the anchors; return what they add to each anchor's two sums."""
     weights = _EVERY_ROW_ONCE if weights is None else weights
@@ -233,12 +240,31 @@ def _fill_rows(
     if float(p).is_integer():
         table = (anchors.thresholds, *_cells(anchors.thresholds))
         polynomials = _polynomials(anchors.thresholds, anchors.masses, int(p))
-        moments = _fill_by_place(*rows_, *table, polynomials, floor, gradient, curvature)
+
+        def fill(part: slice) -> Vector:
+            some = (labels[part], scores[part], weights[part], anchors.label, anchors.sign)
+            out = gradient[part], curvature[part]
+            return _fill_by_place(*some, *table, polynomials, floor, *out)
+
+        # every part has its own sums over the anchors, which must not outweigh its rows
+        rows_of_part = max(_FEWEST_ROWS, 4 * anchors.thresholds.size)
+        moments = np.sum(gather.run_beside(fill, _parts(labels.size, rows_of_part)), axis=0)
         return _sum_above(anchors.thresholds, moments)
     series = _series(float(p))
     tree = _bundles(anchors.thresholds, anchors.masses, series.size)
     sums = _fill_by_bundle(*rows_, *tree, series, float(tau), float(p), floor, gradient, curvature)
     return _sum_bundles(anchors.thresholds, *tree[:2], *sums, p < 2)
+
+
+def _parts(n_rows: int, fewest: int) -> list[slice]:
+    """Return the rows in parts of equal size, none with fewer rows but where there is only one.
+
+    >>> _parts(10, 4)
+    [slice(0, 5, None), slice(5, 10, None)]
+    """
+    n_parts = min(max(n_rows // fewest, 1), _MOST_PARTS)
+    ends = [n_rows * number // n_parts for number in range(n_parts + 1)]
+    return [slice(*each) for each in pairwise(ends)]
 
 
 def _series(p: float) -> Vector:
@@ -338,7 +364,7 @@ def _polynomials(thresholds, masses, p):
     return polynomials
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _fill_by_place(
     labels,
     scores,

@@ -1,12 +1,14 @@
 """How a loss adds up over rows: block by block, over machines.
 
 A ranking loss needs totals over the whole list. It works on blocks of rows small enough for the
-processor's cache; threads on top of the blocks gained nothing. On a cluster each machine holds
-some of the rows, and `Gather` also combines the machines' totals; the losses themselves do not
-know.
+processor's cache. Threads gain nothing where blocks are only read and added up, which waits for
+memory; where each row is looked up in a table, parts of the rows go beside each other. On a
+cluster each machine holds some of the rows, and `Gather` also combines the machines' totals; the
+losses themselves do not know.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -22,14 +24,27 @@ class Gather:
     """
 
     def __init__(
-        self, across: Callable[[NDArray[np.float64], str], NDArray[np.float64]] | None = None
+        self,
+        across: Callable[[NDArray[np.float64], str], NDArray[np.float64]] | None = None,
+        n_threads: int = 1,
     ) -> None:
         self._across = across
+        self._n_threads = n_threads
 
     def run(self, work: Callable[[slice], Any], n_rows: int) -> list[Any]:
         """Return what `work` returns for every block of rows, in order."""
         begins = range(0, n_rows, _ROWS_PER_BLOCK)
         return [work(slice(begin, min(begin + _ROWS_PER_BLOCK, n_rows))) for begin in begins]
+
+    def run_beside(self, work: Callable[[slice], Any], parts: Sequence[slice]) -> list[Any]:
+        """Return what `work` returns for each part, in order; threads take part after part.
+
+        The parts are the caller's, so that sums do not depend on the number of threads.
+        """
+        if self._n_threads == 1 or len(parts) == 1:
+            return list(map(work, parts))
+        with ThreadPoolExecutor(self._n_threads) as threads:
+            return list(threads.map(work, parts))
 
     def sums(self, parts: list[Any], width: int) -> NDArray[np.float64]:
         """Return the totals of the blocks' `width` partial sums, over all machines."""

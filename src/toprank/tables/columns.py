@@ -50,6 +50,8 @@ def as_frame(table: Any) -> Frame | None:
     >>> as_frame(pa.table({"amount": [1.0, 2.0]})).names
     ['amount']
     """
+    if isinstance(table, np.ndarray):  # known at once: rows that come one by one are arrays
+        return None
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if isinstance(table, pa.Table):

@@ -58,9 +58,8 @@ def _grow_rival(rows: _BinnedRows, n_trees: int, settings: Mapping[str, Any]) ->
 
 def _grow(loss: str, rows: _BinnedRows, n_trees: int, settings: Mapping[str, Any]) -> None:
     """Grow trees with the objective as `BoostedRanker` sets it up."""
-    objective = Objective(
-        make_loss(loss), rows.is_positive, None, 1.0, SEED, Gather(across_machines)
-    )
+    gather = Gather(across_machines, settings["nthread"])
+    objective = Objective(make_loss(loss), rows.is_positive, None, 1.0, SEED, gather)
     numbers = iter(range(n_trees))
     import_xgboost().train(
         {**settings, "base_score": 0.0, "disable_default_eval_metric": True},
