@@ -1,4 +1,4 @@
-"""Draw the SGBAP paper's Figure 4 from recorded rows: AP as positives become few.
+"""Draw the SGBAP paper's Figure 4 from recorded rows: AP and P@k as positives become few.
 
 python -m benchmarks.pictures.falling_positives
 """
@@ -7,34 +7,47 @@ from collections import defaultdict
 from statistics import fmean
 
 from benchmarks.pictures.rows import IMAGES, rows_of
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toprank.bench import find_experiment
+from toprank.bench import Experiment, find_experiment
+from toprank.bench.row_file import Row
 from toprank.plots.canvas import calm
 
 TARGET = IMAGES / "falling-positives.png"
+PANELS = {
+    "average_precision": "AP",
+    "precision_at_k(100%)": "precision among as many rows as there are positives",
+}
 
 
 def main() -> None:
     experiment = find_experiment("sgbap-figure4")
+    rows = rows_of(experiment)
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    panels = figure.subplots(1, len(PANELS))
+    for ax, (metric, title) in zip(panels, PANELS.items(), strict=True):
+        _panel(calm(ax), experiment, rows, metric)
+        ax.set_title(title)
+    panels[0].set_ylabel("mean of three descents")
+    panels[1].legend(frameon=False)
+    figure.savefig(TARGET, dpi=110)
+    print(f"Wrote {TARGET}")
+
+
+def _panel(ax: Axes, experiment: Experiment, rows: list[Row], metric: str) -> None:
     found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows_of(experiment):
+    for row in rows:
         share = 100 * row["facts"]["positives"] / row["facts"]["rows"]
-        found[row["method"]][share].append(row["figures"]["average_precision"])
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    ax = calm(figure.add_subplot())
+        found[row["method"]][share].append(row["figures"][metric])
     for number, method in enumerate(experiment.methods):
         shares = sorted(found[method.name])
         means = [fmean(found[method.name][share]) for share in shares]
         ax.plot(shares, means, f"o-C{number}", markersize=3, label=method.name)
     ax.set(xscale="log", yscale="log", xlabel="positives, per cent of the rows")
-    ax.set_ylabel("AP, mean of three descents")
     ax.set_xticks(shares, [f"{share:.0f}" for share in shares])
     ax.minorticks_off()
-    ax.set_yticks([0.05, 0.1, 0.2, 0.5], ["0.05", "0.1", "0.2", "0.5"])
-    ax.legend(frameon=False)
-    figure.savefig(TARGET, dpi=110)
-    print(f"Wrote {TARGET}")
+    ax.set_yticks([0.02, 0.05, 0.1, 0.2, 0.5], ["0.02", "0.05", "0.1", "0.2", "0.5"])
 
 
 if __name__ == "__main__":

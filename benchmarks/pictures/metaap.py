@@ -1,4 +1,5 @@
-"""Draw the MetaAP paper's Figures 5 and 6 from recorded rows: AP by depth, precision by k.
+"""Draw the MetaAP paper's Figures 3, 5 and 6 from recorded rows: AP by share of positives and by
+depth, precision by k.
 
     python -m benchmarks.pictures.metaap
 
@@ -18,14 +19,40 @@ from toprank.plots.canvas import calm
 
 Lines = Mapping[str, Sequence[tuple[float, float]]]
 
-TREES = ("TreeRank published", "MetaAP published", "TreeRank", "MetaAP", "Entropy tree")
-FORESTS = ("RankForest", "RandomForest")
+TREES = (
+    "TreeRank published", "MetaAP published", "TreeRank", "MetaAP", "Gini tree", "Entropy tree",
+)  # fmt: skip
+MANY_TREES = ("RankForest", "Entropy forest", "SGBAP", "AutoRanker")
+PANELS = ("30 %", "10 %")
 
 
 def main() -> None:
     suite, depths = find_experiment("metaap-suite"), find_experiment("metaap-figure5")
+    _draw_by_share(suite, "ap-by-share.png")
     _draw(suite, _precision(suite), "k, per cent of the positives", "precision-at-k.png")
     _draw(depths, _by_depth(depths), "depth of TreeRank and MetaAP", "ap-by-depth.png")
+
+
+def _draw_by_share(experiment: Experiment, name: str) -> None:
+    means = means_of(experiment, "average_precision")
+    groups = {"50": experiment.data}
+    groups |= {re.findall(r"\d+", title)[0]: sets for title, sets in experiment.groups.items()}
+    lines = {
+        method: [
+            (place, 100 * fmean(means[data, method] for data in sets))
+            for place, sets in enumerate(groups.values())
+        ]
+        for method in (*TREES, *MANY_TREES)
+    }
+    figure = Figure(figsize=(8, 4.6), layout="constrained")
+    ax = calm(figure.add_subplot())
+    _panel(ax, lines)
+    labels = [f"{most} %\n{len(sets)} sets" for most, sets in groups.items()]
+    ax.set_xticks(range(len(groups)), labels)
+    ax.set(xlabel="sets with at most so many positives", ylabel="mean AP, per cent")
+    figure.legend(loc="outside right center", frameon=False)
+    figure.savefig(IMAGES / name, dpi=110)
+    print(f"Wrote {IMAGES / name}: {experiment.name}")
 
 
 def _draw(experiment: Experiment, lines_of: Mapping[str, Lines], label: str, name: str) -> None:
@@ -43,7 +70,7 @@ def _draw(experiment: Experiment, lines_of: Mapping[str, Lines], label: str, nam
 
 def _panel(ax: Axes, lines: Lines) -> None:
     for number, (method, points) in enumerate(lines.items()):
-        style = "--" if "Forest" in method else "-"
+        style = "--" if method in MANY_TREES else "-"
         ax.plot(*zip(*points, strict=True), f"o{style}C{number}", markersize=3, label=method)
 
 
@@ -59,7 +86,7 @@ def _precision(experiment: Experiment) -> dict[str, Lines]:
                 (share, 100 * fmean(means[data, method] for data in sets))
                 for share, means in by_share.items()
             ]
-            for method in (*TREES, *FORESTS)
+            for method in (*TREES, *MANY_TREES)
         }
         for title, sets in _panels(experiment).items()
     }
@@ -86,7 +113,10 @@ def _by_depth(experiment: Experiment) -> dict[str, Lines]:
 
 
 def _panels(experiment: Experiment) -> dict[str, tuple[str, ...]]:
-    return {f"all {len(experiment.data)} sets": experiment.data, **experiment.groups}
+    chosen = {
+        title: sets for title, sets in experiment.groups.items() if any(p in title for p in PANELS)
+    }
+    return {f"all {len(experiment.data)} sets": experiment.data, **chosen}
 
 
 if __name__ == "__main__":

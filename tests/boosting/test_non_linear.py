@@ -136,7 +136,8 @@ def test_a_smaller_fit_is_the_beginning_of_a_larger_one(payments):
 def test_rows_scored_in_blocks_score_the_same(payments, fitted, monkeypatch):
     frame, _ = payments
     whole = fitted.suspicion(frame), fitted.latents(frame), fitted.staged_suspicion(frame)
-    monkeypatch.setattr(latent_trees, "_LEAVES_PER_BLOCK", 40 * 7)  # seven rows a block
+    # seven rows a block: 40 leaves and four values with their columns each
+    monkeypatch.setattr(latent_trees, "_VALUES_PER_BLOCK", (40 + 2 * 4) * 7)
     blocks = fitted.suspicion(frame), fitted.latents(frame), fitted.staged_suspicion(frame)
     for in_blocks, at_once in zip(blocks, whole, strict=True):
         assert np.array_equal(in_blocks, at_once)

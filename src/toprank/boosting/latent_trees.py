@@ -17,7 +17,7 @@ from toprank.model_file.faults import shown
 if TYPE_CHECKING:
     from xgboost import Booster
 
-_LEAVES_PER_BLOCK = 1 << 22
+_VALUES_PER_BLOCK = 1 << 22
 # so large that no sum of leaves times it, calibrated, can overflow
 _LARGEST_WEIGHT = 1e50
 
@@ -85,7 +85,7 @@ class LatentTrees:
         """Return F after each tree: a row a row, a column a tree."""
         weights, intercept = self._combination.weights, self._combination.intercept
         staged = np.empty((len(features), len(self._trees)))
-        for block in self._blocks(len(features)):
+        for block in self._blocks(features):
             for tree, inputs in enumerate(self._growing_inputs(features[block])):
                 staged[block, tree] = combined(inputs, weights[tree], intercept)
         return staged
@@ -128,7 +128,7 @@ class LatentTrees:
 
     def _blocks_of_inputs(self, features: NDArray[np.float32]) -> Iterator[tuple[slice, Matrix]]:
         """Yield blocks of rows and their u_p, all trees added."""
-        for block in self._blocks(len(features)):
+        for block in self._blocks(features):
             *_, inputs = self._growing_inputs(features[block])
             yield block, inputs
 
@@ -143,9 +143,13 @@ class LatentTrees:
             add_tree(inputs, heights, self._combination.mixing[:, tree])
             yield inputs
 
-    def _blocks(self, n_rows: int) -> list[slice]:
-        """Return blocks of rows; a block's leaves, one a row and tree, take 16 MiB."""
-        size = max(_LEAVES_PER_BLOCK // len(self._trees), 1)
+    def _blocks(self, features: NDArray[np.float32]) -> list[slice]:
+        """Return blocks of rows that take 16 MiB each: leaves, one a row and tree, and a matrix.
+
+        XGBoost's matrix keeps the number of its column with every value.
+        """
+        n_rows, n_features = features.shape
+        size = max(_VALUES_PER_BLOCK // (len(self._trees) + 2 * n_features), 1)
         return [slice(begin, begin + size) for begin in range(0, n_rows, size)]
 
     def _matrix(self, features: NDArray[np.float32]) -> Any:
