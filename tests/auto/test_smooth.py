@@ -131,6 +131,7 @@ def test_rows_are_scored_in_blocks_with_the_same_answer(monkeypatch):
 
     assert np.array_equal(member.raw(features), raw)
     assert np.array_equal(member.contributions(features), shares)
+    assert np.array_equal(member.design.matrix(features), member.design.terms(features))
 
 
 def test_many_rows_are_sampled(monkeypatch):

@@ -55,7 +55,7 @@ class SmoothModel:
         rows = sampled(rows, max(_MOST_VALUES // max(len(design.owners()), 1), 1_000), seed)
         # the more terms, the tighter they are held
         model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=300)
-        terms = design.terms(rows.features)
+        terms = design.matrix(rows.features)
         if not terms.size:  # categories only, and none is known
             share = np.average(rows.is_positive, weights=rows.weight)
             return SmoothMember(design, np.empty(0), float(logit(share)), len(columns))
@@ -125,6 +125,13 @@ class Design(NamedTuple):
             left, right = np.triu_indices(self.numeric.size)
             blocks.append(standard[:, left] * standard[:, right])
         return np.ascontiguousarray(np.hstack(blocks, dtype=np.float64))
+
+    def matrix(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the terms of very many rows, block by block: all at once hold three of it."""
+        matrix = np.empty((len(features), len(self.owners())))
+        for block in _blocks(len(features)):
+            matrix[block] = self.terms(features[block])
+        return matrix
 
     def owners(self) -> NDArray[np.int64]:
         """Return the two columns that share each term; the same one twice when it has one."""

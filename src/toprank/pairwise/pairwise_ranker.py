@@ -34,12 +34,12 @@ class Features:
         terms = self._design.terms(features)
         return terms if self._kernel is None else self._kernel.of(terms)
 
-    def matrix(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the same of very many rows, by blocks: on the way it takes twice the memory."""
+    def matrix(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the same of very many rows, in the precision of their input, block by block."""
         n_weights = self._design.owners.size
         if self._kernel is not None:
             n_weights = self._kernel.whitening.shape[1]
-        matrix = np.empty((len(features), n_weights))
+        matrix = np.empty((len(features), n_weights), dtype=np.float32)
         for block in blocks(len(features)):
             matrix[block] = self.of(features[block])
         return matrix

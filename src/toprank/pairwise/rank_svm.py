@@ -19,7 +19,7 @@ from toprank import checks
 from toprank.inputs import Rows
 from toprank.losses import AucHinge
 from toprank.model_file import Saved
-from toprank.pairwise.pairwise_ranker import Features, PairwiseRanker
+from toprank.pairwise.pairwise_ranker import Features, PairwiseRanker, blocks
 
 _MARGIN = AucHinge(tau=1.0, p=2.0)
 _MOST_ROWS_OF_BUMPS = 100_000
@@ -140,10 +140,18 @@ class RankSVM(PairwiseRanker):
 
 
 def hinge_over_pairs(
-    line: NDArray[np.float64], points: NDArray[np.float64], rows: Rows, held: float
+    line: NDArray[np.float64], points: NDArray[np.floating], rows: Rows, held: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return what is minimised, over C, and its gradient; `held` is 1 / C."""
-    raw = points @ line
+    """Return what is minimised, over C, and its gradient; `held` is 1 / C.
+
+    `points` may be in float32: their products are in float64, a block of rows at a time.
+    """
+    raw = np.empty(len(points))
+    for block in blocks(len(points)):
+        raw[block] = points[block].astype(np.float64) @ line
     value = _MARGIN.value(rows.is_positive, raw, rows.weight)
     slope, _ = _MARGIN.gradient_curvature(rows.is_positive, raw, rows.weight)
-    return value + held * float(line @ line) / 2, points.T @ slope + held * line
+    pull = held * line
+    for block in blocks(len(points)):
+        pull += slope[block] @ points[block].astype(np.float64)
+    return value + held * float(line @ line) / 2, pull
