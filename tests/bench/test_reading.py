@@ -112,7 +112,29 @@ def test_a_definition_changes_with_what_decides_figures_and_with_nothing_else():
             "targets = 3\n[options]",
             "targets must be tables headed [[targets]]; got 3.",
         ),
+        (
+            "[quick]",
+            "[[targets]]\nwhat = 'a'\nmethod = 'log'\nrival = 'forest'\nat_least = 1\n[quick]",
+            "targets[0] must have bounds or a rival, whose mean is the bound; it has both.",
+        ),
         ("title = ", "title == ", "small.toml must be TOML; "),
+        ("[1, 2]\nmetrics", "[3000000000]\nmetrics", "seeds must be between 0 and 2147483647"),
+        ('"1/3"', "inf", "test_share must be between 0 and 1"),
+        (
+            "n_estimators = 5 }",
+            "n_estimators = 5, n_jobs = 2 }",
+            "methods.forest must leave out 'n_jobs': the runner sets it.",
+        ),
+        (
+            'loss = "log", warm',
+            'max_depth = 3, loss = "log", warm',
+            "methods.log must have 'max_depth' in parameters or in its grid; got both.",
+        ),
+        (
+            "n_estimators = 5 }",
+            "n_estimators = 2026-01-01 }",
+            "methods.forest: 'n_estimators' must be a text, a number, true or false",
+        ),
         (
             "parameters = { n_estimators = 5 }",
             "grid = { n_estimators = [5, 6] }",
@@ -134,6 +156,18 @@ def test_uneven_grids_are_allowed_where_the_file_says_why_and_the_reason_is_a_no
         ("[options]", "uneven_grids = 'forests hardly need it'\n[options]"),
     )
     assert declared.notes == ("forests hardly need it",)
+
+
+def test_one_method_alone_is_shown_and_not_ranked():
+    alone = experiment(("[quick]\n", "[quick]\nmethods = ['log']\n"))
+    assert alone.is_ranked and not alone.made_quick().is_ranked
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_bytes("title = 'Größe'".encode("latin-1"))
+    with pytest.raises(ExperimentError, match=r"mine\.toml must be text in UTF-8; "):
+        bench.find_experiment(str(path))
 
 
 def test_an_experiment_is_found_by_name_or_by_path(tmp_path):

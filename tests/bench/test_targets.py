@@ -52,6 +52,27 @@ def test_a_target_is_not_recorded_until_all_its_sets_are():
     assert standing('at_least = 0.5\ndata = ["first"]', rows).verdict == "met"
 
 
+def test_while_rows_are_to_come_a_verdict_is_one_so_far():
+    rows = [row for row in rows_of(experiment()) if row["seed"] == 1]
+    assert standing("at_least = 0.5", rows).verdict == "met so far"
+    assert standing("at_least = 0.9", rows).verdict == "missed so far"
+    rows = [row for row in rows_of(experiment()) if (row["method"], row["seed"]) != ("forest", 1)]
+    assert standing("at_least = 0.5", rows).verdict == "met"
+    assert standing("rival = 'forest'", rows).verdict == "met so far"
+
+
+@pytest.mark.parametrize(
+    "rival",
+    ["rival = 'forest'", "at_most = 1\nrival = 'forest'\ncount = 'sets better than rival'"],
+)
+def test_without_rows_of_the_rival_on_every_set_there_is_no_verdict(rival):
+    rows = [
+        row for row in rows_of(experiment()) if (row["method"], row["data"]) != ("forest", "first")
+    ]
+    found = standing(rival, rows)
+    assert (found.figure, found.verdict) == (None, "not recorded")
+
+
 def test_sets_no_worse_than_published_are_counted():
     count = 'count = "sets no worse than published"'
     assert standing(f"at_least = 1\n{count}").figure == 1
@@ -70,7 +91,7 @@ def test_per_cent_is_for_targets_too():
     assert found.figure == pytest.approx(81.5)
 
 
-def test_another_method_is_to_be_beaten_by_the_mean_or_on_so_many_sets():
+def test_another_method_is_to_be_reached_by_the_mean_or_on_so_many_sets():
     found = standing("rival = 'forest'")
     assert (found.low, found.high, found.verdict) == (pytest.approx(0.615), None, "met")
     rows = rows_of(experiment())

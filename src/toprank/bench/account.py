@@ -65,9 +65,12 @@ def account_of(experiment: Experiment, rows: Iterable[Row], metric: str | None =
     rows = list(rows)
     known = recorded(experiment, rows)
     if not known:
+        failed = next((row["failed"] for row in rows if "failed" in row), None)
         raise ValueError(
             f"nothing is recorded of {experiment.name} in this folder; run it first with toprank "
             "bench run, or name another folder with --results."
+            if failed is None
+            else f"all cells of {experiment.name} that were run failed, the first: {failed}"
         )
     with_metric = {cell: row for cell, row in known.items() if metric in row["figures"]}
     standings, left_out = _standings(experiment, with_metric, metric)
@@ -80,6 +83,7 @@ def account_of(experiment: Experiment, rows: Iterable[Row], metric: str | None =
     )
     if len(with_metric) < len(known):
         left_out.append(f"{len(known) - len(with_metric):,} rows were recorded without {metric}.")
+    left_out += _published_alone(experiment, metric)
     notes = (*left_out, *experiment.notes, *_about_rows(experiment, rows, known))
     return Account(experiment, metric, standings, shown, notes)
 
@@ -198,7 +202,11 @@ def _standings(
 ) -> tuple[Standings, list[str]]:
     """Return the standings by one metric, and sentences on methods that are not in them."""
     if not known:
-        raise ValueError(f"no row of {experiment.name} has {metric}; run it with --resume.")
+        raise ValueError(
+            f"no row of {experiment.name} has {metric}: all were recorded before it was asked "
+            "for. Run into another folder with --results, or delete those rows to have them made "
+            "again."
+        )
     scale = experiment.scale(metric)
     values = [
         {**cell._asdict(), "value": scale * row["figures"][metric]}
@@ -287,6 +295,14 @@ def _published(
     }
 
 
+def _published_alone(experiment: Experiment, metric: str) -> list[str]:
+    """Return a sentence on published methods that none of ours is held against."""
+    columns = dict.fromkeys(method for _, method in experiment.published.get(metric, {}))
+    held = {method.published_as for method in experiment.methods}
+    alone = [column for column in columns if column not in held]
+    return [f"Published, but not run here: {', '.join(alone)}."] if alone else []
+
+
 def _about_rows(experiment: Experiment, rows: list[Row], known: dict[Cell, Row]) -> list[str]:
     """Return where the figures come from, and what is not among them."""
     cells = set(cells_of(experiment))
@@ -305,7 +321,12 @@ def _about_rows(experiment: Experiment, rows: list[Row], known: dict[Cell, Row])
         notes.append(
             f"Measured by scripts of those commits that this experiment replaced: {scripts}."
         )
-    stale = sum("figures" in row for row in rows) - len(known)
+    stale = sum(
+        "figures" in row
+        and known.get(Cell(row["data"], row["seed"], row["method"]), {}).get("definition")
+        != row.get("definition")
+        for row in rows
+    )
     if stale:
         notes.append(f"{stale:,} rows of an earlier form of this experiment are not shown.")
     failed = {

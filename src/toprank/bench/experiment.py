@@ -59,7 +59,7 @@ class SetOptions:
 class Target:
     """A figure to reach: the mean of a method over data sets, at least or at most so much.
 
-    With a `rival`, another method, that mean is to be beaten. Where it `counts`, the figure is a
+    With a `rival`, another method, that mean is to be reached. Where it `counts`, the figure is a
     number of data sets: those on which the method is no worse than "published", or better than
     the "rival". `theirs` is the published figure, None where there is none.
     """
@@ -145,6 +145,7 @@ class Experiment:
             seeds=quick.seeds or self.seeds,
             methods=tuple(_quick(each, quick) for each in self.methods if each.name in kept),
             sets=seeds,
+            is_ranked=self.is_ranked and len(kept) > 1,
             targets=(),
             minutes=quick.minutes,
         )

@@ -137,10 +137,10 @@ def _named(name: str, linked: Collection[str]) -> str:
     return f"[{name}]({name}.md)" if name in linked else name
 
 
-def _account(each: Recorded) -> Account | None:
+def _account(each: Recorded, metric: str | None = None) -> Account | None:
     """Return the account of an experiment, None while there is nothing to show or compare."""
     try:
-        return account_of(*each)
+        return account_of(*each, metric)
     except ValueError:
         return None
 
@@ -155,10 +155,8 @@ def _write_page(account: Account, rows: list[Row], folder: Path) -> list[Path]:
             picture_of(account).savefig(beside, format="png", dpi=110, metadata={"Software": None})
         written.append(picture)
         parts.append(f"![Mean ranks of the methods, the best on the right]({name}.png)\n")
-    parts += [
-        section_of(account_of(experiment, rows, metric))
-        for metric in _further_metrics(experiment, rows)
-    ]
+    further = (_account(Recorded(experiment, rows), m) for m in _further_metrics(experiment, rows))
+    parts += [section_of(each) for each in further if each is not None]
     parts.append(
         f"Rows: `{name}.jsonl`. Again: `toprank bench run {name}`; other metrics: `toprank bench "
         f"show {name} --metric NAME` ({', '.join(experiment.metrics)}).\n"
@@ -178,8 +176,10 @@ def _further_metrics(experiment: Experiment, rows: list[Row]) -> list[str]:
 
 
 def _races(results: Path) -> speed.Standing | None:
-    rows = read_rows(speed_file(results, quick=False))
-    return speed.standing_of(speed.chosen_races(), rows) if rows else None
+    try:
+        return speed.standing_of(speed.chosen_races(), read_rows(speed_file(results, quick=False)))
+    except ValueError:  # nothing is recorded yet that counts
+        return None
 
 
 def _write_races(races: speed.Standing, folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 The keys are described in the guide, in docs/bench.md.
 """
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
@@ -29,6 +30,8 @@ _TARGET_KEYS = (
 _COUNTED = {"sets no worse than published": "published", "sets better than rival": "rival"}
 _QUICK_KEYS = ("data", "seeds", "methods", "grids", "parameters", "minutes")
 _MOST_SEEDS = 10_000
+_LARGEST_SEED = 2**31 - 1  # that learners take
+_OF_THE_RUNNER = ("random_state", "n_jobs")
 
 
 class ExperimentError(ValueError):
@@ -51,7 +54,11 @@ def names() -> list[str]:
 def find_experiment(name: str) -> Experiment:
     """Return the experiment of this name, or that of the .toml file at this path."""
     if name.endswith(_SUFFIX):
-        return read_experiment(Path(name).read_text(encoding="utf-8"), Path(name).stem)
+        try:
+            text = Path(name).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ExperimentError(f"{name} must be text in UTF-8; {error}.") from error
+        return read_experiment(text, Path(name).stem)
     if name not in names():
         hint = checks.nearest_name(name, names()) or f"; known are {', '.join(names())}."
         raise ExperimentError(f"there is no experiment {name!r}{hint}")
@@ -103,7 +110,7 @@ def _experiment(content: dict[str, Any], name: str) -> Experiment:
         lower_is_better=_texts(content.get("lower_is_better", []), "lower_is_better", least=0),
         published=_published(_table(content.get("published", {}), "published")),
         in_percent=_in_percent(content.get("percent", False), metrics),
-        is_ranked=_bool(content.get("ranked", True), "ranked"),
+        is_ranked=_bool(content.get("ranked", True), "ranked") and len(methods) > 1,
         groups=_groups(_table(content.get("groups", {}), "groups")),
         targets=_targets(content.get("targets", []), metrics[0], data),
         sets=_sets(_table(content.get("sets", {}), "sets")),
@@ -131,16 +138,34 @@ def _methods(tables: dict[str, Any]) -> tuple[Method, ...]:
         _check_keys(table, _METHOD_KEYS, f"key of {where}")
         if "learner" not in table:
             raise ValueError(f"{where} must have a learner; it has none.")
-        methods.append(
-            Method(
-                name,
-                _text(table["learner"], f"{where}.learner"),
-                _table(table.get("parameters", {}), f"{where}.parameters"),
-                _grid(table.get("grid", {}), f"{where}.grid"),
-                _text(table.get("published_as", name), f"{where}.published_as"),
-            )
+        method = Method(
+            name,
+            _text(table["learner"], f"{where}.learner"),
+            _table(table.get("parameters", {}), f"{where}.parameters"),
+            _grid(table.get("grid", {}), f"{where}.grid"),
+            _text(table.get("published_as", name), f"{where}.published_as"),
         )
+        _check_parameters(method, where)
+        methods.append(method)
     return tuple(methods)
+
+
+def _check_parameters(method: Method, where: str) -> None:
+    """Raise where the settings of a method contradict each other, the runner, or JSON."""
+    for name in method.grid:
+        if name in method.parameters:
+            raise ValueError(f"{where} must have {name!r} in parameters or in its grid; got both.")
+    for name in _OF_THE_RUNNER:
+        if name in method.parameters or name in method.grid:
+            raise ValueError(f"{where} must leave out {name!r}: the runner sets it.")
+    for name, value in {**method.parameters, **method.grid}.items():
+        try:
+            json.dumps(value)
+        except TypeError:
+            raise ValueError(
+                f"{where}: {name!r} must be a text, a number, true or false, or lists and tables "
+                f"of them; got {value!r}."
+            ) from None
 
 
 def _grid(given: Any, where: str) -> dict[str, tuple[Any, ...]]:
@@ -189,6 +214,10 @@ def _target(given: Any, where: str, metric: str, data: tuple[str, ...]) -> Targe
         if name in table
     }
     counted = table.get("count")
+    if "rival" in table and counted is None and bounds.keys() & {"at_least", "at_most"}:
+        raise ValueError(
+            f"{where} must have bounds or a rival, whose mean is the bound; it has both."
+        )
     if counted is not None:
         checks.one_of(counted, f"{where}.count", tuple(_COUNTED))
     is_bound = "at_least" in bounds or "at_most" in bounds
@@ -334,7 +363,7 @@ def _seeds(value: Any, where: str) -> tuple[int, ...]:
         raise ValueError(
             f"{where} must be a list of whole numbers or {{from = 1, to = 30}}; got {value!r}."
         )
-    seeds = tuple(checks.whole_number(each, where, 0, 2**32 - 1) for each in value)
+    seeds = tuple(checks.whole_number(each, where, 0, _LARGEST_SEED) for each in value)
     _check_distinct(seeds, where)
     return seeds
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from toprank.bench.experiment import Experiment, Target
 from toprank.bench.protocols import Cell
 from toprank.bench.row_file import Row
-from toprank.bench.runner import recorded
+from toprank.bench.runner import cells_of, recorded
 
 MET, MISSED, UNKNOWN = "met", "missed", "not recorded"
 
@@ -15,8 +15,9 @@ MET, MISSED, UNKNOWN = "met", "missed", "not recorded"
 class Standing(NamedTuple):
     """A target, our figure and what comes of it; `n_rows` are those the figure is made of.
 
-    The figure is None where a data set has no rows yet. `low` and `high` are the bounds: those of
-    the target or, of one to beat another method, what that has.
+    The figure is None where ours, or what it is held against, lacks a data set. `low` and `high`
+    are the bounds: those of the target or, of one to reach another method, what that has.
+    `is_whole` says that no row of ours or of that method is still to come.
     """
 
     target: Target
@@ -24,6 +25,7 @@ class Standing(NamedTuple):
     n_rows: int
     low: float | None
     high: float | None
+    is_whole: bool = True
 
     @property
     def verdict(self) -> str:
@@ -33,7 +35,7 @@ class Standing(NamedTuple):
         is_met = (self.low is None or self.figure >= self.low) and (
             self.high is None or self.figure <= self.high
         )
-        return MET if is_met else MISSED
+        return (MET if is_met else MISSED) + ("" if self.is_whole else " so far")
 
     @property
     def asked(self) -> str:
@@ -50,18 +52,32 @@ class Standing(NamedTuple):
 
 def standings_of_targets(experiment: Experiment, rows: Iterable[Row]) -> list[Standing]:
     """Return how the recorded rows stand to every target of an experiment."""
-    known = recorded(experiment, rows)
-    return [_standing(experiment, target, known) for target in experiment.targets]
+    known, cells = recorded(experiment, rows), cells_of(experiment)
+    return [
+        _standing(experiment, target, known)._replace(is_whole=_is_whole(target, known, cells))
+        for target in experiment.targets
+    ]
+
+
+def _is_whole(target: Target, known: Mapping[Cell, Row], cells: list[Cell]) -> bool:
+    """Return whether all cells that a target speaks of are recorded."""
+    return all(
+        cell in known
+        for cell in cells
+        if cell.data in target.data and cell.method in (target.method, target.rival)
+    )
 
 
 def _standing(experiment: Experiment, target: Target, known: Mapping[Cell, Row]) -> Standing:
     ours, n_rows = _means(experiment, target, target.method, known)
     low, high = target.at_least, target.at_most
-    if not all(name in ours for name in target.data):
+    against = _against(experiment, target, known)
+    held_against = against if target.rival else None  # papers need not print every set
+    if any(len(each) < len(target.data) for each in (ours, held_against) if each is not None):
         return Standing(target, None, n_rows, low, high)
     is_lower_better = target.metric in experiment.lower_is_better
     if target.counts:
-        against = _against(experiment, target, known)
+        assert against is not None
         sign = -1 if is_lower_better else 1
         figure = sum(
             # no worse than published, but better than a rival of our own
@@ -70,18 +86,19 @@ def _standing(experiment: Experiment, target: Target, known: Mapping[Cell, Row])
             for data, other in against.items()
         )
         return Standing(target, figure, n_rows, low, high)
-    if target.rival:
-        theirs, _ = _means(experiment, target, target.rival, known)
-        bound = fmean(theirs.values()) if len(theirs) == len(target.data) else None
+    if against is not None:
+        bound = fmean(against.values())
         low, high = (None, bound) if is_lower_better else (bound, None)
     return Standing(target, fmean(ours.values()), n_rows, low, high)
 
 
 def _against(
     experiment: Experiment, target: Target, known: Mapping[Cell, Row]
-) -> dict[str, float]:
-    """Return what the method is held against, by data set."""
-    if target.counts == "rival":
+) -> dict[str, float] | None:
+    """Return what the method is held against, by data set; None where that is a number."""
+    if target.counts != "published":
+        if not target.rival:
+            return None
         return _means(experiment, target, target.rival, known)[0]
     published = experiment.published.get(target.metric, {})
     column = experiment.method(target.method).published_as

@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from toprank import BoostedRanker
+from toprank.bench.experiment import Method
 from toprank.bench.learners import rankers as learners
 from toprank.bench.learners.rankers import LEARNERS, make_learner, n_cuts, staged_suspicion
 from toprank.metrics import average_precision
@@ -96,6 +97,21 @@ def test_cuts_are_the_inner_nodes_of_all_trees(name, rows):
     ranker.fit(features.select(["x"]), is_positive)
     trees = LEARNERS[name].booster(ranker).get_dump()
     assert n_cuts(name, ranker) == sum(tree.count("yes=") for tree in trees) > 3
+
+
+@pytest.mark.parametrize("name", ["xgboost-logistic", "sklearn-hgb", "lightgbm", "catboost"])
+def test_a_parameter_that_a_rival_would_not_read_is_refused(name):
+    pytest.importorskip({"xgboost-logistic": "xgboost", "sklearn-hgb": "sklearn"}.get(name, name))
+    with pytest.raises(ValueError, match=r"cannot be made: .* has no parameter 'max_dept'; did"):
+        make_learner(name, 0, {"max_dept": 2})
+    assert make_learner(name, 3, {"max_depth": 2}).estimator.get_params()["random_state"] == 3
+
+
+def test_a_learner_that_could_be_made_but_not_fitted_is_told(monkeypatch):
+    method = Method("mine", "boosted", {"loss": "log"})
+    assert learners.why_not_learner(method) is None
+    monkeypatch.setattr(learners, "find_spec", lambda name: None)
+    assert "it needs xgboost, which is not installed" in learners.why_not_learner(method)
 
 
 def test_ours_run_on_one_thread_with_the_seed_of_the_cell():

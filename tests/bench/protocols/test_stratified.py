@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from bench.small import experiment
 from toprank import metrics
 from toprank.bench.learners.rankers import LEARNERS, Learner, make_learner
-from toprank.bench.protocols import Cell
+from toprank.bench.protocols import PROTOCOLS, Cell
 from toprank.bench.protocols.stratified import StratifiedSplits
 
 
@@ -154,6 +154,41 @@ def test_ranges_are_read_as_their_lower_ends_by_every_method(spy, tmp_path):
     assert protocol.why_not_data("first", tmp_path) is None
     wrong = spied(("[quick]", "[sets.first]\nranges = ['aeg']\n[quick]"))
     assert "column 'aeg' is not in the data set" in wrong.why_not_data("first", tmp_path)
+
+
+def test_ranges_of_a_column_of_numbers_are_told(data):
+    declared = experiment(("[quick]", "[sets.first]\nranges = ['x']\n[quick]"))
+    sentence = PROTOCOLS["stratified"](declared).why_not_data("first", data)
+    assert "column 'x' must hold texts such as 30-34 to be read as ranges" in sentence
+
+
+@pytest.mark.parametrize(
+    ("n_positive", "tuned", "sentence"),
+    [
+        (
+            1,
+            "true",
+            "data 'few' must have at least 2 positives, one to learn from",
+        ),
+        (
+            2,
+            "true",
+            "a positive to learn from for each of 3 folds to choose by; it has 2",
+        ),
+        (2, "false", None),
+        (3, "true", "it has 3 in all, so 2. Set fewer folds in options, or tuned = false in sets"),
+        (4, "true", None),
+    ],
+)
+def test_too_few_positives_are_told_before_anything_runs(n_positive, tuned, sentence, tmp_path):
+    table = pa.table({"x": np.arange(30.0), "y": (np.arange(30) < n_positive).astype(int)})
+    pq.write_table(table, tmp_path / "few.parquet")
+    declared = experiment(
+        ('["first", "second"]', '["first", "few"]'),
+        ("[quick]", f"[sets.few]\ntuned = {tuned}\n[quick]"),
+    )
+    found = PROTOCOLS["stratified"](declared).why_not_data("few", tmp_path)
+    assert found is None if sentence is None else sentence in found
 
 
 def test_scores_that_are_no_numbers_are_refused(spy, data, monkeypatch):

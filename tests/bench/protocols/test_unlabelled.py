@@ -118,6 +118,10 @@ def test_gaps_and_missing_sets_are_told(folder):
     protocol = Unlabelled(experiment())
     assert protocol.why_not_data("ring", folder) is None
     assert "column 'x' misses 10" in protocol.why_not_data("gaps", folder)
+    table = pq.read_table(folder / "ring.parquet")
+    nan = table.set_column(0, table.column_names[0], pa.array(np.full(len(table), np.nan)))
+    pq.write_table(nan, folder / "nan.parquet")
+    assert f"misses {len(table)}" in protocol.why_not_data("nan", folder)
     assert "nowhere.parquet" in protocol.why_not_data("nowhere", folder)
     assert protocol.why_not_method("forest") is None
 

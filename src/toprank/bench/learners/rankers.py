@@ -5,11 +5,13 @@ Ours take categories as they are; every rival gets the same one-hot columns. Eac
 thread, and its seed is that of the cell.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,10 +37,12 @@ class Learner:
     `install` is what pip takes where the learner's package is missing. Where `is_staged`, the
     first n trees of a fit are the fit of n trees: one fit then serves all n of a grid. `shortest`
     are parameters of a fit that is over at once. `booster` finds XGBoost's trees in a fitted one.
+    `needs` is a package without which it can be made, but not fitted.
     """
 
     make: Callable[..., TableRanker]
     install: str = ""
+    needs: str = ""
     is_staged: Callable[[Mapping[str, Any]], bool] = lambda parameters: False
     shortest: Mapping[str, Any] = field(default_factory=dict)
     booster: Callable[[Any], Any] | None = None
@@ -60,15 +64,23 @@ def make_learner(name: str, seed: int, parameters: Mapping[str, Any]) -> TableRa
             f"install it with: pip install {learner.install or 'toprank[cpu]'}"
         ) from error
     except TypeError as error:
-        raise ValueError(f"learner {name!r} cannot be made: {error}.") from error
+        sentence = str(error).rstrip(".")
+        raise ValueError(f"learner {name!r} cannot be made: {sentence}.") from error
 
 
 def why_not_learner(method: Method) -> str | None:
     """Return which package a method lacks, or which of its parameters is wrong; None if none."""
     try:
-        make_learner(method.learner, 0, method.candidates[0])
+        for candidate in method.candidates:
+            make_learner(method.learner, 0, candidate)
     except (ImportError, ValueError) as error:
         return f"method {method.name!r} is left out: {error}"
+    needs = LEARNERS[method.learner].needs
+    if needs and find_spec(needs) is None:
+        return (
+            f"method {method.name!r} is left out: it needs {needs}, which is not installed; "
+            f"install it with: pip install {_XGBOOST}"
+        )
     return None
 
 
@@ -131,6 +143,8 @@ def _of_first_trees(
 
 @cache
 def _compile_once(name: str, texts: tuple[tuple[str, str], ...]) -> None:
+    if name not in LEARNERS:  # a protocol's own, which is made of these and of other libraries
+        return
     x = np.arange(40.0)
     table = pa.table({"x": x, "category": np.where(x % 3, "a", "b")})
     with suppress(Exception):  # too few rows for some; what is wrong will show where it matters
@@ -171,17 +185,34 @@ def _rival(
     *,
     queries: bool = False,
     threads: str | None = "n_jobs",
+    also: Collection[str] = (),
     **always: Any,
 ) -> Callable[..., TableRanker]:
-    """Return how an estimator of another library is made; `threads` is what it calls n_jobs."""
+    """Return how an estimator of another library is made; `threads` is what it calls n_jobs.
+
+    `also` are parameters that it takes without naming them.
+    """
 
     def make(seed: int, **parameters: Any) -> TableRanker:
-        settings = {**always, "random_state": seed, **parameters}
+        estimator = getattr(import_module(module), name)
+        _check_names(estimator, parameters, also)
+        settings = {**always, **parameters, "random_state": seed}
         if threads:
             settings[threads] = 1
-        return OneHotRanker(getattr(import_module(module), name)(**settings), has_queries=queries)
+        return OneHotRanker(estimator(**settings), has_queries=queries)
 
     return make
+
+
+def _check_names(
+    estimator: Any, parameters: Mapping[str, Any], also: Collection[str] = ()
+) -> None:
+    """Raise where a parameter has a name that an estimator would pass on and nobody read."""
+    known = {*signature(estimator).parameters, *estimator().get_params(), *also}
+    for name in parameters:
+        if name not in known:
+            hint = checks.nearest_name(name, sorted(known)) or "."
+            raise TypeError(f"{estimator.__name__} has no parameter {name!r}{hint}")
 
 
 def _without_gaps(module: str, name: str, *, scaled: bool = False) -> Callable[..., TableRanker]:
@@ -218,25 +249,35 @@ def _rival_booster(ranker: Any) -> Any:
 
 
 _ONE_TREE = {"n_estimators": 1}
+_OF_LIGHTGBM = (
+    "extra_trees", "is_unbalance", "max_bin", "max_delta_step", "path_smooth", "scale_pos_weight",
+)  # fmt: skip
 _XGBOOST = "'toprank[cpu]'"
 _IMBALANCED = "'toprank[imbalance]'"
 
 LEARNERS: dict[str, Learner] = {
-    "auto": Learner(_ours("AutoRanker"), shortest={"n_estimators": 1, "time_limit": 1e-9}),
+    "auto": Learner(
+        _ours("AutoRanker"),
+        needs="xgboost",
+        shortest={"n_estimators": 1, "time_limit": 1e-9},
+    ),
     "boosted": Learner(
         _ours("BoostedRanker"),
+        needs="xgboost",
         is_staged=_grows_tree_by_tree,
         shortest=_ONE_TREE,
         booster=_own_booster,
     ),
     "rank-boost": Learner(
         _ours("RankBoost"),
+        needs="xgboost",
         is_staged=lambda parameters: True,
         shortest=_ONE_TREE,
         booster=_own_booster,
     ),
     "non-linear-boost": Learner(
         _ours("NonLinearBoost"),
+        needs="xgboost",
         is_staged=lambda parameters: True,
         shortest=_ONE_TREE,
         booster=_own_booster,
@@ -250,7 +291,7 @@ LEARNERS: dict[str, Learner] = {
     "metaap-forest": Learner(_meta_ap_forest, shortest={"tree": {}, **_ONE_TREE}),
     "rank-rls": Learner(_ours("RankRLS")),
     "rank-svm": Learner(_ours("RankSVM")),
-    "cost-boost": Learner(_ours("CostBoost")),
+    "cost-boost": Learner(_ours("CostBoost"), needs="xgboost"),
     "xgboost-logistic": Learner(
         _rival("xgboost", "XGBClassifier"),
         _XGBOOST,
@@ -267,7 +308,9 @@ LEARNERS: dict[str, Learner] = {
         _XGBOOST,
         booster=_rival_booster,
     ),
-    "lightgbm": Learner(_rival("lightgbm", "LGBMClassifier", verbose=-1), "lightgbm"),
+    "lightgbm": Learner(
+        _rival("lightgbm", "LGBMClassifier", also=_OF_LIGHTGBM, verbose=-1), "lightgbm"
+    ),
     "catboost": Learner(
         _rival(
             "catboost",

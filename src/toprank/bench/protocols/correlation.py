@@ -28,7 +28,7 @@ from scipy.stats import pearsonr, spearmanr
 from toprank import checks, metrics
 from toprank.bench.experiment import Experiment, Method
 from toprank.bench.protocols.contract import Cell, Outcome
-from toprank.bench.protocols.declared import options_of, seed_by_seed
+from toprank.bench.protocols.declared import check_sets_alike, options_of, seed_by_seed
 
 PAIRS = {  # distributions of the positives' suspicions and of the negatives'
     "N(0,1), N(0,1)": (("normal", 0, 1), ("normal", 0, 1)),
@@ -66,6 +66,7 @@ class SimulatedRankings:
             checks.one_of(name, "data of the protocol correlation", tuple(_READINGS))
         for method in experiment.methods:
             _beta(method)
+        check_sets_alike(experiment)
 
     def cells(self) -> list[Cell]:
         """Return all cells, seed by seed."""

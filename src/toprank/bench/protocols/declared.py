@@ -31,6 +31,16 @@ def check_untuned(experiment: Experiment) -> None:
             )
 
 
+def check_sets_alike(experiment: Experiment) -> None:
+    """Raise where a set has options that only splits of tables know."""
+    for name, options in experiment.sets.items():
+        if options.ranges or not options.is_tuned:
+            raise ValueError(
+                f"sets.{name} must have neither ranges nor tuned with the protocol "
+                f"{experiment.protocol}, which reads neither."
+            )
+
+
 def seed_by_seed(experiment: Experiment) -> list[Cell]:
     """Return all cells: every method on every set with the first seed, then the next."""
     seeds = {data: _seeds(experiment, data) for data in experiment.data}

@@ -49,6 +49,8 @@ class FallingPositives:
         self.runs = checks.whole_number(options["runs"], "runs", 1)
         self.shares = _shares(options["shares"])
         of_splits = {name: options[name] for name in _OF_SPLITS}
+        for name in experiment.metrics:
+            figures.figure(name)  # those of a ranking alone
         self.splits = StratifiedSplits(replace(experiment, options=of_splits))
         for data in experiment.data:
             self._place(data)

@@ -35,7 +35,12 @@ from toprank.bench.learners.detectors import (
     why_not_detector,
 )
 from toprank.bench.protocols.contract import Cell, Outcome
-from toprank.bench.protocols.declared import check_untuned, options_of, seed_by_seed
+from toprank.bench.protocols.declared import (
+    check_sets_alike,
+    check_untuned,
+    options_of,
+    seed_by_seed,
+)
 from toprank.bench.worlds.anomalies import World, check_world, has_density, make_world
 from toprank.metrics.mass_volume import mass_volume_interval
 
@@ -63,6 +68,7 @@ class MassVolume:
         for name in experiment.metrics:
             checks.one_of(name, "a metric of the protocol mass-volume", (_AREA, _EXCESS))
         check_untuned(experiment)
+        check_sets_alike(experiment)
         self._check_densities()
 
     def cells(self) -> list[Cell]:

@@ -40,7 +40,7 @@ from toprank.bench.learners.rankers import (
     what_it_chose,
 )
 from toprank.bench.protocols.contract import Cell, Outcome
-from toprank.bench.protocols.declared import options_of
+from toprank.bench.protocols.declared import check_sets_alike, options_of
 from toprank.transactions.features import (
     Feature,
     History,
@@ -71,6 +71,7 @@ class PrequentialFolds:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.worlds = _worlds(experiment)
+        check_sets_alike(experiment)
         for name in experiment.metrics:
             _check_metric(name)
         for method in experiment.methods:

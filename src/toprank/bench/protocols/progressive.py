@@ -41,7 +41,7 @@ from toprank.bench.learners.online import (
     make_online_learner,
 )
 from toprank.bench.protocols.contract import Cell, Outcome
-from toprank.bench.protocols.declared import options_of, seed_by_seed
+from toprank.bench.protocols.declared import check_sets_alike, options_of, seed_by_seed
 
 _METRICS = ("error", "error_at_published_size", "progressive_error", "weak_learners")
 _DEFAULTS: dict[str, Any] = {"folds": 3, "published_sizes": {}}
@@ -75,7 +75,7 @@ class ProgressiveValidation:
         self.published_sizes = _sizes(options["published_sizes"])
         for metric in experiment.metrics:
             checks.one_of(metric, "metrics", _METRICS)
-        _check_sets(experiment)
+        check_sets_alike(experiment)
         for data in experiment.data:
             for method in experiment.methods:
                 self.candidates(method, data)
@@ -242,14 +242,6 @@ def _is_number(kind: pa.DataType) -> bool:
 
 def _taken(features: Features, rows: NDArray[np.intp]) -> Features:
     return features.take(rows) if isinstance(features, pa.Table) else features[rows]
-
-
-def _check_sets(experiment: Experiment) -> None:
-    for name, options in experiment.sets.items():
-        if options.ranges or not options.is_tuned:
-            raise ValueError(
-                f"sets.{name} must have neither ranges nor tuned with the protocol progressive."
-            )
 
 
 def _sizes(given: Any) -> dict[str, dict[str, int]]:

@@ -32,6 +32,7 @@ from toprank import checks, datasets, metrics, splits
 from toprank.bench.experiment import Experiment
 from toprank.bench.learners.one_hot import one_hot
 from toprank.bench.protocols.contract import Cell, Outcome
+from toprank.bench.protocols.declared import check_sets_alike
 from toprank.bench.sampling import fits as sampled_fits
 from toprank.bench.sampling.fits import LEARNERS, METRICS, Choosing, Chosen, Part, Parts, Scores
 from toprank.bench.worlds.payment_past import Cards, past_of_payments
@@ -57,12 +58,7 @@ class SampledInTime:
         _check_names(experiment.metrics, METRICS, "metric", "the protocol sampled")
         for method in experiment.methods:
             sampled_fits.check_method(method)
-        for name, of_set in experiment.sets.items():
-            if not of_set.is_tuned or of_set.ranges:
-                raise ValueError(
-                    f"sets.{name} must leave out tuned and ranges: the protocol sampled chooses "
-                    "on every set, and reads no ranges."
-                )
+        check_sets_alike(experiment)
 
     def cells(self) -> list[Cell]:
         """Return all cells: every method on every set with the first seed, then the next."""

@@ -26,7 +26,7 @@ from toprank.bench import figures
 from toprank.bench.experiment import Experiment, Method, Parameters
 from toprank.bench.learners.rankers import LEARNERS, compile_kernels, make_learner, why_not_learner
 from toprank.bench.protocols.contract import Cell, Outcome
-from toprank.bench.protocols.declared import options_of, seed_by_seed
+from toprank.bench.protocols.declared import check_sets_alike, options_of, seed_by_seed
 from toprank.bench.worlds.boxes import Sample, World, drawn, world_of
 from toprank.metrics import roc_auc
 
@@ -44,6 +44,7 @@ class SimulatedWorlds:
         for name in experiment.data:
             world_of(name)
         self.tuned_on = _tuned_on(options["tuned_on"], experiment)
+        check_sets_alike(experiment)
 
     def cells(self) -> list[Cell]:
         """Return all cells, seed by seed."""

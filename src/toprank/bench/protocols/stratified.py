@@ -18,6 +18,7 @@ to, where all methods boost trees.
 import time
 from collections.abc import Collection, Iterable
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -74,10 +75,10 @@ class StratifiedSplits:
     def why_not_data(self, data: str, folder: Path | None) -> str | None:
         """Return the sentence of `datasets.load` when it cannot load the set."""
         try:
-            self.loaded(data, folder)
+            _, is_positive = self.loaded(data, folder)
         except (ValueError, OSError) as error:
             return str(error)
-        return None
+        return self._too_few(data, int(np.count_nonzero(is_positive)))
 
     def why_not_method(self, method: str) -> str | None:
         """Return which package a method lacks, or which of its parameters is wrong."""
@@ -104,6 +105,23 @@ class StratifiedSplits:
                 **({"chosen": chosen} if (chosen := what_it_chose(ranked.ranker)) else {}),
             },
         )
+
+    def _too_few(self, data: str, n_positive: int) -> str | None:
+        """Return a sentence where a split or its folds must lack positives; None otherwise."""
+        if n_positive < 2:
+            return (
+                f"data {data!r} must have at least 2 positives, one to learn from and one to test "
+                f"on; it has {n_positive}."
+            )
+        n_learning = ceil(n_positive * (1 - self.test_share))
+        has_grids = any(len(method.candidates) > 1 for method in self.experiment.methods)
+        if has_grids and self.experiment.set_options(data).is_tuned and n_learning < self.n_folds:
+            return (
+                f"data {data!r} must have a positive to learn from for each of {self.n_folds} "
+                f"folds to choose by; it has {n_positive} in all, so {n_learning}. Set fewer folds in "
+                f"options, or tuned = false in sets.{data}."
+            )
+        return None
 
     def loaded(self, data: str, folder: Path | None) -> tuple[pa.Table, NDArray[np.bool_]]:
         """Return the features of a set and which of its rows are positive."""
@@ -180,7 +198,13 @@ def _with_lower_ends(features: pa.Table, ranges: tuple[str, ...]) -> pa.Table:
     check_columns(list(ranges), features.column_names, "the data set")
     for name in ranges:
         texts = features[name].to_pylist()
-        lower = [None if each is None else float(each.split("-")[0]) for each in texts]
+        try:
+            lower = [None if each is None else float(each.split("-")[0]) for each in texts]
+        except (AttributeError, ValueError):
+            raise ValueError(
+                f"column {name!r} must hold texts such as 30-34 to be read as ranges; it holds "
+                f"{features[name].type} such as {next(filter(None, texts), None)!r}."
+            ) from None
         place = features.column_names.index(name)
         features = features.set_column(place, name, pa.array(lower, pa.float64()))
     return features
@@ -198,7 +222,7 @@ def _check_boosters(methods: Iterable[Method]) -> None:
 def _share(value: Any) -> float:
     try:
         share = float(Fraction(value))
-    except (TypeError, ValueError, ZeroDivisionError):
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         share = np.nan
     if isinstance(value, bool) or not 0 < share < 1:
         raise ValueError(

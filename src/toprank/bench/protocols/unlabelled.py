@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from toprank import checks, datasets
@@ -28,7 +29,12 @@ from toprank.bench.learners.detectors import (
 )
 from toprank.bench.learners.one_hot import one_hot
 from toprank.bench.protocols.contract import Cell, Outcome
-from toprank.bench.protocols.declared import check_untuned, options_of, seed_by_seed
+from toprank.bench.protocols.declared import (
+    check_sets_alike,
+    check_untuned,
+    options_of,
+    seed_by_seed,
+)
 from toprank.tables import Schema
 
 _DEFAULTS = {"most_rows": 50_000}
@@ -46,6 +52,7 @@ class Unlabelled:
         for name in experiment.metrics:
             figures.figure(name)
         check_untuned(experiment)
+        check_sets_alike(experiment)
 
     def cells(self) -> list[Cell]:
         """Return all cells, seed by seed."""
@@ -58,10 +65,11 @@ class Unlabelled:
         except (ValueError, OSError) as error:
             return str(error)
         for name in table.column_names:
-            if table[name].null_count:
+            n_missing = pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py()
+            if n_missing:
                 return (
                     f"data {data!r} must hold no missing values, which most detectors do not "
-                    f"take; column {name!r} misses {table[name].null_count:,}."
+                    f"take; column {name!r} misses {n_missing:,}."
                 )
         return None
 

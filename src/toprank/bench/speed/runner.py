@@ -63,10 +63,11 @@ def run(
     with writing(path) as writer:
         done = {} if again else recorded(races, read_rows(path), quick)
         left = [race for race in races if race.name not in done]
-        left_out = [sentence for race in left if (sentence := _why_not(race))]
+        why_not = {race.name: _why_not(race) for race in left}
+        left_out = [sentence for sentence in why_not.values() if sentence]
         for sentence in left_out:
             tell(f"note: {sentence}")
-        left = [race for race in left if not _why_not(race)]
+        left = [race for race in left if not why_not[race.name]]
         failed: dict[str, str] = {}
         clock = _Clock(left, quick)
         tell(clock.sentence(0))

@@ -171,7 +171,7 @@ def _notes(standing: Standing) -> list[str]:
     )
     minutes = sum(row["seconds"] for row in rows) / 60
     notes = [
-        "Figures are medians over rounds, in each of which ours and the rival run one after the "
+        "Figures are medians over rounds. Where there is a rival, ours and it run one after the "
         "other in one process, with the same number of threads.",
         f"{len(standing.rows)} of {len(standing.races)} races are recorded, {minutes:,.1f} "
         f"minutes on {'; '.join(machines)}; commit "
