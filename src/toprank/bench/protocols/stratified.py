@@ -118,8 +118,8 @@ class StratifiedSplits:
         if has_grids and self.experiment.set_options(data).is_tuned and n_learning < self.n_folds:
             return (
                 f"data {data!r} must have a positive to learn from for each of {self.n_folds} "
-                f"folds to choose by; it has {n_positive} in all, so {n_learning}. Set fewer folds in "
-                f"options, or tuned = false in sets.{data}."
+                f"folds to choose by; it has {n_positive} in all, so {n_learning}. Set fewer "
+                f"folds in options, or tuned = false in sets.{data}."
             )
         return None
 
