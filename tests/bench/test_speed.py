@@ -14,7 +14,7 @@ import pytest
 from toprank.bench import speed
 from toprank.bench.row_file import read_rows
 from toprank.bench.speed import first_fit, fit_memory, memory, rows, runner, timing
-from toprank.bench.speed.main_learners import MAIN_LEARNERS
+from toprank.bench.speed.main_learners import FITS
 from toprank.bench.speed.race import Measured, Race, Setting
 
 # what a tiny race has in place of each size
@@ -61,10 +61,10 @@ def test_every_race_can_be_run(race, tmp_path):
     json.dumps(dict(measured.facts), allow_nan=False)
 
 
-@pytest.mark.parametrize("learner", MAIN_LEARNERS)
+@pytest.mark.parametrize("learner", FITS)
 def test_every_learner_whose_memory_is_read_can_be_fitted(learner):
     features, is_positive, _ = rows.rare_positives(700, 5)
-    MAIN_LEARNERS[learner].prepare(features, is_positive, 1)()
+    FITS[learner].prepare(features, is_positive, 1)()
 
 
 @pytest.mark.skipif(not fit_memory.STATUS.exists(), reason="only Linux tells the peak")

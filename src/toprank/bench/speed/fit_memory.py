@@ -10,7 +10,7 @@ process may reset, and one that does not begin with that of its parent.
 import sys
 from pathlib import Path
 
-from toprank.bench.speed.main_learners import MAIN_LEARNERS
+from toprank.bench.speed.main_learners import FITS
 from toprank.bench.speed.rows import rare_positives
 
 STATUS = Path("/proc/self/status")
@@ -19,7 +19,7 @@ _RESET = Path("/proc/self/clear_refs")
 
 def bytes_of_fit(learner: str, n_rows: int, n_columns: int, n_threads: int) -> tuple[int, ...]:
     """Return the size of the input, and the peak above the start and above the input."""
-    prepare = MAIN_LEARNERS[learner].prepare
+    prepare = FITS[learner].prepare
     small = rare_positives(2_000, n_columns)
     prepare(small.features, small.is_positive, n_threads)()  # loads and compiles all it needs
     start = _resident_bytes("VmRSS")

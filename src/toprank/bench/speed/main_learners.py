@@ -15,10 +15,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from toprank import (
     AnomalyTreeRank,
+    AutoRanker,
     BoostedRanker,
     MetaAP,
+    NonLinearBoost,
     OnlineNonLinearBoost,
     RankForest,
+    RankSVM,
     TreeRank,
 )
 from toprank.bench.speed.online import learn_by_vowpal, write_for_vowpal
@@ -30,6 +33,14 @@ Features = NDArray[np.float32]
 Positives = NDArray[np.bool_]
 Preparing = Callable[[Features, Positives, int], Work]
 """Returns what fits, with all that is not the fit's done before."""
+
+
+class Fit(NamedTuple):
+    """A learner of ours in words, how it fits, and the package it needs."""
+
+    what: str
+    prepare: Preparing
+    needs: str = ""
 
 
 class MainLearner(NamedTuple):
@@ -99,7 +110,23 @@ def _isolation_forest(features: Features, _: Positives, __: int) -> Work:
     return lambda: rival.fit(features)
 
 
-_TREES, _FOREST, _DEPTH, _WEAK = 20, 10, 8, 10
+def _non_linear_boost(features: Features, is_positive: Positives, n_threads: int) -> Work:
+    ranker = NonLinearBoost(n_estimators=_TREES, random_state=SEED, n_jobs=n_threads)
+    return lambda: ranker.fit(features, is_positive)
+
+
+def _rank_svm(features: Features, is_positive: Positives, _: int) -> Work:
+    return lambda: RankSVM().fit(features, is_positive)
+
+
+def _auto(features: Features, is_positive: Positives, n_threads: int) -> Work:
+    ranker = AutoRanker(
+        n_estimators=_TREES, time_limit=_SECONDS, random_state=SEED, n_jobs=n_threads
+    )
+    return lambda: ranker.fit(features, is_positive)
+
+
+_TREES, _FOREST, _DEPTH, _WEAK, _SECONDS = 20, 10, 8, 10, 60
 
 MAIN_LEARNERS: Mapping[str, MainLearner] = {
     "boosted": MainLearner(
@@ -129,3 +156,14 @@ MAIN_LEARNERS: Mapping[str, MainLearner] = {
         _isolation_forest,
     ),
 }
+
+FITS: Mapping[str, Fit] = {
+    **{
+        name: Fit(learner.what, learner.prepare, "xgboost" if name == "boosted" else "")
+        for name, learner in MAIN_LEARNERS.items()
+    },
+    "non-linear-boost": Fit(f"NonLinearBoost, {_TREES} trees", _non_linear_boost, "xgboost"),
+    "rank-svm": Fit("RankSVM", _rank_svm),
+    "auto": Fit(f"AutoRanker, {_TREES} trees, {_SECONDS} s to choose", _auto, "xgboost"),
+}
+"""Those whose memory is read: the main learners, and the others that hold most."""

@@ -3,7 +3,7 @@
 from functools import partial
 
 from toprank.bench.speed.fit_memory import STATUS
-from toprank.bench.speed.main_learners import MAIN_LEARNERS
+from toprank.bench.speed.main_learners import FITS
 from toprank.bench.speed.own_process import numbers_printed
 from toprank.bench.speed.race import Measured, Race, Setting
 
@@ -27,7 +27,7 @@ def _over_input(learner: str, setting: Setting) -> Measured:
 RACES = tuple(
     Race(
         name=f"memory-{name}",
-        what=f"{learner.what}, memory of a fit",
+        what=f"{fit.what}, memory of a fit",
         against="",
         unit="times its input, that included",
         measure=partial(_over_input, name),
@@ -36,7 +36,7 @@ RACES = tuple(
         minutes=(0.7, 0.2),
         at_most=3.0,
         is_threaded=True,
-        needs="xgboost" if name == "boosted" else "",
+        needs=fit.needs,
     )
-    for name, learner in MAIN_LEARNERS.items()
+    for name, fit in FITS.items()
 )
