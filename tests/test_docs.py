@@ -4,6 +4,8 @@ import re
 import shlex
 from pathlib import Path
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -29,8 +31,17 @@ def test_the_commands_of_the_guide_run_one_after_the_other(tmp_path, monkeypatch
             words += ["--minutes", "0.1"]  # fewer recipes than a reader would have tried
         outcome = CliRunner().invoke(commands, words, catch_exceptions=False)
         assert outcome.exit_code == 0, (line, outcome.output)
+        if words[0] == "demo":
+            keep_some_cards(tmp_path / "payments.parquet")
     for name in ("my.toprank", "my.html", "alerts.csv"):
         assert (tmp_path / name).exists()
+
+
+def keep_some_cards(path):
+    """Leave every third card's payments: the commands are on trial, not what they learn."""
+    table = pq.read_table(path)
+    cards = table["card"].unique()
+    pq.write_table(table.filter(pc.is_in(table["card"], cards[::3])), path)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))])

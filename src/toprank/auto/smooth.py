@@ -23,8 +23,8 @@ from toprank.inputs import Rows
 _MOST_ROWS = 200_000
 _MOST_COLUMNS_SQUARED = 40
 _MOST_CATEGORIES = 50
-_MOST_VALUES = 50_000_000  # rows times terms: 400 MB
-_ROWS_AT_ONCE = 10_000
+_MOST_VALUES = 28_000_000  # rows times terms: 224 MB
+_ROWS_AT_ONCE = 2_000
 _LARGEST = 1e50  # float32 columns have no larger mean, and no sum of such weights overflows
 _FURTHEST = 5.0
 """Standard deviations beyond which a value counts no more: one outlier must not rule a line."""
@@ -100,9 +100,11 @@ class Design(NamedTuple):
         values = rows.features[:, numeric].astype(np.float64)
         missing = np.isnan(values)
         n_known = (~missing).sum(axis=0)
-        centre = np.where(missing, 0.0, values).sum(axis=0) / np.maximum(n_known, 1)
-        offset = np.where(missing, 0.0, values - centre)
-        spread = np.sqrt((offset**2).sum(axis=0) / np.maximum(n_known, 1))
+        values[missing] = 0.0
+        centre = values.sum(axis=0) / np.maximum(n_known, 1)
+        values -= centre  # in place, as all that follows: there may be very many rows
+        values[missing] = 0.0
+        spread = np.sqrt(np.square(values, out=values).sum(axis=0) / np.maximum(n_known, 1))
         spread[~(spread > 0)] = 1.0
         frequent = [
             (column, code)

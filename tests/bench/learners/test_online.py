@@ -45,7 +45,6 @@ def learner_of(name, **parameters):
     return make_online_learner(name, 3, parameters)
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("name", ONLINE_LEARNERS)
 def test_a_row_is_scored_before_its_label_is_known(name):
     features, is_positive = stream()
@@ -60,7 +59,6 @@ def test_a_row_is_scored_before_its_label_is_known(name):
         assert (scores[101:] != of_other[101:]).any()
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("name", ONLINE_LEARNERS)
 def test_scores_above_0_say_positive_and_scoring_teaches_nothing(name):
     features, is_positive = stream(600)

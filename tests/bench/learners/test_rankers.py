@@ -32,7 +32,6 @@ def rows(data):
     return table.drop_columns(["y", "label", "row"]), table["y"].to_numpy() == 1
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("name", LEARNERS)
 def test_it_learns_ranks_and_does_the_same_again_with_the_same_seed(name, rows):
     features, is_positive = rows

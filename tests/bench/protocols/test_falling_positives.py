@@ -94,7 +94,6 @@ def write_rows(folder, n_positive=40, n_negative=80):
     return is_positive == 1
 
 
-@pytest.mark.kernel
 def test_the_whole_set_gives_the_mean_of_the_stratified_splits_with_following_seeds(tmp_path):
     write_set(tmp_path, "set", seed=1)
     text = TEXT.replace("falling-positives", "stratified").replace("runs = 6", "")

@@ -107,7 +107,6 @@ def test_the_excess_is_over_the_true_density_on_the_same_rows(spy):
     assert alike.figures["excess_area"] == approx(0.5 - truth.figures["area"])
 
 
-@pytest.mark.kernel
 def test_detectors_are_near_the_true_density_and_a_tree_tells_its_exact_area():
     protocol = MassVolume(experiment())
     forest = protocol.run(Cell("toy", 0, "forest"), None)

@@ -131,7 +131,6 @@ def own_features(dataset):
     return History(handbook_features(), time="time", label="is_positive").batch(table)
 
 
-@pytest.mark.kernel
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_method_gets_a_week_with_labels_and_the_week_after_next_without(spy, payments, number):
     PrequentialFolds(experiment()).run(Cell("weeks", number, "spy"), None)
@@ -146,7 +145,6 @@ def test_a_method_gets_a_week_with_labels_and_the_week_after_next_without(spy, p
     assert asked[1].equals(features.take(fold.test))
 
 
-@pytest.mark.kernel
 def test_figures_and_ceiling_are_those_of_the_test_week(spy, payments):
     outcome = PrequentialFolds(experiment()).run(Cell("weeks", 1, "spy"), None)
     test = expected_fold(payments, 1).test
@@ -165,7 +163,6 @@ def test_figures_and_ceiling_are_those_of_the_test_week(spy, payments):
     assert outcome.facts["test_period"][0].startswith("2024-03-25")
 
 
-@pytest.mark.kernel
 def test_labels_of_the_test_week_change_no_feature_of_it(spy, payments):
     protocol = PrequentialFolds(experiment())
     protocol.run(Cell("weeks", 1, "spy"), None)
@@ -177,7 +174,6 @@ def test_labels_of_the_test_week_change_no_feature_of_it(spy, payments):
     assert spy[-1][1].equals(asked)
 
 
-@pytest.mark.kernel
 def test_a_rich_set_of_features_is_one_word(spy, payments):
     protocol = PrequentialFolds(experiment())
     protocol.run(Cell("rich", 1, "spy"), None)
@@ -244,7 +240,6 @@ def test_a_mistake_in_the_file_gets_a_sentence(spy, change, sentence):
     assert sentence in str(raised.value)
 
 
-@pytest.mark.kernel
 def test_an_average_is_the_mean_of_its_members_and_part_of_a_forest(payments):
     features = payments.features.select(["amount", "where"])
     is_positive = payments.is_positive

@@ -127,7 +127,6 @@ def test_a_set_without_tuning_takes_the_last_of_every_list(spy, data):
     assert [kind for kind, *_ in spy] == ["made", "fit", "asked"]
 
 
-@pytest.mark.kernel
 def test_one_fit_for_all_numbers_of_trees_chooses_as_a_fit_for_each_would(data, monkeypatch):
     cells = [Cell(name, seed, "log") for name in ("first", "second") for seed in (1, 2, 3)]
     protocol = StratifiedSplits(experiment())
