@@ -87,6 +87,8 @@ def _precision(experiment: Experiment) -> dict[str, Lines]:
                 for share, means in by_share.items()
             ]
             for method in (*TREES, *MANY_TREES)
+            # AutoRanker's rows are from before precision was asked for
+            if all((data, method) in means for means in by_share.values() for data in sets)
         }
         for title, sets in _panels(experiment).items()
     }
