@@ -40,24 +40,14 @@ def _meta_ap(setting: Setting) -> Measured:
     rows, depth = _rows("ulb_creditcard", setting), setting.shape["depth"]
     ours = MetaAP(global_depth=depth, local_depth=depth, max_bins=255)
     rival = DecisionTreeClassifier(max_depth=depth**2, random_state=SEED)
-    return times_as_long(
-        lambda: ours.fit(*rows[:2]),
-        lambda: rival.fit(*rows[:2]),
-        setting.shape["rounds"],
-        data=rows.source,
-    )
+    return _fits_in_turns(ours, rival, rows, setting)
 
 
 def _published_meta_ap(setting: Setting) -> Measured:
     rows, depth = _rows("metaap_satimage", setting), setting.shape["depth"]
     ours = MetaAP.published(depth, max_bins=255)
     rival = DecisionTreeClassifier(max_depth=depth, random_state=SEED)
-    return times_as_long(
-        lambda: ours.fit(*rows[:2]),
-        lambda: rival.fit(*rows[:2]),
-        setting.shape["rounds"],
-        data=rows.source,
-    )
+    return _fits_in_turns(ours, rival, rows, setting)
 
 
 def _rank_forest(setting: Setting) -> Measured:
@@ -67,10 +57,14 @@ def _rank_forest(setting: Setting) -> Measured:
     rival = RandomForestClassifier(
         shape["trees"], max_depth=shape["depth"], random_state=SEED, n_jobs=setting.n_threads
     )
+    return _fits_in_turns(ours, rival, rows, setting)
+
+
+def _fits_in_turns(ours: Any, rival: Any, rows: LabelledRows, setting: Setting) -> Measured:
     return times_as_long(
         lambda: ours.fit(*rows[:2]),
         lambda: rival.fit(*rows[:2]),
-        shape["rounds"],
+        setting.shape["rounds"],
         data=rows.source,
     )
 
