@@ -18,7 +18,6 @@ to, where all methods boost trees.
 import time
 from collections.abc import Collection, Iterable
 from fractions import Fraction
-from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -113,7 +112,7 @@ class StratifiedSplits:
                 f"data {data!r} must have at least 2 positives, one to learn from and one to test "
                 f"on; it has {n_positive}."
             )
-        n_learning = ceil(n_positive * (1 - self.test_share))
+        n_learning = n_positive - max(int(n_positive * self.test_share), 1)
         has_grids = any(len(method.candidates) > 1 for method in self.experiment.methods)
         if has_grids and self.experiment.set_options(data).is_tuned and n_learning < self.n_folds:
             return (
