@@ -236,7 +236,6 @@ def _fill_rows(
     """Fill in all rows but the anchors; return what they add to each anchor's two sums."""
     weights = _EVERY_ROW_ONCE if weights is None else weights
     floor = float(floor_of(curvature))
-    rows_ = (labels, scores, weights, anchors.label, anchors.sign)
     if float(p).is_integer():
         table = (anchors.thresholds, *_cells(anchors.thresholds))
         polynomials = _polynomials(anchors.thresholds, anchors.masses, int(p))
@@ -250,6 +249,7 @@ def _fill_rows(
         rows_of_part = max(_FEWEST_ROWS, 4 * anchors.thresholds.size)
         moments = np.sum(gather.run_beside(fill, _parts(labels.size, rows_of_part)), axis=0)
         return _sum_above(anchors.thresholds, moments)
+    rows_ = (labels, scores, weights, anchors.label, anchors.sign)
     series = _series(float(p))
     tree = _bundles(anchors.thresholds, anchors.masses, series.size)
     sums = _fill_by_bundle(*rows_, *tree, series, float(tau), float(p), floor, gradient, curvature)
