@@ -11,6 +11,7 @@ from toprank import MetaAP, RankForest, TreeRank, summary, training
 from toprank.auto.account import Account, Tried
 from toprank.evaluation import Evaluation, evaluate
 from toprank.metrics import Comparison, Interval
+from toprank.plain_facts import training_facts
 from toprank.splits import Split
 
 HOUR = np.timedelta64(1, "h")
@@ -292,7 +293,7 @@ def test_the_whole_account_has_its_five_parts_in_order(trained):
 
 
 def test_the_facts_are_plain_json_and_say_the_same(trained):
-    facts = summary.facts_of(trained, "is_fraud", "paid_at")
+    facts = training_facts(trained, "is_fraud", "paid_at")
     assert json.loads(json.dumps(facts)) == facts
     assert facts["rows"] == 400
     assert facts["chosen"] == trained.chosen.name

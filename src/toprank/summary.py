@@ -4,15 +4,15 @@ import math
 import re
 from collections.abc import Callable
 from textwrap import fill
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from toprank.auto.account import Account
 from toprank.auto.search import AHEAD
 from toprank.evaluation import Evaluation
 from toprank.metrics import Interval
-from toprank.training import Candidate, Task
+from toprank.plain_facts import Findings
+from toprank.training import Task
 
 FEW_POSITIVES = 10
 FEW_DAYS = 5
@@ -20,22 +20,6 @@ FEW_DAYS = 5
 _RULES_SHOWN = 3
 _LINE_WIDTH = 99
 _GLUE = "\u00a0"  # a space that no line is broken at
-
-
-class Findings(Protocol):
-    """What there is to tell of a training; `account` is None where no recipes were compared."""
-
-    @property
-    def task(self) -> Any: ...
-
-    @property
-    def candidates(self) -> list[Candidate]: ...
-
-    @property
-    def chosen(self) -> Candidate: ...
-
-    @property
-    def account(self) -> Account | None: ...
 
 
 def noun_of(label: str) -> str:
@@ -61,43 +45,6 @@ def text_of(trained: Findings, noun: str) -> str:
             *cautions(trained.chosen.test, noun),
         )
     )
-
-
-def facts_of(trained: Findings, label: str, time: str | None) -> dict[str, Any]:
-    """Return the same account in plain values, as the model file and `--json` keep it."""
-    task = trained.task
-    periods = task.split.periods or {}
-    facts = {
-        "label": label,
-        "time": time,
-        "budget": trained.chosen.test.budget,
-        "rows": task.is_positive.size,
-        "positives": int(task.is_positive.sum()),
-        "periods": {name: [str(begin), str(end)] for name, (begin, end) in periods.items()},
-        "chosen": trained.chosen.name,
-        "test": {each.name: evaluation_facts(each.test) for each in trained.candidates},
-    }
-    if trained.account is not None:
-        facts["account"] = trained.account.to_json()
-    if hasattr(trained.chosen.ranker, "groups_"):
-        facts["groups"] = [
-            {"group": each.rank + 1, "rows": each.n_rows, "positives": each.positives}
-            for each in trained.chosen.ranker.groups_
-        ]
-    return facts
-
-
-def evaluation_facts(figures: Evaluation) -> dict[str, Any]:
-    """Return the figures of one ranking in plain values."""
-    intervals = ("average_precision", "found", "likely", "positives_at_top", "roc_auc")
-    return {
-        "rows": figures.is_positive.size,
-        "positives": int(figures.is_positive.sum()),
-        "budget": figures.budget,
-        "per_day": figures.day is not None,
-        **{name: getattr(figures, name)._asdict() for name in intervals},
-        **_card_facts(figures),
-    }
 
 
 def size_line(trained: Findings, noun: str) -> str:
@@ -342,19 +289,6 @@ def _figures_row(name: str, test: Evaluation) -> list[str]:
         counted(test.found),
         percent(test.positives_at_top.value),
     ]
-
-
-def _card_facts(figures: Evaluation) -> dict[str, Any]:
-    if (of_cards := figures.card_checks) is None:
-        return {}
-    facts = {
-        "card_precision": of_cards.precision._asdict(),
-        "card_precision_ceiling": of_cards.ceiling,
-        "card_recall": of_cards.recall,
-    }
-    if of_cards.money is not None:
-        facts["money_caught"], facts["money_lost"] = of_cards.money
-    return facts
 
 
 def _duration(gap: np.timedelta64) -> str:

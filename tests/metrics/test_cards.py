@@ -209,6 +209,22 @@ def test_the_interval_holds_the_true_mean_about_as_often_as_its_level_says():
     assert 170 <= held <= 199
 
 
+def test_two_rankings_are_compared_on_the_same_days():
+    rng = np.random.default_rng(2)
+    day = np.repeat(np.arange(60), 50)
+    y = rng.random(day.size) < 0.2
+    card = np.arange(day.size)
+    good, bad = y + rng.normal(size=day.size), 0.2 * y + rng.normal(size=day.size)
+    ahead = metrics.compare_card_precision(y, good, bad, card, day, k=5)
+    single = [metrics.card_precision_at_k(y, each, card, day, k=5) for each in (good, bad)]
+
+    assert ahead.difference == approx(single[0] - single[1])
+    assert 0 < ahead.low < ahead.difference < ahead.high
+    assert ahead.share_above == 1
+    same = metrics.compare_card_precision(y, good, good, card, day, k=5)
+    assert same == (0, 0, 0, 0.5)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [

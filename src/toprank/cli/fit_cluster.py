@@ -21,10 +21,11 @@ def fit_on_cluster(
     **options: Any,
 ) -> Any:
     """Train on the cluster of a scheduler, write the model and return the outcome."""
-    from toprank import losses, model_file, summary
+    from toprank import losses, model_file
     from toprank.cli import screen
     from toprank.cluster import LostWorkerError, training
     from toprank.cluster.dask_client import connected
+    from toprank.plain_facts import training_facts
 
     losses.make_loss(loss)  # an unknown one is refused before any row is read
     with connected(address) as client, screen.progress_bar() as progress:
@@ -40,7 +41,7 @@ def fit_on_cluster(
             )  # fmt: skip
         except LostWorkerError as error:
             raise ConnectionError(str(error)) from error
-    model_file.save(trained.chosen.ranker, output, summary.facts_of(trained, label, time))
+    model_file.save(trained.chosen.ranker, output, training_facts(trained, label, time))
     return trained
 
 

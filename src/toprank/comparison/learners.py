@@ -40,6 +40,7 @@ from toprank.comparison.differences import (
 from toprank.evaluation import Evaluation, evaluate
 from toprank.losses import LOSSES
 from toprank.metrics import Interval
+from toprank.plain_facts import evaluation_facts
 from toprank.training import Progress, Task
 
 MARK = "log"
@@ -381,7 +382,7 @@ def _of_the_best(differences: list[Difference]) -> list[str]:
 def _facts(judged: Judged) -> dict[str, Any]:
     test = judged.test
     return {
-        **summary.evaluation_facts(test),
+        **evaluation_facts(test),
         "precision_at_k": {
             name: value / test.budget for name, value in test.found._asdict().items()
         },

@@ -11,6 +11,7 @@ from toprank.metrics.cards import (
     card_precision_interval,
     card_recall,
     checks_by_day,
+    compare_card_precision,
     money_at_k,
 )
 from toprank.metrics.curves import (
@@ -77,6 +78,7 @@ __all__ = [
     "checks_by_day",
     "checks_curve",
     "compare",
+    "compare_card_precision",
     "excess_mass_curve",
     "f_beta",
     "found_at_k",

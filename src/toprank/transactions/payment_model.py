@@ -1,0 +1,370 @@
+"""PaymentModel: a ranker that knows each card's past, the same in batch, live and on disk.
+
+It joins the roles of the columns, the features' history, a ranker with calibrated probabilities
+and the rules of labels. Without a card it is a ranker of plain rows, so that callers have one way.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from toprank import checks, evaluation, reasons, tables, training
+from toprank.alert_list import AlertList, top_alerts
+from toprank.evaluation import Evaluation
+from toprank.reasons import Difference, Reason
+from toprank.transactions import model_files
+from toprank.transactions.features import Feature
+from toprank.transactions.known_cards import KnownCards, known_cards
+from toprank.transactions.payment_state import PaymentState, Recorded
+from toprank.transactions.payments import Roles, new_history, row_of, rows_of, with_columns
+from toprank.tables.columns import arrow_table
+
+CLEARED_WITHIN = "14d"
+"""Cards that an investigator cleared within this time are marked on the list."""
+
+
+class PaymentScore(NamedTuple):
+    """What there is to say of one payment."""
+
+    suspicion: float
+    probability: float | None
+    reasons: list[Reason]
+
+
+class PaymentModel(BaseEstimator):
+    """A ranker of payments that knows what each card and terminal did before.
+
+    Parameters
+    ----------
+    label
+        The column of labels, of two values.
+    time, card, terminal, amount
+        The columns of the payment's time, card, terminal (shop, payee) and amount. With a card,
+        all four are required; without it, `time` only splits the rows, and there is no history.
+    row_id
+        The column of ids: a payment that is sent twice then counts once, and labels that come
+        later find their payment.
+    delay
+        The time after which labels are known, such as "7d"; also the gap before the test rows.
+    features
+        Features of the past in place of the default ones.
+    positive_label
+        The label to rank first; None for the one that names itself, else the rarer.
+    drop, gap, budget, learner, losses, n_estimators, time_limit, random_state, n_jobs
+        As `toprank fit` has them: columns to leave out, time left out before the test, checks
+        per day, the learner, the losses it may try, trees, seconds for trying recipes.
+
+    Attributes
+    ----------
+    ranker_
+        The fitted ranker.
+    classes_
+        The two labels, the positive first.
+    state_
+        The history of the payments and the ledger of their labels; None without a card.
+    training_
+        How training went, with the figures on the test rows; only after `fit`.
+
+    Examples
+    --------
+    >>> from toprank.transactions.simulator import simulate
+    >>> payments = simulate(n_cards=60, n_terminals=20, n_days=40, random_state=1)
+    >>> model = PaymentModel(
+    ...     "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
+    ...     n_estimators=10, time_limit=0.01, n_jobs=1,
+    ... ).fit(payments)
+    >>> payment = {"paid_at": "2025-06-01 12:00", "card": "card-7", "terminal": "new",
+    ...            "amount": 990.0}
+    >>> score = model.score(payment)
+    >>> 0 <= score.probability <= 1
+    True
+    """
+
+    def __init__(
+        self,
+        label: str = "label",
+        *,
+        time: str | None = None,
+        card: str | None = None,
+        terminal: str | None = None,
+        amount: str | None = None,
+        row_id: str | None = None,
+        delay: str = "7d",
+        features: Iterable[Feature] | None = None,
+        positive_label: Any = None,
+        drop: Iterable[str] = (),
+        gap: Any = None,
+        budget: int = 100,
+        learner: str = "auto",
+        n_estimators: int = 300,
+        time_limit: float | None = 600.0,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.label = label
+        self.time = time
+        self.card = card
+        self.terminal = terminal
+        self.amount = amount
+        self.row_id = row_id
+        self.delay = delay
+        self.features = features
+        self.positive_label = positive_label
+        self.drop = drop
+        self.gap = gap
+        self.budget = budget
+        self.learner = learner
+        self.n_estimators = n_estimators
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # Learning
+
+    def fit(self, table: Any, *, progress: training.Progress | None = None) -> Self:
+        """Learn from a labelled table; with a card, from what each did before, too."""
+        roles = self._checked_roles()
+        table = arrow_table(table)
+        table = table.drop_columns([name for name in self.drop if name in table.column_names])
+        labels = tables.split_label(table, self.label, self.positive_label)
+        classes = labels.positive, labels.negative
+        joined, self.state_ = table, None
+        if roles is not None:
+            self.state_ = PaymentState(
+                new_history(roles, self.label, self.delay, self.features)
+            )
+            tables.check_columns(self.state_.history.columns, table.column_names)
+            joined = next(self._with_features([table], remember=True))
+        task = training.prepare(joined, self.label, **self._training_options(roles))
+        self.training_ = training.train(
+            task,
+            self.budget,
+            learner=self.learner,
+            n_estimators=self.n_estimators,
+            time_limit=self.time_limit,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            progress=progress,
+        )
+        self.ranker_ = self.training_.ranker
+        return self
+
+    # Ranking
+
+    def rank(
+        self, payments: Any, k: int | None = None, *, n_reasons: int = 5, remember: bool = False
+    ) -> AlertList:
+        """Return the `k` most suspicious rows with reasons; with a card, one row per card.
+
+        `payments` is a table, or tables one after the other where one would be too large. With
+        `remember`, the rows are added to the history; otherwise it stays as it was. Cards known
+        as fraud are left out, and those cleared lately are marked: see `known_cards`.
+        """
+        check_is_fitted(self, "ranker_")
+        known = self.known_cards()
+        alerts = top_alerts(
+            self.ranker_,
+            self._with_features(_tables(payments), remember),
+            k or self.budget,
+            n_reasons,
+            one_per=self.card,
+            left_out=known.blocked,
+        )
+        return alerts if self.state_ is None else known.marked(alerts, self.card)
+
+    def score(
+        self, payment: Mapping[str, Any], *, n_reasons: int = 5, remember: bool = False
+    ) -> PaymentScore:
+        """Return suspicion, probability and reasons of one payment, given as a dict.
+
+        The same figures, to the last bit, that `rank` gives the payment in a table.
+        """
+        check_is_fitted(self, "ranker_")
+        features: Mapping[str, Any] = {}
+        if self.state_ is not None:
+            row = row_of(self.state_.history, payment, self.classes_)
+            features = self.state_.one(row) if remember else self.state_.history.look(row)
+        scored = self.ranker_.score_one({**payment, **features}, n_reasons=n_reasons)
+        return PaymentScore(*scored)
+
+    def explain(
+        self, payments: Any, row: int = 0, above: int | None = None, *, n_reasons: int = 5
+    ) -> list[Reason] | list[Difference]:
+        """Return why a row of a table is where it is, or why it is above another row."""
+        check_is_fitted(self, "ranker_")
+        rows = self.with_features(payments)
+        if above is None:
+            return reasons.explain(self.ranker_, rows.slice(row, 1), n_reasons)[0]
+        return reasons.why_above(self.ranker_, rows.take([row, above]), 0, 1, n_reasons)
+
+    def with_features(self, payments: Any) -> pa.Table:
+        """Return a table with the features of its rows beside its columns; nothing is kept."""
+        check_is_fitted(self, "ranker_")
+        return pa.concat_tables(self._with_features(_tables(payments), remember=False))
+
+    def remember(self, payments: Any) -> None:
+        """Add payments to the history, for those that come after them."""
+        for _ in self._with_features(_tables(payments), remember=True):
+            pass
+
+    # Labels
+
+    def label(
+        self,
+        ids: ArrayLike,
+        is_positive: ArrayLike,
+        *,
+        known_at: Any = None,
+        source: str = "investigator",
+        who: str = "",
+    ) -> Recorded:
+        """Write labels to the ledger and let the features know them; return what came of each.
+
+        `ids` name payments by `row_id`. A label counts from the moment it became known: left out,
+        that is the time of the newest payment in the history. A payment may be labelled again:
+        the rules of `toprank.transactions.ledger` say which label holds.
+        """
+        check_is_fitted(self, "ranker_")
+        if self.state_ is None or self.row_id is None:
+            raise ValueError(
+                "the model must be fitted with card and row_id for labels to find their "
+                "payments; it was fitted without; fit it again with both."
+            )
+        known = self.state_.history.until if known_at is None else known_at
+        return self.state_.label(ids, is_positive, known=known, source=source, who=who)
+
+    def known_cards(self, cleared_within: Any = CLEARED_WITHIN) -> KnownCards:
+        """Return the cards that the ledger knows as fraud, and those cleared lately."""
+        if self.state_ is None or self.row_id is None or self.card is None:
+            return KnownCards()
+        return known_cards(self.state_, self.card, cleared_within)
+
+    # Measuring
+
+    def evaluate(
+        self,
+        payments: Any,
+        k: int | None = None,
+        *,
+        label: str | None = None,
+        time: str | None = None,
+    ) -> Evaluation:
+        """Return how well the model ranks labelled rows, a list per day where there are times."""
+        check_is_fitted(self, "ranker_")
+        label, time = label or self.label, time or self.time
+        named = [name for name in (label, time, self.card, self.amount) if name is not None]
+        facts, suspicion = [], []
+        for batch in self._with_features(_tables(payments), remember=False):
+            tables.check_columns(named, batch.column_names)
+            facts.append(batch.select(list(dict.fromkeys(named))))
+            suspicion.append(self.ranker_.suspicion(batch))
+        return evaluation.evaluate_rows(
+            pa.concat_tables(facts, promote_options="permissive"),
+            np.concatenate(suspicion),
+            self.ranker_,
+            label=label,
+            time=time,
+            budget=k or self.budget,
+            card=self.card,
+            amount=self.amount,
+        )
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to `path` and its history beside it, replaced in one step."""
+        check_is_fitted(self, "ranker_")
+        model_files.write_model(self, Path(path))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        history: str | os.PathLike[str] | None = None,
+        for_writing: bool = False,
+    ) -> Self:
+        """Return the model that `save` wrote, with its history from beside it or as given.
+
+        `for_writing` holds the history against other writers until `close`, and what is
+        remembered or labelled is then on disk when the call returns.
+        """
+        return model_files.read_model(
+            cls, Path(path), None if history is None else Path(history), for_writing
+        )
+
+    def close(self) -> None:
+        """Let go of the history on disk."""
+        if self.state_ is not None:
+            self.state_.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # How it is done
+
+    @property
+    def classes_(self) -> tuple[Any, Any]:
+        """The two labels, the positive first."""
+        first, second = self.ranker_.classes_.tolist()
+        return (first, second) if first == self.ranker_.positive_label_ else (second, first)
+
+    def _checked_roles(self) -> Roles | None:
+        """Return which column is what; None without a card."""
+        others = {"terminal": self.terminal, "amount": self.amount, "row_id": self.row_id}
+        if self.card is None:
+            for name, value in {**others, "features": self.features}.items():
+                if value is not None:
+                    raise ValueError(f"{name} must come with card: it is about its past.")
+            return None
+        required = {"time": self.time, "terminal": self.terminal, "amount": self.amount}
+        for name, value in required.items():
+            if value is None:
+                raise ValueError(f"{name} must be given with card, to know its past; got None.")
+        return Roles(
+            str(self.time), self.card, str(self.terminal), str(self.amount), self.row_id
+        )
+
+    def _training_options(self, roles: Roles | None) -> dict[str, Any]:
+        """Return how the rows are split and what of them is learned from."""
+        options = {
+            "time": self.time,
+            "positive_label": self.positive_label,
+            "gap": self.gap,
+            "random_state": self.random_state,
+        }
+        if roles is None:
+            return options
+        # features of cards and terminals are learned from, not their names
+        names = [roles.card, roles.terminal, *([roles.row_id] if roles.row_id else [])]
+        gap = span_of(self.delay, "delay") if self.gap is None else self.gap
+        return {**options, "drop": names, "gap": gap, "card": roles.card, "amount": roles.amount}
+
+    def _with_features(self, batches: Iterable[pa.Table], remember: bool) -> Iterator[pa.Table]:
+        """Yield tables with the features of their rows beside their columns."""
+        if self.state_ is None:
+            yield from batches
+            return
+        taking_in = self.state_.remembering() if remember else self.state_.looking()
+        with taking_in as features_of:
+            for batch in batches:
+                rows = rows_of(self.state_.history, batch, self.classes_)
+                yield with_columns(batch, features_of(rows, batch))
+
+
+def _tables(payments: Any) -> Iterator[pa.Table]:
+    """Yield the tables of what was given: one, or several one after the other."""
+    if isinstance(payments, Iterator | list | tuple):
+        yield from (arrow_table(each) for each in payments)
+    else:
+        yield arrow_table(payments)
