@@ -48,6 +48,32 @@ def positives(
     return vector
 
 
+def flags(values: ArrayLike, name: str, n_rows: int) -> NDArray[np.bool_]:
+    """Return `values`, which are bool or 0/1 and one per row, as a bool vector."""
+    vector = np.asarray(values)
+    if vector.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must have {n_rows} values, one per score; got shape {vector.shape}."
+        )
+    is_flag = (vector == 0) | (vector == 1)
+    if not is_flag.all():
+        raise ValueError(f"{name} must be bool or 0/1; got {vector[~is_flag][0].item()!r}.")
+    return vector.astype(bool)
+
+
+def typed_vector(
+    array: NDArray, name: str, dtype: type[np.generic] | type, size: int | None = None
+) -> NDArray:
+    """Return the array as it is; ValueError unless it is one row of `dtype`, `size` long."""
+    if array.ndim != 1 or array.dtype != dtype or size not in (None, array.size):
+        length = "" if size is None else f"{size} "
+        raise ValueError(
+            f"array {name!r} must be one row of {length}{np.dtype(dtype)}; "
+            f"got {array.dtype} of shape {array.shape}."
+        )
+    return array
+
+
 def sample_weight(weights: ArrayLike | None, n_samples: int) -> NDArray[np.float64] | None:
     """Return one weight per row, none negative and not all zero; None stays None."""
     if weights is None:

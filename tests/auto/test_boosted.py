@@ -9,9 +9,9 @@ from pytest import approx
 from auto.encoded import COLUMNS, number_columns, payments
 from toprank.auto import boosted
 from toprank.auto.boosted import BoostedMember, BoostedTrees, check_features
-from toprank.auto.members import Parts
 from toprank.boosting import booster_trees
 from toprank.losses import make_loss
+from toprank.model_file import Saved
 
 DRAWN = BoostedTrees(n_trees=10, random_share=0.6)
 
@@ -98,4 +98,4 @@ def test_trees_of_other_columns_are_refused():
     member = fitted(DRAWN, payments())
     check_features(member.booster, COLUMNS)
     with pytest.raises(ValueError, match="trees and columns must agree; got 4 and 3"):
-        BoostedMember.from_parts(Parts(*member.parts()), number_columns(3))
+        BoostedMember.from_parts(Saved(*member.parts()), number_columns(3))

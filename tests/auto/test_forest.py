@@ -10,9 +10,9 @@ from sklearn.tree import ExtraTreeClassifier
 from auto.encoded import COLUMNS, number_columns, numbers, payments
 from toprank.auto import forest as forest_module
 from toprank.auto.forest import ForestMember, RandomisedForest
-from toprank.auto.members import Parts
 from toprank.boosting import booster_trees, xgboost_engine
 from toprank.inputs import Rows
+from toprank.model_file import Saved
 from toprank.tables import Column
 
 
@@ -150,7 +150,7 @@ def test_threads_do_not_change_a_score():
 def test_orders_that_do_not_fit_the_categories_are_refused(orders):
     parts = fitted(payments()).parts()
     with pytest.raises(ValueError, match="orders must be"):
-        ForestMember.from_parts(Parts({}, {"orders": orders}, parts.boosters), COLUMNS)
+        ForestMember.from_parts(Saved({}, {"orders": orders}, parts.boosters), COLUMNS)
 
 
 def test_several_category_columns_keep_their_own_orders():

@@ -6,10 +6,10 @@ from pytest import approx
 
 from auto.encoded import AMOUNT, COLUMNS, COUNTRY, ONLINE, number_columns, numbers, payments
 from toprank.auto import smooth
-from toprank.auto.members import Parts
 from toprank.auto.smooth import Design, SmoothMember, SmoothModel
 from toprank.inputs import Rows
 from toprank.metrics import average_precision
+from toprank.model_file import Saved
 from toprank.tables import Column
 
 # amount, country, online: centre 4 and spread 2; missing once; 2 and 0 are known countries
@@ -169,7 +169,7 @@ def test_many_rows_are_sampled(monkeypatch):
 def test_arrays_that_do_not_fit_each_other_are_refused(name, value):
     parts = fitted(1, payments()).parts()
     assert parts.arrays["weights"].shape == (11,)
-    broken = Parts(parts.state, {**parts.arrays, name: value}, {})
+    broken = Saved(parts.state, {**parts.arrays, name: value}, {})
     with pytest.raises(ValueError, match="smooth model"):
         SmoothMember.from_parts(broken, COLUMNS)
 
@@ -178,4 +178,4 @@ def test_arrays_that_do_not_fit_each_other_are_refused(name, value):
 def test_an_odd_degree_or_intercept_is_refused(state):
     parts = fitted(1, payments()).parts()
     with pytest.raises(ValueError, match="smooth model"):
-        SmoothMember.from_parts(Parts({**parts.state, **state}, parts.arrays, {}), COLUMNS)
+        SmoothMember.from_parts(Saved({**parts.state, **state}, parts.arrays, {}), COLUMNS)

@@ -177,6 +177,11 @@ def change_tree(path, generator):
     rewrite_booster(path, change)
 
 
+UNKNOWN_KEYS = ["more", "", "leaf_weights", "weight_drop", "boosted_rounds", "gbtree", "config"]
+UNKNOWN_KEYS += ["Config", "Model", "specified_updater", "updater", "gbtree_train_param", "name"]
+UNKNOWN_KEYS += ["num_target", "size_leaf_vector", "num_output_group", "lambdarank_param"]
+
+
 def change_parameter(path, generator):
     """Put an odd value in place of one of the numbers XGBoost keeps as strings."""
 
@@ -213,10 +218,13 @@ def change_parameter(path, generator):
         ]
         place = places[generator.integers(len(places))]
         key = sorted(place)[generator.integers(len(place))]
-        if generator.random() < 0.2:
+        action = generator.random()
+        if action < 0.2:
             del place[key]
-        else:
-            place[key] = odd[generator.integers(len(odd))]
+            return written(model)
+        if action < 0.4:  # a key that is not checked, some of which XGBoost reads elsewhere
+            key = UNKNOWN_KEYS[generator.integers(len(UNKNOWN_KEYS))]
+        place[key] = odd[generator.integers(len(odd))]
         return written(model)
 
     rewrite_booster(path, change)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xgboost
 
+from model_file.ubjson_writer import written
 from toprank.model_file import booster_check, ubjson
 from toprank.model_file.booster_check import check_booster
 
@@ -200,8 +201,12 @@ BAD = [
     (replace("learner", []), "learner must be an object; got list"),
     (lambda model: model.pop("version"), "the booster must hold learner, version; got learner"),
     (
-        lambda model: model.update(more=1),
-        "the booster must hold learner, version; got learner, more",
+        lambda model: model["learner"]["objective"]["reg_loss_param"].update(more=1),
+        "'more' of reg_loss_param must be a string; got 1",
+    ),
+    (
+        lambda model: trees_of(model)[1]["tree_param"].update(more=[]),
+        "'more' of tree_param of tree 1 must be a string",
     ),
     (replace("learner.attributes", {"a": 1}), "attributes must be an object of strings"),
     (replace("learner.feature_names", ["a"]), "feature_names must hold 4 strings; got 1"),
@@ -236,6 +241,7 @@ BAD = [
     (replace(f"{MODEL}.gbtree_model_param.num_parallel_tree", "0"), "num_parallel_tree must be"),
     (replace(f"{MODEL}.trees", lambda trees: trees[:2]), "num_trees must be 2; got 3"),
     (replace(f"{MODEL}.cats.enc", [{}]), "cats must be empty"),
+    (replace(f"{MODEL}.cats.enc", 0), "cats must be empty"),
     (replace_in_tree("id", 0), "id of tree 1 must be its position; got 0"),
     (replace_in_tree("tree_param", {}), "tree_param of tree 1 must hold"),
     (set_in_tree("tree_param", "num_nodes", "3"), "of tree 1 must hold 3 nodes"),
@@ -282,6 +288,57 @@ BAD = [
 @pytest.fixture(scope="module")
 def sound():
     return raw_of(trained(feature_types=CATEGORIES, max_cat_to_onehot=1))
+
+
+def objects_in(value, path=()):
+    """Return the objects of a document by their paths, lists walked through."""
+    if isinstance(value, list):
+        inner = [objects_in(each, (*path, str(i))) for i, each in enumerate(value)]
+    elif isinstance(value, dict):
+        inner = [objects_in(each, (*path, key)) for key, each in value.items()]
+    else:
+        return {}
+    own = {".".join(path): value} if isinstance(value, dict) else {}
+    return own | {name: each for part in inner for name, each in part.items()}
+
+
+def scores_of(raw):
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray(raw))
+    X = np.random.default_rng(1).normal(size=(50, N_FEATURES))
+    X[:, 3] = np.arange(50) % 41
+    return booster.predict(xgboost.DMatrix(X, feature_types=CATEGORIES, enable_categorical=True))
+
+
+def unknown_keys(path):
+    """Return what a later XGBoost might write there."""
+    more = {"more": "1E0"}
+    if not path.endswith("_param"):  # whose values are all strings
+        more |= {"more_numbers": np.arange(3.0), "more_still": {"deep": [None, True, 2]}}
+    return more
+
+
+def test_unknown_keys_are_allowed_in_every_object_and_change_no_score(sound):
+    expected = scores_of(sound)
+    paths = [path for path in objects_in(ubjson.read(sound)) if path != "learner.attributes"]
+    assert len(paths) == 8 + 1 + 2 * 3  # up to `cats` and the parameters; three trees with theirs
+
+    for path in paths:
+        model = ubjson.read(sound)
+        objects_in(model)[path].update(unknown_keys(path))
+        raw = written(model)
+        check_booster(raw, N_FEATURES)
+        np.testing.assert_array_equal(scores_of(raw), expected, err_msg=path)
+
+
+def test_unknown_keys_are_allowed_in_all_objects_at_once(sound):
+    model = ubjson.read(sound)
+    for path, each in objects_in(model).items():
+        if path != "learner.attributes":
+            each.update(unknown_keys(path))
+
+    check_booster(written(model), N_FEATURES)
+    np.testing.assert_array_equal(scores_of(written(model)), scores_of(sound))
 
 
 @pytest.mark.parametrize(("edit", "reason"), BAD, ids=[reason for _, reason in BAD])

@@ -28,7 +28,7 @@ _BYTES_A_VALUE = 12  # a point's values in one matrix with the rows, and in the 
 _MOST_HELD_OUT = 1_000
 _FRESH_POINTS = 10_000
 _FEW_AMONG_ROWS = 10
-_BASE = "base-"
+_BASE = "base"
 
 
 class HopelessSampling(UserWarning):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.auto.members import Columns, Parts
+from toprank.auto.members import Columns
 from toprank.boosting import booster_trees, xgboost_engine
 from toprank.boosting.plan import Plan
 from toprank.inputs import Rows
 from toprank.losses import Gather, make_loss
+from toprank.model_file import Saved
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -142,11 +143,11 @@ class BoostedMember:
         gain = xgboost_engine.total_gain(self.booster, len(self.feature_types))
         return gain / (gain.sum() or 1.0)
 
-    def parts(self) -> Parts:
-        return Parts({}, {}, {"trees": bytes(self.booster.save_raw("ubj"))})
+    def parts(self) -> Saved:
+        return Saved({}, {}, {"trees": bytes(self.booster.save_raw("ubj"))})
 
     @classmethod
-    def from_parts(cls, parts: Parts, columns: Columns) -> Self:
+    def from_parts(cls, parts: Saved, columns: Columns) -> Self:
         booster = xgboost_engine.load_booster(parts.boosters["trees"])
         check_features(booster, columns)
         return cls(booster, _feature_types(columns))

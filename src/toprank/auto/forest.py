@@ -15,9 +15,10 @@ from scipy.special import logit
 from sklearn.ensemble import ExtraTreesClassifier
 
 from toprank.auto.boosted import check_features
-from toprank.auto.members import Columns, Parts, sampled
+from toprank.auto.members import Columns, sampled
 from toprank.boosting import booster_trees, xgboost_engine
 from toprank.inputs import Rows
+from toprank.model_file import Saved
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -112,13 +113,13 @@ class ForestMember:
         gain = xgboost_engine.total_gain(self.booster, self.booster.num_features())
         return gain / (gain.sum() or 1.0)
 
-    def parts(self) -> Parts:
+    def parts(self) -> Saved:
         # one array for all: a file holds only so many
         together = np.concatenate([np.empty(0, np.float32), *self.orders.values()])
-        return Parts({}, {"orders": together}, {"trees": bytes(self.booster.save_raw("ubj"))})
+        return Saved({}, {"orders": together}, {"trees": bytes(self.booster.save_raw("ubj"))})
 
     @classmethod
-    def from_parts(cls, parts: Parts, columns: Columns) -> Self:
+    def from_parts(cls, parts: Saved, columns: Columns) -> Self:
         booster = xgboost_engine.load_booster(parts.boosters["trees"])
         check_features(booster, columns)
         return cls(booster, _parted_orders(parts.arrays["orders"], columns))

@@ -1,22 +1,15 @@
 """What a blend is made of: recipes to fit, and the fitted members they give."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.inputs import Rows
+from toprank.model_file import Saved
 from toprank.tables import Column
 
 Columns = tuple[Column, ...]
-
-
-class Parts(NamedTuple):
-    """What a model file keeps of a member."""
-
-    state: dict[str, Any]
-    arrays: dict[str, NDArray]
-    boosters: dict[str, bytes]
 
 
 class Member(Protocol):
@@ -31,7 +24,7 @@ class Member(Protocol):
     def importances(self) -> NDArray[np.float64]:
         """Return each feature's share in what the member does; they add up to 1."""
 
-    def parts(self) -> Parts:
+    def parts(self) -> Saved:
         """Return what `from_parts` of the same class makes the member of again."""
 
 

@@ -13,7 +13,7 @@ from toprank.auto.account import Account, account_of
 from toprank.auto.boosted import BoostedMember, BoostedTrees
 from toprank.auto.forest import ForestMember
 from toprank.auto.judge import Fold, Judge
-from toprank.auto.members import Member, Parts, Recipe
+from toprank.auto.members import Member, Recipe
 from toprank.auto.search import Outcome, Progress, blend, plain_only, scales_of, search
 from toprank.auto.smooth import SmoothMember
 from toprank.base import Ranker, seed_of
@@ -22,6 +22,7 @@ from toprank.imbalance.calibration import fit_calibration
 from toprank.inputs import Rows
 from toprank.metrics import Interval
 from toprank.model_file import Saved
+from toprank.model_file.state import part_of, parts_together
 
 _KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
     "boosted": BoostedMember,
@@ -245,21 +246,18 @@ class AutoRanker(Ranker):
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted ranker."""
-        arrays: dict[str, NDArray] = {}
-        boosters: dict[str, bytes] = {}
-        members = []
-        for number, member in enumerate(self.members_):
-            kind = next(name for name, each in _KINDS.items() if isinstance(member, each))
-            parts = member.parts()
-            arrays |= {f"{number}-{name}": array for name, array in parts.arrays.items()}
-            boosters |= {f"{number}-{name}": raw for name, raw in parts.boosters.items()}
-            members.append({"kind": kind, "state": parts.state})
+        parts = dict(enumerate(member.parts() for member in self.members_))
         state = {
             **self._common_state(),
             "account": self.account_.to_json(),
-            "members": members,
+            "members": [
+                {"kind": _kind_of(self.members_[number]), "state": own.state}
+                for number, own in parts.items()
+            ],
             "scales": [list(scale) for scale in self.scales_],
         }
+        arrays = parts_together({number: own.arrays for number, own in parts.items()})
+        boosters = parts_together({number: own.boosters for number, own in parts.items()})
         return Saved(state, arrays, boosters)
 
     @classmethod
@@ -284,18 +282,14 @@ class AutoRanker(Ranker):
 
     def _restored(self, number: int, facts: dict[str, Any], saved: Saved) -> Member:
         kind = _KINDS[checks.one_of(facts["kind"], "kind of a member", tuple(_KINDS))]
-        parts = Parts(
-            facts["state"], _of_member(number, saved.arrays), _of_member(number, saved.boosters)
+        parts = Saved(
+            facts["state"], part_of(saved.arrays, number), part_of(saved.boosters, number)
         )
         return kind.from_parts(parts, self.schema_.columns)
 
 
-def _of_member(number: int, saved: dict[str, Any]) -> dict[str, Any]:
-    """Return what was saved of one member, under the member's own names."""
-    prefix = f"{number}-"
-    return {
-        name.removeprefix(prefix): each for name, each in saved.items() if name.startswith(prefix)
-    }
+def _kind_of(member: Member) -> str:
+    return next(name for name, kind in _KINDS.items() if isinstance(member, kind))
 
 
 def _moments_of_rows(time: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:

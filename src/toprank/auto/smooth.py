@@ -17,8 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from toprank.auto.members import Columns, Parts, sampled
+from toprank.auto.members import Columns, sampled
 from toprank.inputs import Rows
+from toprank.model_file import Saved
 
 _MOST_ROWS = 200_000
 _MOST_COLUMNS_SQUARED = 40
@@ -179,14 +180,14 @@ class SmoothMember:
             np.add.at(sizes, side, np.abs(self.weights) / 2)
         return sizes / (sizes.sum() or 1.0)
 
-    def parts(self) -> Parts:
+    def parts(self) -> Saved:
         arrays = {name: np.asarray(values) for name, values in self.design._asdict().items()}
         arrays["weights"] = self.weights
         degree = int(arrays.pop("degree"))
-        return Parts({"degree": degree, "intercept": self.intercept}, arrays, {})
+        return Saved({"degree": degree, "intercept": self.intercept}, arrays, {})
 
     @classmethod
-    def from_parts(cls, parts: Parts, columns: Columns) -> Self:
+    def from_parts(cls, parts: Saved, columns: Columns) -> Self:
         arrays = {name: parts.arrays[name] for name in Design._fields if name != "degree"}
         design = Design(**arrays, degree=parts.state["degree"])
         intercept = float(parts.state["intercept"])

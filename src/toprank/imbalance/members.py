@@ -86,7 +86,7 @@ def importances(model: Any) -> NDArray[np.float64]:
 
 def to_saved(outer: Ranker, models: list[Any], own: dict[str, Any]) -> Saved:
     """Return what a model file keeps of an estimator around rankers; `own` is its own state."""
-    kept = [kept_of(model, f"{number}-") for number, model in enumerate(models)]
+    kept = [kept_of(model, number) for number, model in enumerate(models)]
     state = {**outer._common_state(), **own, "rankers": [facts for facts, _ in kept]}
     arrays = {name: array for _, each in kept for name, array in each.arrays.items()}
     boosters = {name: raw for _, each in kept for name, raw in each.boosters.items()}
@@ -102,7 +102,7 @@ def from_saved(kind: type, parameters: dict[str, Any], saved: Saved) -> tuple[An
     told = saved.state.get("rankers")
     if not isinstance(told, list) or not all(isinstance(facts, dict) for facts in told):
         raise ValueError("rankers must be a list of what is inside.")
-    models = [restored(facts, saved, f"{i}-", Ranker) for i, facts in enumerate(told)]
+    models = [restored(facts, saved, number, Ranker) for number, facts in enumerate(told)]
     if not models:
         raise ValueError("there must be at least one ranker inside; got none.")
     unfitted = None

@@ -57,7 +57,7 @@ class ScoreHistogram:
     def add(self, scores: ArrayLike, is_positive: ArrayLike) -> None:
         """Count rows."""
         scores = checks.finite_vector(scores, "scores")
-        is_positive = flags(is_positive, "is_positive", scores.size)
+        is_positive = checks.flags(is_positive, "is_positive", scores.size)
         np.add.at(self._cells, 2 * _bins_of(scores) + is_positive, 1)
 
     def add_one(self, score: float, is_positive: bool) -> None:
@@ -150,7 +150,7 @@ class ScoreHistogram:
         return Bounded(*(number / ranking.total_positive for number in _found_at(ranking, k)))
 
     def to_arrays(self) -> dict[str, NDArray]:
-        """Return the counts of the bins that hold rows, for `from_arrays`."""
+        """Return the counts of the bins that hold rows, for `from_counts`."""
         n_negative, n_positive = self._cells[::2], self._cells[1::2]
         bins = np.flatnonzero(n_negative | n_positive)
         return {
@@ -160,17 +160,17 @@ class ScoreHistogram:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+    def from_counts(cls, bins: NDArray, n_positive: NDArray, n_negative: NDArray) -> Self:
         """Return the histogram that `to_arrays` gave; ValueError where it is not sound.
 
         >>> histogram = ScoreHistogram()
         >>> histogram.add_one(0.9, True)
-        >>> ScoreHistogram.from_arrays(histogram.to_arrays()) == histogram
+        >>> ScoreHistogram.from_counts(**histogram.to_arrays()) == histogram
         True
         """
-        bins = stored_vector(arrays, "bins", np.uint16).astype(np.int64)
-        n_positive = stored_vector(arrays, "n_positive", np.int64, bins.size)
-        n_negative = stored_vector(arrays, "n_negative", np.int64, bins.size)
+        bins = checks.typed_vector(bins, "bins", np.uint16).astype(np.int64)
+        checks.typed_vector(n_positive, "n_positive", np.int64, bins.size)
+        checks.typed_vector(n_negative, "n_negative", np.int64, bins.size)
         _check_bins(bins)
         _check_counts(n_positive, n_negative)
         histogram = cls()
@@ -185,35 +185,6 @@ class ScoreHistogram:
                 f"the histogram must hold at least one positive; got 0 of {ranking.n_rows} rows."
             )
         return ranking
-
-
-def flags(values: ArrayLike, name: str, n_rows: int) -> NDArray[np.bool_]:
-    """Return `values`, which are bool or 0/1 and one per row, as a bool vector."""
-    vector = np.asarray(values)
-    if vector.shape != (n_rows,):
-        raise ValueError(
-            f"{name} must have {n_rows} values, one per score; got shape {vector.shape}."
-        )
-    is_flag = (vector == 0) | (vector == 1)
-    if not is_flag.all():
-        raise ValueError(f"{name} must be bool or 0/1; got {vector[~is_flag][0].item()!r}.")
-    return vector.astype(bool)
-
-
-def stored_vector(
-    arrays: dict[str, NDArray], name: str, dtype: type, size: int | None = None
-) -> NDArray:
-    """Return the array called `name`; ValueError unless it is one row of `dtype`, `size` long."""
-    if name not in arrays:
-        raise ValueError(f"array {name!r} is missing.")
-    vector = arrays[name]
-    if vector.ndim != 1 or vector.dtype != dtype or size not in (None, vector.size):
-        length = "" if size is None else f"{size} "
-        raise ValueError(
-            f"array {name!r} must be one row of {length}{np.dtype(dtype)}; "
-            f"got {vector.dtype} of shape {vector.shape}."
-        )
-    return vector
 
 
 def _bins_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:

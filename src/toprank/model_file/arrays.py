@@ -1,4 +1,8 @@
-"""Arrays to and from `.npy` members, without the evaluation and pickles NumPy's own reader has.
+"""Arrays to and from `.npy` members, read more strictly than NumPy reads them.
+
+`np.lib.format.read_array` makes room for as many values as the header announces before it looks
+whether they are there, takes any number of empty strings, and falls back to the tokens of Python 2
+where the header is odd. Here nothing is believed beyond the bytes that are there.
 
 The bytes are: magic, length of the header, header | values.
 """

@@ -2,7 +2,8 @@
 
 XGBoost trusts what it loads: a child index out of range reads stray memory and a cycle never
 ends. So everything it would follow is checked here, and only what a ranker needs is let through:
-plain boosted trees with one score per row.
+plain boosted trees with one score per row. Every key that is known must be there and be sound;
+others may stand beside it, since a later XGBoost may write more and this one does not read them.
 """
 
 import re
@@ -96,14 +97,14 @@ def _checked_objective(objective: Any) -> str:
     if name not in _OBJECTIVES:
         raise ValueError(f"objective must be one of {', '.join(_OBJECTIVES)}; got {shown(name)}.")
     objective = _object(objective, "objective", ("name", "reg_loss_param"))
-    parameters = _object(objective["reg_loss_param"], "reg_loss_param", ("scale_pos_weight",))
+    parameters = _strings(objective["reg_loss_param"], "reg_loss_param", ("scale_pos_weight",))
     _number(parameters["scale_pos_weight"], "scale_pos_weight")
     return objective["name"]
 
 
 def _checked_n_features(parameters: Any, expected: int | None) -> int:
     names = ("base_score", "boost_from_average", "num_class", "num_feature", "num_target")
-    parameters = _object(parameters, "learner_model_param", names)
+    parameters = _strings(parameters, "learner_model_param", names)
     _whole(parameters["boost_from_average"], "boost_from_average", 0, 1)
     _whole(parameters["num_class"], "num_class", 0, 0)
     _whole(parameters["num_target"], "num_target", 1, 1)
@@ -169,14 +170,15 @@ def _check_trees(gradient_booster: Any, n_features: int) -> float:
 
 
 def _check_no_category_names(cats: Any) -> None:
-    cats = _object(cats, "cats", ("enc", "feature_segments", "sorted_idx"))
-    if any(len(values) if hasattr(values, "__len__") else True for values in cats.values()):
+    names = ("enc", "feature_segments", "sorted_idx")
+    cats = _object(cats, "cats", names)
+    if not all(hasattr(cats[name], "__len__") and len(cats[name]) == 0 for name in names):
         raise ValueError("cats must be empty: train on category codes, not on a data frame.")
 
 
 def _checked_n_trees(model: dict[str, Any]) -> int:
     names = ("num_parallel_tree", "num_trees")
-    parameters = _object(model["gbtree_model_param"], "gbtree_model_param", names)
+    parameters = _strings(model["gbtree_model_param"], "gbtree_model_param", names)
     if not isinstance(model["trees"], list):
         raise ValueError("trees must be a list.")
     n_trees = len(model["trees"])
@@ -215,7 +217,7 @@ def _check_tree(tree: Any, index: int, n_features: int) -> tuple[float, int]:
 
 def _checked_tree_param(parameters: Any, where: str, n_features: int) -> tuple[int, int]:
     names = ("num_deleted", "num_feature", "num_nodes", "size_leaf_vector")
-    parameters = _object(parameters, f"tree_param of {where}", names)
+    parameters = _strings(parameters, f"tree_param of {where}", names)
     _whole(parameters["num_feature"], f"num_feature of {where}", n_features, n_features)
     _whole(parameters["size_leaf_vector"], f"size_leaf_vector of {where}", 0, 1)
     n_nodes = _whole(parameters["num_nodes"], f"num_nodes of {where}", 1, _NO_PARENT - 1)
@@ -314,12 +316,24 @@ def _check_categories(tree: dict[str, Any], where: str) -> int:
 
 
 def _object(value: Any, where: str, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return `value` if it is an object with exactly these keys."""
+    """Return `value` if it is an object with these keys, whatever others it has."""
     if not isinstance(value, dict):
         raise ValueError(f"{where} must be an object; got {type(value).__name__}.")
-    if value.keys() != set(names):
+    if not value.keys() >= set(names):
         held = ", ".join(sorted(value))[:200] or "nothing"
         raise ValueError(f"{where} must hold {', '.join(sorted(names))}; got {held}.")
+    return value
+
+
+def _strings(value: Any, where: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return `value` if it is an object with these keys and nothing but strings in it.
+
+    XGBoost keeps the numbers of its parameters as strings, and reads the unknown ones as such too.
+    """
+    value = _object(value, where, names)
+    for name, text in value.items():
+        if name not in names and not isinstance(text, str):
+            raise ValueError(f"{shown(name)} of {where} must be a string; got {shown(text)}.")
     return value
 
 

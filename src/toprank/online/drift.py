@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank import checks
-from toprank.metrics.score_histogram import stored_vector
+from toprank.model_file.state import stored_vector
 from toprank.online.booster import OnlineBooster
 from toprank.online.columns import Encoded
 from toprank.online.model import Model

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from toprank import checks
 from toprank.model_file.learners import Saved, learner_class
+from toprank.model_file.state import part_of, parts_together
 from toprank.online.booster import OnlineBooster
 from toprank.online.classes import Label
 from toprank.online.columns import Encoded
@@ -209,11 +210,7 @@ class EventStream:
         state: dict[str, Any] = {name: facts for name, (facts, _) in parts.items()}
         state["counters"] = {name: getattr(self, name) for name in _COUNTERS}
         state["position"] = self.position
-        arrays = {
-            f"{part}-{name}": array
-            for part, (_, own) in parts.items()
-            for name, array in own.items()
-        }
+        arrays = parts_together({part: own for part, (_, own) in parts.items()})
         parameters = {"threshold": self.threshold, "n_reasons": self.n_reasons}
         return Saved(state, arrays, {}, parameters)
 
@@ -221,15 +218,15 @@ class EventStream:
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
         """Return the stream that `_to_saved` described; ValueError where that does not fit."""
         state = saved.state
-        learner = _restored_learner(state["learner"], _part_of(saved.arrays, "learner"))
+        learner = _restored_learner(state["learner"], part_of(saved.arrays, "learner"))
         stream = cls(learner, **parameters)
-        stream.window = Window.from_state(state["window"], _part_of(saved.arrays, "window"))
+        stream.window = Window.from_state(state["window"], part_of(saved.arrays, "window"))
         stream.pending = PendingRows.from_state(
-            state["pending"], _part_of(saved.arrays, "pending"), learner.n_buckets
+            state["pending"], part_of(saved.arrays, "pending"), learner.n_buckets
         )
         stream._check_pending()
         if state["drift"] is not None:
-            arrays = _part_of(saved.arrays, "drift")
+            arrays = part_of(saved.arrays, "drift")
             stream._watch = _drift_watch().from_state(learner, state["drift"], arrays)
             stream.drift, stream.on_drift = stream._watch.detector, stream._watch.action
         for name in _COUNTERS:
@@ -308,12 +305,3 @@ def _restored_learner(facts: dict[str, Any], arrays: dict[str, NDArray]) -> Onli
     if facts["state"] is None:
         return kind._from_parameters(facts["parameters"])
     return kind._from_saved(facts["parameters"], Saved(facts["state"], arrays, {}))
-
-
-def _part_of(arrays: dict[str, NDArray], part: str) -> dict[str, NDArray]:
-    prefix = f"{part}-"
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }

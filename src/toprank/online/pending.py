@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank import checks
-from toprank.metrics.score_histogram import stored_vector
+from toprank.model_file.state import stored_vector
 from toprank.online.columns import MOST_COLUMNS, Encoded
 
 LONGEST_ID = 256  # characters

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from toprank import checks
 from toprank.metrics.points import FORMULAS
 from toprank.metrics.ranking import Ranking
-from toprank.metrics.score_histogram import Bounded, ScoreHistogram, flags, stored_vector
+from toprank.metrics.score_histogram import Bounded, ScoreHistogram
+from toprank.model_file.state import stored_vector
 
 _SETTINGS = ("size", "budget", "panes", "exact_up_to")
 _MOST_PANES = 100  # a pane takes up to 1 MB
@@ -99,8 +100,8 @@ class Window:
         2
         """
         scores = checks.finite_vector(scores, "scores")
-        is_positive = flags(is_positive, "is_positive", scores.size)
-        is_error = flags(is_error, "is_error", scores.size)
+        is_positive = checks.flags(is_positive, "is_positive", scores.size)
+        is_error = checks.flags(is_error, "is_error", scores.size)
         if self._is_exact:
             columns = (column.tolist() for column in (scores, is_positive, is_error))
             self._rows.extend(zip(*columns, strict=True))
@@ -324,4 +325,5 @@ def _stored_histograms(arrays: dict[str, NDArray], n_panes: int) -> Iterator[Sco
     }
     stops = np.cumsum(n_bins)
     for start, stop in zip(stops - n_bins, stops, strict=True):
-        yield ScoreHistogram.from_arrays({name: each[start:stop] for name, each in counts.items()})
+        own = {name: each[start:stop] for name, each in counts.items()}
+        yield ScoreHistogram.from_counts(**own)

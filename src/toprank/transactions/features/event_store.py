@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.metrics.score_histogram import stored_vector
+from toprank.model_file.state import stored_vector
 from toprank.transactions.features import kernel
 from toprank.transactions.features.kernel import Events
 from toprank.transactions.features.questions import Asked

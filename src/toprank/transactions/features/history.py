@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks
-from toprank.metrics.score_histogram import flags
+from toprank.checks import flags
 from toprank.model_file.learners import Saved
 from toprank.transactions.features import cells, history_file, kernel
 from toprank.transactions.features.kinds import (

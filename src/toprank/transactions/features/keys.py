@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank.metrics.score_histogram import stored_vector
+from toprank.model_file.state import stored_vector
 from toprank.tables.columns import TableError, plain_type, shortened
 
 

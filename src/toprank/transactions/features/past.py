@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.model_file.state import part_of as _part_of
 from toprank.transactions.features.event_store import EventStore
 from toprank.transactions.features.keys import Codes
 from toprank.transactions.features.questions import LABEL, Questions
@@ -209,10 +210,3 @@ def _grouped(codes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.i
         digits = (codes[order] >> bits).astype(np.uint16)  # so short that NumPy sorts in one pass
         order = order[np.argsort(digits, kind="stable")]
     return order
-
-
-def _part_of(kept: dict[str, NDArray], part: str) -> dict[str, NDArray]:
-    prefix = f"{part}-"
-    return {
-        name.removeprefix(prefix): array for name, array in kept.items() if name.startswith(prefix)
-    }

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.metrics.score_histogram import stored_vector
+from toprank.model_file.state import stored_vector
 from toprank.transactions.features.keys import text_arrays, texts_of
 
 _LEAST_PLACES = 64
