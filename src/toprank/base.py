@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from toprank import checks, inputs, reasons
-from toprank.imbalance.calibration import (
+from toprank.calibration import (
     calibration_from_json,
     calibration_to_json,
     fit_calibration,

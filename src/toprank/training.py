@@ -21,8 +21,8 @@ from toprank.auto.account import Account
 from toprank.auto.ranker import AutoRanker
 from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
+from toprank.calibration import fit_calibration
 from toprank.evaluation import Cards, Evaluation, cards_of, evaluate
-from toprank.imbalance.calibration import fit_calibration
 from toprank.splits import Split
 
 PLAIN = "plain log-loss trees"

@@ -18,7 +18,7 @@ from toprank.auto.search import Outcome, Progress, blend, plain_only, scales_of,
 from toprank.auto.smooth import SmoothMember
 from toprank.base import Ranker, seed_of
 from toprank.boosting import xgboost_engine
-from toprank.imbalance.calibration import fit_calibration
+from toprank.calibration import fit_calibration
 from toprank.inputs import Rows
 from toprank.metrics import Interval
 from toprank.model_file import Saved

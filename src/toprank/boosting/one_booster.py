@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from toprank import inputs
 from toprank.base import Ranker
 from toprank.boosting import xgboost_engine
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.calibration import fit_sigmoid
 from toprank.inputs import Rows
 from toprank.model_file import Saved
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from toprank import reasons
 from toprank.boosting import xgboost_engine
 from toprank.boosting.plan import Plan
+from toprank.calibration import SigmoidCalibration
 from toprank.cluster import column_facts, label_facts, meeting, partition_rows, row_samples
 from toprank.cluster.dask_client import check_workers, import_dask, lost_workers_named, released
 from toprank.cluster.growing import Work
 from toprank.cluster.label_facts import ClassCounts, LabelFacts
-from toprank.imbalance.calibration import SigmoidCalibration
 from toprank.tables import Schema, TableWarning
 
 if TYPE_CHECKING:

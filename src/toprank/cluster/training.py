@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from toprank import checks, tables
 from toprank.auto.boosted import BoostedTrees
 from toprank.boosting.ranker import BoostedRanker
+from toprank.calibration import fit_calibration
 from toprank.cluster.dask_client import import_dask
 from toprank.cluster.lot_split import Counted, LotCounts, LotSplit, period, split_lots
 from toprank.cluster.lots import PartCounts, Roles, Wanted, chosen_rows, counted_lots
 from toprank.cluster.parquet import parquet_frame
 from toprank.cluster.partition_tasks import computed, for_each_partition
 from toprank.evaluation import evaluate
-from toprank.imbalance.calibration import fit_calibration
 from toprank.tables.labels import positive_and_negative
 from toprank.training import Candidate, Progress, class_names, feature_names
 

@@ -13,7 +13,7 @@ from toprank import checks, inputs, reasons
 from toprank.anomaly.forest import AnomalyForest
 from toprank.anomaly.tree_rank import AnomalyTreeRank
 from toprank.base import Ranker, seed_of
-from toprank.imbalance.calibration import fit_calibration
+from toprank.calibration import fit_calibration
 from toprank.inputs import Rows
 from toprank.model_file import Saved
 from toprank.trees import scoring, tree_arrays
