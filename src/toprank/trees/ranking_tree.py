@@ -130,6 +130,20 @@ class RankingTree(Readable, Ranker):
         check_is_fitted(self)
         return importances(self.tree_, self.aim, self.n_features_in_)
 
+    def fix_choices(self) -> None:
+        """Make parameters of the settings that cross-validation chose."""
+        check_is_fitted(self)
+        growth, global_depth, ways = self.settings_
+        self.set_params(
+            depth=None,
+            global_depth=global_depth,
+            local_depth=growth.depth,
+            criterion=growth.criterion,
+            min_samples_leaf=growth.min_leaf,
+            softness=ways.softness,
+            shrinkage=ways.shrinkage,
+        )
+
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         return scoring.scores(self.tree_, features, self.std_, self.settings_.scoring)
 
