@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from toprank import BoostedRanker, MetaAP, RankForest, TreeRank
-from toprank.imbalance.calibration import fit_calibration
+from toprank.calibration import fit_calibration
 from toprank.tables import TableError
 from toprank.training import LEARNERS, PLAIN, Task, prepare, train
 

@@ -68,7 +68,9 @@ def _replayed(options: argparse.Namespace, world: str, seed: int) -> Any:
     )
     return replay(
         pa.concat_tables(tables_by_day(simulation)),
-        BoostedRanker(n_estimators=options.trees, learning_rate=0.1, random_state=seed, n_jobs=1),
+        BoostedRanker(
+            "ap-exp", n_estimators=options.trees, learning_rate=0.1, random_state=seed, n_jobs=1
+        ),
         time="paid_at",
         card="card",
         terminal="terminal",

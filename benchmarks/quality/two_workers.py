@@ -74,7 +74,9 @@ def _on_two_workers(
     ):
         begin = time.perf_counter()
         features, labels, _ = cluster.read_parquet(folder, "is_fraud")
-        ranker = BoostedRanker(loss, n_estimators=n_trees).fit(features, labels, client=client)
+        ranker = cluster.fit(
+            BoostedRanker(loss, n_estimators=n_trees), features, labels, client=client
+        )
         seconds = time.perf_counter() - begin
     return ranker.suspicion(test), seconds
 

@@ -72,7 +72,9 @@ def _precisions(path: Path, n_trees: int) -> list[float]:
 
 
 def _precision(features, is_positive, train, test, warm: int, n_trees: int) -> float:
-    ranker = BoostedRanker(n_estimators=n_trees, warm_start_trees=warm, positive_label=True)
+    ranker = BoostedRanker(
+        "ap-exp", n_estimators=n_trees, warm_start_trees=warm, positive_label=True, n_jobs=-1
+    )
     ranker.fit(features.take(train), is_positive[train])
     return metrics.average_precision(is_positive[test], ranker.suspicion(features.take(test)))
 

@@ -29,7 +29,7 @@ from benchmarks.record import RESULTS, record
 from scipy.special import logit
 
 from toprank import BoostedRanker
-from toprank.imbalance.calibration import METHODS, fit_calibration
+from toprank.calibration import METHODS, fit_calibration
 
 NAME = "yield_coverage"
 N_ROWS, SHARES, LEVEL, LEAST_LISTED, SEED = 20_000, (0.001, 0.005, 0.01, 0.05), 0.9, 20, 7_000

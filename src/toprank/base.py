@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from toprank import checks, inputs, reasons
-from toprank.imbalance.calibration import (
+from toprank import checks, inputs, metrics, reasons
+from toprank.calibration import (
     calibration_from_json,
     calibration_to_json,
     fit_calibration,
@@ -19,7 +19,24 @@ from toprank.imbalance.calibration import (
 from toprank.inputs import Rows
 
 
-class Ranker(ClassifierMixin, BaseEstimator):
+class RankingScore:
+    """What `score` is of everything that gives rows a suspicion: average precision.
+
+    Accuracy, scikit-learn's own, is .999 for whoever never raises an alarm among rare events.
+    """
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the average precision of the rows as `suspicion` ranks them.
+
+        1 is perfect; a random order has about the share of positives.
+        """
+        suspicion: NDArray[np.float64] = self.suspicion(X)  # type: ignore[attr-defined]
+        classes, positive = self.classes_, self.positive_label_  # type: ignore[attr-defined]
+        labels = known_labels(y, suspicion.size, classes, "X, y")
+        return metrics.average_precision(labels == positive, suspicion, sample_weight)
+
+
+class Ranker(RankingScore, ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier of two classes that gives every row a suspicion.
 
     A learner writes `fit`, which calls `_training_rows` and ends with `calibration_` and
@@ -86,6 +103,12 @@ class Ranker(ClassifierMixin, BaseEstimator):
         )
         return self
 
+    def fix_choices(self) -> None:
+        """Make parameters of the settings that `fit` chose by itself; most learners choose none.
+
+        The next `fit` then chooses nothing, and scores on the same scale.
+        """
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -109,19 +132,8 @@ class Ranker(ClassifierMixin, BaseEstimator):
         self, X: Any, y: ArrayLike, weight: ArrayLike | None = None, name: str = "X, y"
     ) -> Rows:
         """Return rows the ranker has not seen, with labels as in training."""
-        features, labels = inputs.read_features(self, X), column_or_1d(y)
-        if len(features) != labels.size:
-            raise ValueError(
-                f"{name} must have one label a row; got {len(features)} rows and {labels.size} "
-                "labels."
-            )
-        unknown = ~np.isin(labels, self.classes_)
-        if unknown.any():
-            raise ValueError(
-                f"labels of {name} must be {self.classes_.tolist()}; got "
-                f"{labels[unknown].tolist()[0]!r} in {np.count_nonzero(unknown)} of "
-                f"{labels.size} rows."
-            )
+        features = inputs.read_features(self, X)
+        labels = known_labels(y, len(features), self.classes_, name)
         is_positive = labels == self.positive_label_
         if is_positive.all() or not is_positive.any():
             raise ValueError(
@@ -129,6 +141,16 @@ class Ranker(ClassifierMixin, BaseEstimator):
                 f"{self.positive_label_!r} in {is_positive.size}."
             )
         return Rows(features, is_positive, checks.sample_weight(weight, labels.size))
+
+    def _eval_rows(self, eval_set: Any) -> Rows:
+        """Return the rows of an `eval_set` that weigh anything."""
+        features, labels, weight = (*inputs.one_eval_set(eval_set), None)[:3]
+        judged = self._labelled_rows(features, labels, weight, name="eval_set")
+        if judged.weight is None or judged.weight.all():
+            return judged
+        judged = judged.take(judged.weight > 0)  # rows with zero weight are ignored
+        checks.positives(judged.is_positive, "eval_set, without rows of zero weight,")
+        return judged
 
     def _positive_is_last(self) -> bool:
         return bool(self.classes_[1] == self.positive_label_)
@@ -160,6 +182,22 @@ class Ranker(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{part} and columns must agree; got {n_columns} and {self.n_features_in_}."
             )
+
+
+def known_labels(y: ArrayLike, n_rows: int, classes: NDArray, name: str) -> NDArray:
+    """Return the labels of `n_rows` rows, each one of `classes`; errors call them `name`."""
+    labels = column_or_1d(y)
+    if labels.size != n_rows:
+        raise ValueError(
+            f"{name} must have one label per row; got {n_rows} rows and {labels.size} labels."
+        )
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        raise ValueError(
+            f"labels of {name} must be {classes.tolist()}; got {labels[unknown].tolist()[0]!r} in "
+            f"{np.count_nonzero(unknown)} of {labels.size} rows."
+        )
+    return labels
 
 
 def seed_of(random_state: Any) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks, metrics, splits, tables
-from toprank.imbalance.calibration import bounded_range, count_range
+from toprank.calibration import bounded_range, count_range
 from toprank.metrics import Interval
 
 

@@ -167,6 +167,29 @@ def _learn_columns(estimator: Any, schema: Schema) -> None:
     estimator.n_features_in_ = len(schema.names)
 
 
+def one_eval_set(eval_set: Any, *, weights: bool = True) -> tuple[Any, ...]:
+    """Return the features, the labels and any weights of an `eval_set`.
+
+    It is `(X, y)` or `(X, y, weights)`, or a list of one of these, as in XGBoost and LightGBM.
+
+    >>> one_eval_set([("X", "y")])
+    ('X', 'y')
+    """
+    if _are_sets(eval_set):
+        if len(eval_set) != 1:
+            raise ValueError(
+                f"eval_set must be one set of rows; got {len(eval_set)} sets: join their rows, or "
+                "pass the one to judge by."
+            )
+        (eval_set,) = eval_set
+    sizes = (2, 3) if weights else (2,)
+    if not isinstance(eval_set, tuple | list) or len(eval_set) not in sizes:
+        forms = "(X, y) or (X, y, weights)" if weights else "(X, y)"
+        got = f"{len(eval_set)} parts" if isinstance(eval_set, tuple | list) else repr(eval_set)
+        raise ValueError(f"eval_set must be {forms}, or a list of one of these; got {got}.")
+    return tuple(eval_set)
+
+
 def read_labels(y: NDArray, positive_label: Any = None) -> Labels:
     """Return the two classes and which rows are positive: the rarer class unless named.
 
@@ -192,3 +215,12 @@ def read_labels(y: NDArray, positive_label: Any = None) -> Labels:
             )
         positive = classes[named][0]
     return Labels(y == positive, classes, positive)
+
+
+def _are_sets(eval_set: Any) -> bool:
+    """Return whether each part is a set by itself: a tuple, which neither X nor y ever is."""
+    return (
+        isinstance(eval_set, tuple | list)
+        and len(eval_set) > 0
+        and all(isinstance(each, tuple) for each in eval_set)
+    )

@@ -7,7 +7,7 @@ The test rows are used once, for the figures.
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,22 +16,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import MetaAP, RankForest, TreeRank, checks, splits, tables
+from toprank import checks, registry, splits, tables
 from toprank.auto.account import Account
-from toprank.auto.ranker import AutoRanker
 from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
+from toprank.calibration import fit_calibration
 from toprank.evaluation import Cards, Evaluation, cards_of, evaluate
-from toprank.imbalance.calibration import fit_calibration
+from toprank.progress import Progress, renamed, silent
 from toprank.splits import Split
 
 PLAIN = "plain log-loss trees"
-
-LEARNERS = ("auto", "metaap", "treerank", "rank-forest")
-"""What `train` can be asked for: the best of many recipes, one readable tree, or a forest."""
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, and how much of it is done of how much."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +88,7 @@ class Trained:
     @property
     def account(self) -> Account | None:
         """What AutoRanker tried, and why it kept what it did; None of another learner."""
-        return self.ranker.account_ if isinstance(self.ranker, AutoRanker) else None
+        return getattr(self.ranker, "account_", None)
 
 
 def prepare(
@@ -151,30 +145,36 @@ def train(
     learner: str = "auto",
     n_estimators: int = 300,
     time_limit: float | None = None,
+    losses: Sequence[str] | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Trained:
     """Return a fitted ranker beside plain log-loss, both with their figures on the test rows.
 
-    "auto" is what AutoRanker chose on the validation rows within `time_limit`. "metaap" and
-    "treerank" are one tree each, for when every alert must be justified by a rule; "rank-forest"
-    is many of them. `n_estimators` counts the trees of all but these three.
+    `learner` is a name that `toprank.registry` offers to `fit`. "auto" is what AutoRanker chose
+    on the validation rows within `time_limit`, trying no losses but log-loss and `losses` (None
+    is its default). "metaap" and "treerank" are one tree each, for when every alert must be
+    justified by a rule; "rank-forest" is many of them. `n_estimators` counts the trees of all
+    but these three.
     """
     checks.whole_number(budget, "budget", 1)
-    checks.one_of(learner, "learner", LEARNERS)
+    choices = registry.fit_choices()
+    choice = choices[checks.one_of(learner, "learner", tuple(choices))]
     options = {"positive_label": task.positive, "random_state": random_state, "n_jobs": n_jobs}
     chosen: Ranker
-    if learner == "auto":
-        chosen = auto = AutoRanker(
-            budget, time_limit=time_limit, n_estimators=n_estimators, **options
+    if choice.row.judges_itself:
+        chosen = choice.make(
+            budget=budget,
+            time_limit=time_limit,
+            n_estimators=n_estimators,
+            losses=losses,
+            **options,
         )
-        auto.fit(*task.rows("train"), eval_set=task.rows("validation"), progress=progress)
-        name = PLAIN if auto.account_.is_plain else auto.account_.chosen.name
+        chosen.fit(*task.rows("train"), eval_set=task.rows("validation"), progress=progress)
+        name = PLAIN if chosen.account_.is_plain else chosen.account_.chosen.name
     else:
-        name, make = _TREES[learner]
-        # None is all cores for the others, a single one for these
-        chosen = make(**{**options, "n_jobs": -1 if n_jobs is None else n_jobs})
+        chosen, name = choice.make(**options), choice.row.title or choice.row.name
         _fit_as_a_winner(chosen, task, f"growing {name}", progress)
     rankers = {name: chosen}
     if name != PLAIN:
@@ -221,13 +221,6 @@ def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
     return as_class(positive), as_class(negative)
 
 
-_TREES: dict[str, tuple[str, Callable[..., Ranker]]] = {
-    "metaap": ("MetaAP, one tree", partial(MetaAP, depth="cv")),
-    "treerank": ("TreeRank, one tree", partial(TreeRank, depth="cv")),
-    "rank-forest": ("forest of ranking trees", RankForest),
-}
-
-
 def _fit_as_a_winner(ranker: Ranker, task: Task, doing: str, progress: Progress | None) -> None:
     """Let the ranker learn from train and validation.
 
@@ -236,38 +229,19 @@ def _fit_as_a_winner(ranker: Ranker, task: Task, doing: str, progress: Progress 
     Settings that a tree chooses are chosen on train, too: the scale of its scores follows them,
     and with it what the probabilities are learned for.
     """
-    tell = partial(progress or _silent, doing)
     features, labels = task.rows("validation")
-    if isinstance(ranker, BoostedRanker):
+    if registry.row_of(ranker).takes_progress:
         apart = ranker.fit(*task.rows("train")).suspicion(features)
-        ranker.fit(*task.rows("train", "validation"), progress=tell)
+        ranker.fit(*task.rows("train", "validation"), progress=renamed(progress, doing))
     else:
+        tell = partial(progress or silent, doing)
         tell(0, 2)
         apart = ranker.fit(*task.rows("train")).suspicion(features)
-        _keep_settings(ranker)
+        ranker.fix_choices()
         tell(1, 2)
         ranker.fit(*task.rows("train", "validation"))
         tell(2, 2)
     ranker.calibration_ = fit_calibration(labels == task.positive, apart)
-
-
-def _keep_settings(ranker: Ranker) -> None:
-    """Make parameters of the settings that a tree chose by cross-validation."""
-    if isinstance(ranker, MetaAP | TreeRank):
-        growth, global_depth, scoring = ranker.settings_
-        ranker.set_params(
-            depth=None,
-            global_depth=global_depth,
-            local_depth=growth.depth,
-            criterion=growth.criterion,
-            min_samples_leaf=growth.min_leaf,
-            softness=scoring.softness,
-            shrinkage=scoring.shrinkage,
-        )
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Tell nobody of progress."""
 
 
 def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:

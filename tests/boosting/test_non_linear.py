@@ -255,7 +255,7 @@ def test_balanced_bins_cut_where_the_positives_are():
 def test_progress_is_told_of_every_tree(payments):
     told = []
     NonLinearBoost(n_estimators=3, n_jobs=1).fit(
-        *payments, progress=lambda done, total: told.append((done, total))
+        *payments, progress=lambda what, done, total: told.append((done, total))
     )
     assert told == [(1, 3), (2, 3), (3, 3)]
 

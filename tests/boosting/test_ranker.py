@@ -199,7 +199,7 @@ def test_validation_rows_stop_training_and_are_kept_as_history(payments):
 def test_progress_is_told_of_every_tree(payments):
     told = []
     BoostedRanker(n_estimators=4, n_jobs=1).fit(
-        *payments, progress=lambda done, total: told.append((done, total))
+        *payments, progress=lambda what, done, total: told.append((done, total))
     )
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 

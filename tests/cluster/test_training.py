@@ -8,11 +8,11 @@ from pytest import approx
 
 from cluster.made_payments import in_files
 from toprank import splits, summary
+from toprank.calibration import fit_calibration
 from toprank.cluster import lot_split, training
 from toprank.cluster.lots import Wanted, chosen_rows
 from toprank.cluster.training import prepare, train
 from toprank.evaluation import evaluate
-from toprank.imbalance.calibration import fit_calibration
 from toprank.tables import TableError
 
 

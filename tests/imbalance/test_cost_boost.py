@@ -358,7 +358,7 @@ def test_shares_add_up_to_the_suspicion_and_importances_to_1(payments):
 def test_progress_is_told_of_every_tree(payments):
     told = []
     CostBoost(n_estimators=3, n_jobs=1).fit(
-        *payments, progress=lambda done, total: told.append((done, total))
+        *payments, progress=lambda what, done, total: told.append((done, total))
     )
     assert told == [(1, 3), (2, 3), (3, 3)]
 

@@ -3,12 +3,15 @@
 import pytest
 
 from model_file.tiny_ranker import TinyRanker, fitted
-from toprank.model_file import learners, save
+from toprank import registry
+from toprank.model_file import save
+from toprank.registry import LearnerRow
 
 
 @pytest.fixture
 def tiny_known(monkeypatch):
-    monkeypatch.setattr(learners, "_LEARNERS", {"TinyRanker": TinyRanker.__module__})
+    monkeypatch.setattr(registry, "LEARNERS", (LearnerRow(f"{TinyRanker.__module__}:TinyRanker"),))
+    monkeypatch.setattr(registry, "ALSO_SAVED", ())
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,9 @@ import pytest
 from model_file.boosted import check_scores_and_reasons, real_rankers
 from model_file.mutations import BREAKS, BREAKS_OF_REAL
 from model_file.tiny_ranker import N_FEATURES, ROWS, TinyRanker, fitted
-from toprank import BoostedRanker
-from toprank.model_file import ModelFileError, learners, load, save
+from toprank import BoostedRanker, registry
+from toprank.model_file import ModelFileError, load, save
+from toprank.registry import LearnerRow
 
 N_BROKEN = 1_200
 TESTS = Path(__file__).parents[1]
@@ -39,7 +40,7 @@ def test_no_broken_file_crashes_or_loads_into_nonsense(chunk, tmp_path):
 
 
 def load_broken_files(folder, first, last):
-    learners._LEARNERS |= {"TinyRanker": TinyRanker.__module__}
+    registry.LEARNERS += (LearnerRow(f"{TinyRanker.__module__}:TinyRanker"),)
     tiny = [fitted(n_estimators=n_estimators) for n_estimators in (1, 2, 6)]
     good = {False: written_files(tiny, folder), True: written_files(real_rankers(), folder)}
     path = folder / "broken.toprank"

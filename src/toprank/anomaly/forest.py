@@ -28,8 +28,8 @@ _ROWS_TOGETHER = 20_000
 class AnomalyForest(Detector):
     """Many trees that part space, whose log-densities are averaged: the detector of `anomalies`.
 
-    `RankForest(AnomalyTreeRank())` is the same. A tree learns from few rows, which is what makes
-    groups of anomalies look sparse, and cuts one column, drawn at random, at every node.
+    A tree learns from few rows, which is what makes groups of anomalies look sparse, and cuts
+    one column, drawn at random, at every node.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class AnomalyForest(Detector):
     Examples
     --------
     >>> import numpy as np
-    >>> from toprank.anomaly.forest import AnomalyForest
+    >>> from toprank import AnomalyForest
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> usual, unusual, far = AnomalyForest().fit(X).suspicion([[0, 0], [2.5, 2.5], [9, 9]])
     >>> bool(usual < unusual < far)

@@ -286,6 +286,6 @@ def _hopeless(n_among: float, detector: AnomalyRanker) -> str:
     return (
         f"only {n_among:.1f} points' worth of {detector.n_points_:,} fall among the rows (the AUC "
         f"of points against rows is {detector.separation_:.4f}), too few to learn the order of "
-        f"the rows from; {ways}, or use RankForest(AnomalyTreeRank()), which "
+        f"the rows from; {ways}, or use AnomalyForest(), which "
         "draws no points."
     )

@@ -1,6 +1,7 @@
 """The ranker that chooses well: tries recipes on rows kept apart, blends, bags, calibrates."""
 
 import time as clock
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -8,21 +9,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from toprank import checks, inputs, reasons, splits
+from toprank import checks, inputs, jobs, reasons, splits
 from toprank.auto.account import Account, account_of
 from toprank.auto.boosted import BoostedMember, BoostedTrees
 from toprank.auto.forest import ForestMember
 from toprank.auto.judge import Fold, Judge
 from toprank.auto.members import Member, Recipe
-from toprank.auto.search import Outcome, Progress, blend, plain_only, scales_of, search
+from toprank.auto.search import (
+    LOSSES_TRIED,
+    Outcome,
+    blend,
+    plain_only,
+    scales_of,
+    search,
+)
 from toprank.auto.smooth import SmoothMember
 from toprank.base import Ranker, seed_of
-from toprank.boosting import xgboost_engine
-from toprank.imbalance.calibration import fit_calibration
+from toprank.calibration import fit_calibration
 from toprank.inputs import Rows
+from toprank.losses import LOSSES
 from toprank.metrics import Interval
 from toprank.model_file import Saved
 from toprank.model_file.state import part_of, parts_together
+from toprank.progress import Progress
 
 _KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
     "boosted": BoostedMember,
@@ -53,12 +62,16 @@ class AutoRanker(Ranker):
     n_bags : int
         Seeds over which boosted trees that draw rows and columns are averaged; fewer where the
         model would grow beyond 20 MB.
+    losses : list of str or None
+        Losses that may be tried beside log-loss, by their names in `toprank.losses`; None is
+        ap-exp and ap-lambda. What is not named is never trained: `losses=[]` leaves log-loss
+        alone (see the notice of a patent on the AP losses in the documentation).
     positive_label : label or None
         The class to rank first; None is the rarer one.
     random_state : int, RandomState or None
         Seed of everything drawn; None draws another each time.
     n_jobs : int or None
-        Threads; None is all cores.
+        Threads; None is one, -1 all cores.
 
     Attributes
     ----------
@@ -86,6 +99,7 @@ class AutoRanker(Ranker):
         time_limit: float | None = None,
         n_estimators: int = 300,
         n_bags: int = 5,
+        losses: Sequence[str] | None = None,
         positive_label: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -94,6 +108,7 @@ class AutoRanker(Ranker):
         self.time_limit = time_limit
         self.n_estimators = n_estimators
         self.n_bags = n_bags
+        self.losses = losses
         self.positive_label = positive_label
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -105,19 +120,20 @@ class AutoRanker(Ranker):
         sample_weight: ArrayLike | None = None,
         *,
         time: ArrayLike | None = None,
-        eval_set: tuple[Any, ...] | None = None,
+        eval_set: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn to rank the positives of `y` first.
 
-        Recipes are judged on `eval_set` (X, y and, if there are any, weights), or on the latest
-        fifth of the rows when `time` gives each row's moment, or out of fold. The winner is then
-        fitted to all of these rows. `sample_weight` is a row's value at risk: it weighs in every
-        loss and in the judgement. `progress(what, done, total)` is told of every step.
+        Recipes are judged on `eval_set`, which is `(X, y)`, `(X, y, weights)` or a list of one of
+        these, or on the latest fifth of the rows when `time` gives each row's moment, or out of
+        fold. The winner is then fitted to all of these rows. `sample_weight` is a row's value at
+        risk: it weighs in every loss and in the judgement. `progress(what, done, total)` is
+        called at every step.
         """
         self._check_parameters()
         deadline = None if self.time_limit is None else clock.monotonic() + self.time_limit
-        seed, n_threads = seed_of(self.random_state), xgboost_engine.n_threads(self.n_jobs)
+        seed, n_threads = seed_of(self.random_state), jobs.n_threads(self.n_jobs)
         rows = self._training_rows(X, y, sample_weight)
         rows, folds, judged_on = self._parted(rows, time, eval_set, seed, sample_weight)
         if rows.weight is not None:
@@ -127,7 +143,8 @@ class AutoRanker(Ranker):
         if judged_on == _TRAINING_ROWS:
             outcome = plain_only(judge, self.n_estimators, "one positive is too few to judge by")
         else:
-            outcome = search(judge, self.n_estimators, deadline, progress)
+            losses = self._losses_to_try()
+            outcome = search(judge, self.n_estimators, deadline, progress, losses)
         self.account_ = account_of(outcome, judged_on)
         self._fit_winner(outcome, rows, seed, n_threads, progress)
         # by rows, not by weight: probabilities must add up to a count
@@ -173,12 +190,24 @@ class AutoRanker(Ranker):
             checks.number_above(self.time_limit, "time_limit", 0)
         checks.whole_number(self.n_estimators, "n_estimators", 1)
         checks.whole_number(self.n_bags, "n_bags", 1, 100)
+        checks.jobs(self.n_jobs)
+        self._losses_to_try()
+
+    def _losses_to_try(self) -> tuple[str, ...]:
+        """Return the losses to try beside log-loss, which always is."""
+        if self.losses is None:
+            return LOSSES_TRIED
+        if isinstance(self.losses, str) or not isinstance(self.losses, Sequence):
+            raise TypeError(f"losses must be a list of names or None; got {self.losses!r}.")
+        for name in self.losses:
+            checks.one_of(name, "losses", tuple(LOSSES))
+        return tuple(dict.fromkeys(name for name in self.losses if name != "log"))
 
     def _parted(
         self,
         rows: Rows,
         time: ArrayLike | None,
-        eval_set: tuple[Any, ...] | None,
+        eval_set: Any,
         seed: int,
         sample_weight: ArrayLike | None,
     ) -> tuple[Rows, list[Fold], str]:
@@ -187,7 +216,7 @@ class AutoRanker(Ranker):
         if eval_set is not None:
             if time is not None:
                 raise ValueError("time must be left out when there is an eval_set to judge on.")
-            judged = self._rows_to_judge_on(eval_set)
+            judged = self._eval_rows(eval_set)
             folds = [Fold(np.arange(n_rows), n_rows + np.arange(judged.is_positive.size))]
             return _joined(rows, judged), folds, "the eval_set"
         if time is not None:
@@ -202,17 +231,6 @@ class AutoRanker(Ranker):
         if len(parts) == 1:
             return rows, [Fold(*parts[0])], "a fifth of the rows, drawn at random"
         return rows, [Fold(*part) for part in parts], f"{len(parts)} folds"
-
-    def _rows_to_judge_on(self, eval_set: tuple[Any, ...]) -> Rows:
-        if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
-            raise ValueError("eval_set must be X, y or X, y, weights.")
-        features, labels, weight = (*eval_set, None)[:3]
-        judged = self._labelled_rows(features, labels, weight, name="eval_set")
-        if judged.weight is None or judged.weight.all():
-            return judged
-        judged = judged.take(judged.weight > 0)  # a row of no weight is no row
-        checks.positives(judged.is_positive, "eval_set, without rows of no weight,")
-        return judged
 
     def _fit_winner(
         self,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,12 +21,16 @@ from toprank.auto.forest import RandomisedForest
 from toprank.auto.judge import Judge, Scores, Standing
 from toprank.auto.members import Recipe
 from toprank.auto.smooth import SmoothModel
+from toprank.progress import Progress
 
 BEYOND_DOUBT = 0.9
 """The share of resamples in which the less usual must be ahead of the more usual."""
 
 AHEAD = 0.7
 """The share of resamples in which the outcome must be ahead of plain log-loss."""
+
+LOSSES_TRIED = ("ap-exp", "ap-lambda")
+"""The losses that are tried beside log-loss unless others are asked for."""
 
 # of the plain number of trees
 _STAGES = (1 / 6, 1 / 3, 2 / 3, 1)
@@ -37,9 +41,6 @@ _POSITIVES_FOR_LOSSES = 50  # with fewer, the top of the list cannot be told fro
 
 Scale = tuple[float, float]
 """Centre and spread."""
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, and how much of it is done of how much."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,15 @@ def search(
     n_trees: int,
     deadline: float | None = None,
     progress: Progress | None = None,
+    losses: Sequence[str] = LOSSES_TRIED,
 ) -> Outcome:
     """Return what was tried on the judge's rows, and what won.
 
     `n_trees` is the size of the plain recipe and of the forest. Past the `deadline` (of
-    `time.monotonic`) nothing new is begun; plain log-loss always is.
+    `time.monotonic`) nothing new is begun; plain log-loss always is. No loss is trained but
+    log-loss and those of `losses`.
     """
-    return _Search(judge, n_trees, deadline, progress).run()
+    return _Search(judge, n_trees, deadline, progress, losses).run()
 
 
 def plain_only(judge: Judge, n_trees: int, reason: str) -> Outcome:
@@ -126,9 +129,14 @@ def centre_spread(scores: Scores) -> tuple[float, float]:
 
 class _Search:
     def __init__(
-        self, judge: Judge, n_trees: int, deadline: float | None, progress: Progress | None
+        self,
+        judge: Judge,
+        n_trees: int,
+        deadline: float | None,
+        progress: Progress | None,
+        losses: Sequence[str],
     ) -> None:
-        self._judge, self._n_trees = judge, n_trees
+        self._judge, self._n_trees, self._losses = judge, n_trees, losses
         self._deadline, self._progress = deadline, progress
         self._trials: list[Trial] = []
         self._left_out: list[str] = []
@@ -172,7 +180,7 @@ class _Search:
         if self._judge.rows.is_positive.size >= _ROWS_FOR_BINS:
             variants.append(replace(recipe, binning="balanced"))
         if self._judge.is_positive.sum() >= _POSITIVES_FOR_LOSSES:
-            variants += [replace(recipe, loss=loss) for loss in ("ap-exp", "ap-lambda")]
+            variants += [replace(recipe, loss=loss) for loss in self._losses]
         return variants
 
     def _smooth(self) -> Trial | None:

@@ -24,9 +24,7 @@ from toprank.bench.experiment import Experiment
 from toprank.bench.protocols import PROTOCOLS, Cell, Outcome, Protocol
 from toprank.bench.provenance import provenance
 from toprank.bench.row_file import Row, read_rows, rows_file, writing
-
-Progress = Callable[[str, int, int], None]
-"""Told what is done, how many of it are, and of how many."""
+from toprank.progress import Progress
 
 
 class Ran(NamedTuple):

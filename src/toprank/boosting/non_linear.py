@@ -7,15 +7,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons
-from toprank.base import seed_of
 from toprank.boosting import xgboost_engine
 from toprank.boosting.latent_trees import Combination, LatentTrees
 from toprank.boosting.latents import TrainingLatents
 from toprank.boosting.one_booster import OneBooster
-from toprank.boosting.plan import Progress
+from toprank.boosting.plan import GROWING
 from toprank.inputs import Rows
 from toprank.losses import Log
 from toprank.model_file import Saved
+from toprank.progress import Progress
 
 
 class NonLinearBoost(OneBooster):
@@ -44,7 +44,7 @@ class NonLinearBoost(OneBooster):
     random_state : int, RandomState or None
         Handed to XGBoost as its seed; nothing is drawn, so any gives the same model.
     n_jobs : int or None
-        Threads; None is all cores.
+        Threads; None is one, -1 all cores.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class NonLinearBoost(OneBooster):
     ) -> Self:
         """Learn to rank the positives of `y` first.
 
-        `progress(done, total)` is told of every tree.
+        `progress(what, done, total)` is called after every tree.
         """
         self._check_parameters()
         rows = self._training_rows(X, y, sample_weight)
@@ -149,12 +149,8 @@ class NonLinearBoost(OneBooster):
         return self.combination_.weights[-1]
 
     def _check_parameters(self) -> None:
-        checks.whole_number(self.n_estimators, "n_estimators", 1)
+        self._check_trees()
         checks.whole_number(self.n_latents, "n_latents", 1)
-        checks.whole_number(self.max_depth, "max_depth", 1, 30)
-        checks.number_above(self.learning_rate, "learning_rate", 0)
-        checks.one_of(self.binning, "binning", ("quantile", "balanced"))
-        checks.whole_number(self.max_bins, "max_bins", 2, 65_535)
 
     def _boost(self, rows: Rows, progress: Progress | None) -> tuple[Any, Combination]:
         """Return the trees, and the latents that learned with them."""
@@ -165,26 +161,18 @@ class NonLinearBoost(OneBooster):
             mixing.append(latents.learn(grower.grow(latents.raw)))
             weights.append(latents.weights)
             if progress is not None:
-                progress(tree + 1, self.n_estimators)
+                progress(GROWING, tree + 1, self.n_estimators)
         start = latents.start
         return grower.booster, Combination(
             start.intercept, start.biases, np.array(mixing).T.copy(), np.array(weights)
         )
 
-    def _matrix(self, rows: Rows) -> Any:
-        return xgboost_engine.binned_matrix(
-            rows, self.schema_.feature_types, self.max_bins, self.binning
-        )
-
     def _settings(self) -> dict[str, Any]:
         return {
-            "tree_method": "hist",
+            **super()._settings(),
             "base_score": 0.0,
-            "max_depth": self.max_depth,
             "learning_rate": self.learning_rate,
             "max_bin": self.max_bins,
-            "seed": seed_of(self.random_state),
-            "nthread": xgboost_engine.n_threads(self.n_jobs),
             "disable_default_eval_metric": True,
         }
 

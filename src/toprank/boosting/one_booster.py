@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from toprank import inputs
-from toprank.base import Ranker
+from toprank import checks, inputs, jobs
+from toprank.base import Ranker, seed_of
 from toprank.boosting import xgboost_engine
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.calibration import fit_sigmoid
 from toprank.inputs import Rows
 from toprank.model_file import Saved
 
@@ -25,6 +25,14 @@ class OneBooster(Ranker):
     A learner writes `fit`, which hands the booster to `_keep`; `_check_parameters`; and
     `_to_saved` and `_from_saved`, which add what is its own to `_saved` and `_restored`.
     """
+
+    n_estimators: int
+    max_depth: int
+    learning_rate: float
+    binning: str
+    max_bins: int
+    random_state: Any
+    n_jobs: int | None
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
         """Return what each feature adds to each row's suspicion, and last the common start.
@@ -45,6 +53,33 @@ class OneBooster(Ranker):
     def _check_parameters(self) -> None:
         """Raise for the first parameter that is not what it should be."""
         raise NotImplementedError
+
+    def _check_trees(self, most_learning_rate: float = np.inf) -> None:
+        """Raise for the first parameter of trees, bins and threads that is not what it should be.
+
+        A learner calls it from `_check_parameters`, beside the checks of what is its own.
+        """
+        checks.whole_number(self.n_estimators, "n_estimators", 1)
+        checks.whole_number(self.max_depth, "max_depth", 1, 30)
+        checks.number_above(self.learning_rate, "learning_rate", 0, most_learning_rate)
+        checks.one_of(self.binning, "binning", ("quantile", "balanced"))
+        checks.whole_number(self.max_bins, "max_bins", 2, 65_535)
+        checks.jobs(self.n_jobs)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return XGBoost's settings that every booster has."""
+        return {
+            "tree_method": "hist",
+            "max_depth": self.max_depth,
+            "seed": seed_of(self.random_state),
+            "nthread": jobs.n_threads(self.n_jobs),
+        }
+
+    def _matrix(self, rows: Rows) -> Any:
+        """Return the rows with every value as the number of its bin."""
+        return xgboost_engine.binned_matrix(
+            rows, self.schema_.feature_types, self.max_bins, self.binning
+        )
 
     def _keep(self, booster: Booster, judged: Rows) -> None:
         """Learn the trees, and the probabilities from the rows they are judged by."""

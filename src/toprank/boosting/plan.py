@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from toprank.boosting.objective import Objective
 from toprank.inputs import Rows
 from toprank.losses import Gather, Log, Loss
+from toprank.progress import Progress
 
 if TYPE_CHECKING:
     from xgboost import Booster
 
-Progress = Callable[[int, int], None]
-"""Told how many trees are grown, of how many."""
+GROWING = "growing trees"
+"""What boosters report progress of."""
 
 
 class Phase(NamedTuple):
@@ -57,7 +57,7 @@ class Plan:
     def report(self, n_grown: int) -> None:
         """Tell how far growing has come."""
         if self.progress is not None:
-            self.progress(n_grown, self.n_estimators)
+            self.progress(GROWING, n_grown, self.n_estimators)
 
 
 class Training(NamedTuple):

@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks, reasons
-from toprank.base import seed_of
 from toprank.boosting import booster_trees, xgboost_engine
 from toprank.boosting.booster_trees import Tree
 from toprank.boosting.one_booster import OneBooster
-from toprank.boosting.plan import Progress
+from toprank.boosting.plan import GROWING
 from toprank.inputs import Rows
 from toprank.losses.auc_exp import AucExp
 from toprank.model_file import Saved
+from toprank.progress import Progress
 
 # A weak ranker without a mistake would have an infinite say, and those beside it none. Gradients
 # come in float32, which knows r to about this; it makes the largest alpha 7.25.
@@ -68,7 +68,7 @@ class RankBoost(OneBooster):
     random_state : int, RandomState or None
         Handed to XGBoost as its seed; nothing is drawn, so any gives the same model.
     n_jobs : int or None
-        Threads; None is all cores.
+        Threads; None is one, -1 all cores.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class RankBoost(OneBooster):
     ) -> Self:
         """Learn to rank the positives of `y` first; a pair weighs the product of its rows.
 
-        `progress(done, total)` is told of every tree.
+        `progress(what, done, total)` is called after every tree.
         """
         self._check_parameters()
         rows = self._training_rows(X, y, sample_weight)
@@ -132,15 +132,11 @@ class RankBoost(OneBooster):
         return self
 
     def _check_parameters(self) -> None:
-        checks.whole_number(self.n_estimators, "n_estimators", 1)
-        checks.whole_number(self.max_depth, "max_depth", 1, 30)
-        checks.number_above(self.learning_rate, "learning_rate", 0, 1)
-        checks.one_of(self.binning, "binning", ("quantile", "balanced"))
-        checks.whole_number(self.max_bins, "max_bins", 2, 65_535)
+        self._check_trees(most_learning_rate=1)
 
     def _boost(self, rows: Rows, progress: Progress | None) -> tuple[list[Tree], list[float]]:
         """Return the trees and alphas of all rounds: one at least, though it be worth nothing."""
-        search = self._search(rows)
+        search = _Search(rows, self._matrix(rows), self._settings())
         raw = np.zeros(rows.is_positive.size)
         trees: list[Tree] = []
         alphas: list[float] = []
@@ -154,20 +150,11 @@ class RankBoost(OneBooster):
             trees.append(weak.of_height(step))
             alphas.append(alpha)
             if progress is not None:
-                progress(len(trees), self.n_estimators)
+                progress(GROWING, len(trees), self.n_estimators)
         return trees, alphas
 
-    def _search(self, rows: Rows) -> "_Search":
-        matrix = xgboost_engine.binned_matrix(
-            rows, self.schema_.feature_types, self.max_bins, self.binning
-        )
-        settings = {
-            "max_depth": self.max_depth,
-            "max_bin": self.max_bins,
-            "seed": seed_of(self.random_state),
-            "nthread": xgboost_engine.n_threads(self.n_jobs),
-        }
-        return _Search(rows, matrix, settings)
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "max_bin": self.max_bins}
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted ranker."""
@@ -208,7 +195,6 @@ class _Search:
         self._rows = rows
         self._matrix = matrix
         self._settings = {
-            "tree_method": "hist",
             "base_score": 0.0,
             "learning_rate": 1.0,
             "reg_lambda": self._penalty,

@@ -6,14 +6,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from toprank import checks, reasons, splits
+from toprank import checks, jobs, reasons, splits
 from toprank.base import seed_of
 from toprank.boosting import paper_engine, xgboost_engine
 from toprank.boosting.one_booster import OneBooster
-from toprank.boosting.plan import Plan, Progress, Training
+from toprank.boosting.plan import Plan, Training
 from toprank.inputs import Rows
 from toprank.losses import Gather, make_loss
 from toprank.model_file import Saved
+from toprank.progress import Progress
 
 _OWN_SETTINGS = {
     "objective", "base_score", "booster", "num_class", "max_bin", "tree_method",
@@ -58,7 +59,7 @@ class BoostedRanker(OneBooster):
     random_state : int, RandomState or None
         Seed of everything drawn; None draws another each time.
     n_jobs : int or None
-        Threads; None is all cores.
+        Threads; None is one, -1 all cores.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class BoostedRanker(OneBooster):
 
     def __init__(
         self,
-        loss: str = "ap-exp",
+        loss: str = "log",
         *,
         engine: str = "xgboost",
         n_estimators: int = 300,
@@ -125,19 +126,16 @@ class BoostedRanker(OneBooster):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        eval_set: tuple[Any, ArrayLike] | None = None,
+        eval_set: Any = None,
         progress: Progress | None = None,
-        client: Any = None,
     ) -> Self:
         """Learn to rank the positives of `y` first.
 
-        `eval_set` holds the rows that early stopping judges by. `progress(done, total)` is told
-        of every tree. Given the `client` of a Dask cluster, X is a Dask data frame, y and weights
-        are Dask series, and the rows stay on the cluster.
+        `eval_set` holds the rows that early stopping judges by: `(X, y)`, `(X, y, weights)`, or a
+        list of one of these. `progress(what, done, total)` is called after every tree. Rows on a
+        Dask cluster: `toprank.cluster.fit`.
         """
         self._check_parameters()
-        if client is not None:
-            return self._fit_on_cluster(client, X, y, sample_weight, eval_set, progress)
         rows = self._training_rows(X, y, sample_weight)
         rows, validation = self._validation_rows(rows, eval_set)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
@@ -146,50 +144,11 @@ class BoostedRanker(OneBooster):
         self._keep(training.booster, judged=rows if validation is None else validation)
         return self
 
-    def _fit_on_cluster(
-        self,
-        client: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        eval_set: tuple[Any, ArrayLike] | None,
-        progress: Progress | None,
-    ) -> Self:
-        from toprank.cluster import ranking  # Dask is an extra
-
-        if eval_set is not None:
-            raise ValueError("eval_set must be left out on a cluster: nothing stops early there.")
-        if self.engine != "xgboost":
-            raise ValueError(f"engine must be 'xgboost' on a cluster; got {self.engine!r}.")
-        trained = ranking.train(
-            client,
-            X,
-            y,
-            sample_weight,
-            plan=self._plan(progress),
-            settings=self._settings(),
-            max_bins=self.max_bins,
-            binning=self.binning,
-            positive_label=self.positive_label,
-        )
-        self.schema_ = trained.schema
-        self.feature_names_in_ = np.array(trained.schema.names, dtype=object)
-        self.n_features_in_ = len(trained.schema.names)
-        self.classes_, self.positive_label_ = trained.classes, trained.positive
-        self.usual_, self.calibration_ = trained.usual, trained.calibration
-        self.booster_, self.history_ = trained.booster, []
-        self.n_trees_ = trained.booster.num_boosted_rounds()
-        return self
-
     def _check_parameters(self) -> None:
         checks.one_of(self.engine, "engine", ("xgboost", "paper"))
-        checks.one_of(self.binning, "binning", ("quantile", "balanced"))
-        checks.whole_number(self.n_estimators, "n_estimators", 1)
+        self._check_trees()
         if self.warm_start_trees is not None:
             checks.whole_number(self.warm_start_trees, "warm_start_trees", 0, self.n_estimators)
-        checks.whole_number(self.max_depth, "max_depth", 1, 30)
-        checks.whole_number(self.max_bins, "max_bins", 2, 65_535)
-        checks.number_above(self.learning_rate, "learning_rate", 0)
         checks.number_above(self.subsample, "subsample", 0, 1)
         checks.number_above(self.batch_fraction, "batch_fraction", 0, 1)
         if self.early_stopping_rounds is not None:
@@ -214,12 +173,10 @@ class BoostedRanker(OneBooster):
                     f"got {getattr(self, name)!r}."
                 )
 
-    def _validation_rows(
-        self, rows: Rows, eval_set: tuple[Any, ArrayLike] | None
-    ) -> tuple[Rows, Rows | None]:
+    def _validation_rows(self, rows: Rows, eval_set: Any) -> tuple[Rows, Rows | None]:
         """Return the rows to learn from and those that early stopping judges by."""
         if eval_set is not None:
-            return rows, self._labelled_rows(*eval_set, name="eval_set")
+            return rows, self._eval_rows(eval_set)
         if self.early_stopping_rounds is None:
             return rows, None
         n_positive = np.count_nonzero(rows.is_positive)
@@ -260,19 +217,16 @@ class BoostedRanker(OneBooster):
             warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
             batch_fraction=self.batch_fraction,
             seed=seed_of(self.random_state),
-            gather=Gather(xgboost_engine.across_machines, xgboost_engine.n_threads(self.n_jobs)),
+            gather=Gather(xgboost_engine.across_machines, jobs.n_threads(self.n_jobs)),
             patience=self.early_stopping_rounds,
             progress=progress,
         )
 
     def _settings(self) -> dict[str, Any]:
         return {
-            "tree_method": "hist",
-            "max_depth": self.max_depth,
+            **super()._settings(),
             "learning_rate": self.learning_rate,
             "subsample": self.subsample,
-            "seed": seed_of(self.random_state),
-            "nthread": xgboost_engine.n_threads(self.n_jobs),
             **(self.engine_options or {}),
         }
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import checks
 from toprank.boosting.early_stopping import RoundVote
 from toprank.boosting.plan import Phase, Plan, Training
 from toprank.inputs import Rows
@@ -32,13 +30,6 @@ def import_xgboost() -> ModuleType:
             'install it with: pip install "toprank[cpu]" (or "toprank[gpu]" for CUDA).'
         ) from None
     return xgboost
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Return the threads to use: those asked for; all cores for None or -1."""
-    if n_jobs is None or n_jobs == -1:
-        return os.cpu_count() or 1
-    return checks.whole_number(n_jobs, "n_jobs", 1)
 
 
 def across_machines(vector: NDArray[np.float64], how: str) -> NDArray[np.float64]:

@@ -120,7 +120,11 @@ def compare(
     task = _task(data, label, time, gap, output, positive_label=positive, drop=drop, seed=seed)
     with screen.progress_bar() as progress:
         compared = run.compare(
-            task, n_estimators=trees, random_state=seed, n_jobs=jobs, progress=progress
+            task,
+            n_estimators=trees,
+            random_state=seed,
+            n_jobs=-1 if jobs is None else jobs,
+            progress=progress,
         )
     if as_json:
         screen.print_json(run.facts_of(compared, label, time))
@@ -221,7 +225,7 @@ def _learner_names(learners: str | None) -> list[str]:
     from toprank import comparison
 
     if learners is None:
-        return list(comparison.LEARNERS)
+        return comparison.comparable_learners()
     try:
         return comparison.check_learners(_parts(learners))
     except ValueError as error:

@@ -115,7 +115,10 @@ def feedback(
     files.check_output(output, data or Path())
     payments = _made(customers, days, drift, seed) if data is None else _read(data, columns)
     learner = BoostedRanker(
-        n_estimators=trees, learning_rate=_LEARNING_RATE, random_state=seed, n_jobs=jobs
+        n_estimators=trees,
+        learning_rate=_LEARNING_RATE,
+        random_state=seed,
+        n_jobs=-1 if jobs is None else jobs,
     )
     with screen.progress_bar() as progress:
         replayed = replay(

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from toprank import registry
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
 from toprank.cli.payments import Past, history_path, past_of, remember, with_past
 
@@ -24,7 +25,6 @@ Examples:
   toprank fit "payments/*.parquet" --label is_fraud --cluster tcp://scheduler:8786
 """
 LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
-LEARNERS = ("auto", "metaap", "treerank", "rank-forest")
 
 
 @click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
@@ -61,9 +61,9 @@ LEARNERS = ("auto", "metaap", "treerank", "rank-forest")
     "--learner",
     default="auto",
     show_default=True,
-    type=click.Choice(LEARNERS),
+    type=click.Choice(list(registry.fit_choices())),
     help="auto keeps the best of many recipes. metaap and treerank grow one tree that can be "
-    "read: choose one when each alert must be justified by a rule. forest grows many.",
+    "read: choose one when each alert must be justified by a rule. rank-forest grows many.",
 )
 @click.option(
     "--trees",
@@ -83,6 +83,11 @@ LEARNERS = ("auto", "metaap", "treerank", "rank-forest")
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
     help="Seed of everything drawn.",
 )  # fmt: skip
+@click.option(
+    "--losses",
+    help="Losses that may be tried beside log-loss, comma-separated; log tries no other.  "
+    "[default: ap-exp,ap-lambda]",
+)
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
@@ -116,6 +121,7 @@ def fit(
     trees: int,
     minutes: float,
     seed: int,
+    losses: str | None,
     jobs: int | None,
     output: Path | None,
     as_json: bool,
@@ -135,6 +141,7 @@ def fit(
     _check_past(past, label, drop, cluster)
     _check_place(cluster, loss)
     _check_learner(learner, cluster)
+    loss_names = _loss_names(losses)
     path = Path(data)
     output = output or _model_beside(path if cluster is None else place_of(data))
     files.check_output(output, path)
@@ -155,6 +162,7 @@ def fit(
             budget,
             learner=learner,
             minutes=minutes,
+            losses=loss_names,
             jobs=jobs,
             past=past,
             **options,
@@ -169,7 +177,7 @@ def fit(
     else:
         click.echo(summary.text_of(trained, summary.noun_of(label)))
     screen.remark(f"Wrote {written}")
-    if learner in ("metaap", "treerank"):
+    if registry.fit_choices()[learner].row.trees == "one":
         screen.remark(f"The whole tree in words: toprank explain {quote(str(output))} --tree")
 
 
@@ -184,6 +192,7 @@ def fit_and_write(
     learner: str = "auto",
     trees: int = 300,
     minutes: float = 10.0,
+    losses: list[str] | None = None,
     jobs: int | None = None,
     seed: int = 0,
     past: Past | None = None,
@@ -212,8 +221,9 @@ def fit_and_write(
             learner=learner,
             n_estimators=trees,
             time_limit=60 * minutes,
+            losses=losses,
             random_state=seed,
-            n_jobs=jobs,
+            n_jobs=-1 if jobs is None else jobs,
             progress=progress,
         )
     with screen.busy("writing the report"):
@@ -265,6 +275,7 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
         "--cluster",
         {
             "minutes": "one recipe is trained there; --trees says how long it takes",
+            "losses": "one recipe is trained there; --loss names what it learns",
             "jobs": "the threads are those of the workers",
         },
     )
@@ -300,18 +311,40 @@ def _options_with_past(past: Past, options: dict[str, Any]) -> dict[str, Any]:
 
 def _check_learner(learner: str, cluster: str | None) -> None:
     """Raise for an option that has no meaning for a tree or a forest."""
-    if learner == "auto":
+    row = registry.fit_choices()[learner].row
+    if row.judges_itself:
         return
     if cluster is not None:
         raise click.UsageError(
             f"--learner {learner} must be trained on one machine; with --cluster, leave it out "
             "and choose what boosted trees learn with --loss."
         )
-    grown = "it has 100" if learner == "rank-forest" else "it is one tree"
+    grown = {"one": "it is one tree", "many": "it keeps its own number of them"}
     refuse_given(
         f"--learner {learner}",
-        {"trees": grown, "minutes": "no recipes are tried"},
+        {
+            "trees": grown.get(row.trees or "", "it has none"),
+            "minutes": "no recipes are tried",
+            "losses": "no recipes are tried",
+        },
     )
+
+
+def _loss_names(losses: str | None) -> list[str] | None:
+    """Return the losses that may be tried, each of which must be known."""
+    if losses is None:
+        return None
+    from toprank import checks
+    from toprank.losses import LOSSES
+
+    names = [name.strip() for name in losses.split(",")]
+    for name in names:
+        if name not in LOSSES:
+            hint = checks.nearest_name(name, list(LOSSES)) or "."
+            raise click.UsageError(
+                f"--losses must be among {', '.join(LOSSES)}; got {name!r}{hint}"
+            )
+    return names
 
 
 def _read(path: Path, named: list[str], past: Past | None) -> Any:

@@ -73,7 +73,7 @@ class _Watch(NamedTuple):
     run: str
     is_speaker: bool
 
-    def see(self, n_grown: int, _n_trees: int) -> None:
+    def see(self, _what: str, n_grown: int, _n_trees: int) -> None:
         """Tell how many trees there are; raise, on all workers at once, when they are unwanted."""
         if self.is_speaker:
             self.worker.log_event(TOPIC, {"run": self.run, "n_grown": n_grown})

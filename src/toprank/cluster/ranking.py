@@ -1,4 +1,4 @@
-"""Training a ranker on a Dask cluster: what `BoostedRanker.fit(..., client=)` calls.
+"""Training a ranker on a Dask cluster: the rows stay with the workers.
 
 One look at every partition learns the schema and counts the classes; a second encodes the rows,
 which stay where they are. Then each worker grows the same trees on its own rows.
@@ -12,16 +12,19 @@ from contextlib import contextmanager
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from toprank import reasons
 from toprank.boosting import xgboost_engine
 from toprank.boosting.plan import Plan
+from toprank.boosting.ranker import BoostedRanker
+from toprank.calibration import SigmoidCalibration
 from toprank.cluster import column_facts, label_facts, meeting, partition_rows, row_samples
 from toprank.cluster.dask_client import check_workers, import_dask, lost_workers_named, released
 from toprank.cluster.growing import Work
 from toprank.cluster.label_facts import ClassCounts, LabelFacts
-from toprank.imbalance.calibration import SigmoidCalibration
+from toprank.progress import Progress
 from toprank.tables import Schema, TableWarning
 
 if TYPE_CHECKING:
@@ -40,6 +43,46 @@ class ClusterTraining(NamedTuple):
     booster: Booster
     usual: list[reasons.Usual]
     calibration: SigmoidCalibration
+
+
+def fit(
+    ranker: BoostedRanker,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    client: Any,
+    progress: Progress | None = None,
+) -> BoostedRanker:
+    """Return the ranker, fitted on the rows that the workers of `client` hold.
+
+    X is a Dask data frame, y and the weights are Dask series. `progress(what, done, total)` is
+    called after every tree. Nothing stops early on a cluster, and the threads are the workers'.
+    """
+    if not isinstance(ranker, BoostedRanker):
+        raise TypeError(f"ranker must be a BoostedRanker on a cluster; got {ranker!r}.")
+    ranker._check_parameters()
+    if ranker.engine != "xgboost":
+        raise ValueError(f"engine must be 'xgboost' on a cluster; got {ranker.engine!r}.")
+    trained = train(
+        client,
+        X,
+        y,
+        sample_weight,
+        plan=ranker._plan(progress),
+        settings=ranker._settings(),
+        max_bins=ranker.max_bins,
+        binning=ranker.binning,
+        positive_label=ranker.positive_label,
+    )
+    ranker.schema_ = trained.schema
+    ranker.feature_names_in_ = np.array(trained.schema.names, dtype=object)
+    ranker.n_features_in_ = len(trained.schema.names)
+    ranker.classes_, ranker.positive_label_ = trained.classes, trained.positive
+    ranker.usual_, ranker.calibration_ = trained.usual, trained.calibration
+    ranker.booster_, ranker.history_ = trained.booster, []
+    ranker.n_trees_ = trained.booster.num_boosted_rounds()
+    return ranker
 
 
 def train(

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from toprank import reasons
 from toprank.boosting import xgboost_engine
+from toprank.calibration import SigmoidCalibration, fit_sigmoid
 from toprank.cluster.dask_client import import_dask, released
 from toprank.cluster.label_facts import ClassCounts
-from toprank.imbalance.calibration import SigmoidCalibration, fit_sigmoid
 from toprank.inputs import Rows
 from toprank.tables import Schema
 

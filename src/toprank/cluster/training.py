@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,15 +20,17 @@ from numpy.typing import NDArray
 from toprank import checks, tables
 from toprank.auto.boosted import BoostedTrees
 from toprank.boosting.ranker import BoostedRanker
+from toprank.calibration import fit_calibration
+from toprank.cluster import ranking
 from toprank.cluster.dask_client import import_dask
 from toprank.cluster.lot_split import Counted, LotCounts, LotSplit, period, split_lots
 from toprank.cluster.lots import PartCounts, Roles, Wanted, chosen_rows, counted_lots
 from toprank.cluster.parquet import parquet_frame
 from toprank.cluster.partition_tasks import computed, for_each_partition
 from toprank.evaluation import evaluate
-from toprank.imbalance.calibration import fit_calibration
+from toprank.progress import Progress
 from toprank.tables.labels import positive_and_negative
-from toprank.training import Candidate, Progress, class_names, feature_names
+from toprank.training import Candidate, class_names, feature_names
 
 _TEXT_TABLES = (".csv", ".tsv", ".txt")
 
@@ -131,8 +132,9 @@ def train(
         loss, n_estimators=n_estimators, positive_label=positive, random_state=random_state
     )
     rows = _training_rows(task, np.array([negative, positive]))
-    told = None if progress is None else partial(progress, "growing trees")
-    ranker.fit(rows[task.features], rows[task.roles.label], client=client, progress=told)
+    ranking.fit(
+        ranker, rows[task.features], rows[task.roles.label], client=client, progress=progress
+    )
 
     scores = _scores(client, task, ranker, progress)
     apart = scores.of(task.split.scored["validation"])

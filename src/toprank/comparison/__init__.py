@@ -2,11 +2,11 @@
 
 from toprank.comparison.differences import Difference
 from toprank.comparison.learners import (
-    LEARNERS,
     MARK,
     Compared,
     Judged,
     check_learners,
+    comparable_learners,
     compare_learners,
     differences_of,
     facts_of,
@@ -15,12 +15,12 @@ from toprank.comparison.learners import (
 )
 
 __all__ = [
-    "LEARNERS",
     "MARK",
     "Compared",
     "Difference",
     "Judged",
     "check_learners",
+    "comparable_learners",
     "compare_learners",
     "differences_of",
     "facts_of",

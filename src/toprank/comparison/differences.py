@@ -135,10 +135,6 @@ def error_sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody of progress."""
-
-
 def _stretched(lead: metrics.Comparison, level: float) -> Interval:
     """Return a difference with its 95 % interval stretched to `level` as a normal one would be.
 

@@ -24,7 +24,6 @@ from toprank.comparison.differences import (
     f1_lead,
     level_for,
     ranking_lead,
-    silent,
 )
 from toprank.comparison.learners import compile_kernels, make_learner
 from toprank.comparison.methods import MARK, METHODS, Trial
@@ -32,7 +31,8 @@ from toprank.evaluation import Evaluation, evaluate
 from toprank.imbalance.samplers import natural_ratio
 from toprank.imbalance.thresholds import choose_threshold
 from toprank.metrics import Interval
-from toprank.training import Progress, Task
+from toprank.progress import Progress, silent
+from toprank.training import Task
 
 MEASURES = ("AP", "F1", "AUC")
 """What methods are compared in; F1 is that at each one's own threshold."""

@@ -8,9 +8,8 @@ interval a reader sees is then the verdict: a difference is real when it leaves 
 """
 
 import time as clock
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from math import comb
 from textwrap import fill
 from typing import Any
@@ -19,12 +18,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from toprank import MetaAP, RankForest, TreeRank, checks, plots, summary
-from toprank.auto.ranker import AutoRanker
+from toprank import checks, plots, registry, summary
 from toprank.base import Ranker
-from toprank.boosting.non_linear import NonLinearBoost
-from toprank.boosting.rank_boost import RankBoost
-from toprank.boosting.ranker import BoostedRanker
 from toprank.comparison.differences import (
     LINE_WIDTH,
     SURE,
@@ -34,31 +29,17 @@ from toprank.comparison.differences import (
     listed,
     ranking_lead,
     real_sentence,
-    silent,
     size,
 )
 from toprank.evaluation import Evaluation, evaluate
-from toprank.losses import LOSSES
 from toprank.metrics import Interval
 from toprank.plain_facts import evaluation_facts
-from toprank.training import Progress, Task
+from toprank.progress import Progress, renamed, silent
+from toprank.training import Task
 
 MARK = "log"
 """Plain log-loss boosting: what every other learner is measured against."""
 
-LEARNERS: dict[str, Callable[..., Ranker]] = {
-    "auto": AutoRanker,
-    **{loss: partial(BoostedRanker, loss) for loss in LOSSES},
-    "rank-boost": RankBoost,
-    # trees as the losses above have them, so that only the latents make a difference
-    "non-linear": partial(NonLinearBoost, max_depth=4, learning_rate=0.05),
-    "metaap": partial(MetaAP, depth="cv"),
-    "treerank": partial(TreeRank, depth="cv"),
-    "rank-forest": RankForest,
-}
-
-_ONE_TREE = (MetaAP, TreeRank)
-_RANKING_TREES = (*_ONE_TREE, RankForest)
 _MOST_CURVES = 4  # more cannot be told apart in one picture
 
 
@@ -92,17 +73,26 @@ class Compared:
         return self.judged[0]
 
 
+def comparable_learners() -> list[str]:
+    """Return the names of all learners that can be compared, as the registry has them.
+
+    >>> comparable_learners()[:3]
+    ['auto', 'log', 'ap-exp']
+    """
+    return list(registry.compare_choices())
+
+
 def check_learners(names: Iterable[str]) -> list[str]:
     """Return the names of learners without repeats, the mark among them.
 
     >>> check_learners(["auto", "ap-exp"])
     ['auto', 'ap-exp', 'log']
     """
-    chosen = list(dict.fromkeys([*names, MARK]))
+    chosen, known = list(dict.fromkeys([*names, MARK])), comparable_learners()
     for name in chosen:
-        if name not in LEARNERS:
-            hint = checks.nearest_name(name, list(LEARNERS)) or "."
-            raise ValueError(f"learners must be among {', '.join(LEARNERS)}; got {name!r}{hint}")
+        if name not in known:
+            hint = checks.nearest_name(name, known) or "."
+            raise ValueError(f"learners must be among {', '.join(known)}; got {name!r}{hint}")
     return chosen
 
 
@@ -117,22 +107,19 @@ def make_learner(
     """Return the learner of that name, ready to fit; one tree has no number of trees.
 
     >>> make_learner("log", n_estimators=20)
-    BoostedRanker(loss='log', n_estimators=20)
+    BoostedRanker(n_estimators=20)
     """
-    ranker = LEARNERS[name](
-        positive_label=positive_label, random_state=random_state, n_jobs=n_jobs
-    )
-    if isinstance(ranker, _RANKING_TREES) and n_jobs is None:
-        ranker.set_params(n_jobs=-1)  # None is all cores for the others, one for these
-    if not isinstance(ranker, _ONE_TREE):
-        ranker.set_params(n_estimators=n_estimators)
-    return ranker
+    choice = registry.compare_choices()[name]
+    options: dict[str, Any] = {"positive_label": positive_label, "random_state": random_state}
+    if choice.row.trees == "many":
+        options["n_estimators"] = n_estimators
+    return choice.make(n_jobs=n_jobs, **options)
 
 
 def compare_learners(
     task: Task,
     budget: int,
-    learners: Iterable[str] = tuple(LEARNERS),
+    learners: Iterable[str] | None = None,
     *,
     n_estimators: int = 300,
     time_limit: float | None = None,
@@ -142,9 +129,9 @@ def compare_learners(
 ) -> Compared:
     """Return the learners' figures on the task's test rows, and which differences are real.
 
-    `learners` are names of `LEARNERS`; the mark is always among them. `time_limit` is for
-    AutoRanker's search. A learner that fails is noted and the others go on; when all of them
-    fail, the first one's error is raised.
+    `learners` are some of `comparable_learners()`, None all; the mark is always among them.
+    `time_limit` is for AutoRanker's search. A learner that fails is noted and the others go on;
+    when all of them fail, the first one's error is raised.
 
     >>> from toprank import training
     >>> from toprank.transactions.simulator import simulate
@@ -157,7 +144,7 @@ def compare_learners(
     checks.whole_number(budget, "budget", 1)
     judged: list[Judged] = []
     errors: dict[str, Exception] = {}
-    for name in check_learners(learners):
+    for name in check_learners(comparable_learners() if learners is None else learners):
         ranker = make_learner(
             name,
             n_estimators=n_estimators,
@@ -165,7 +152,7 @@ def compare_learners(
             random_state=random_state,
             n_jobs=n_jobs,
         )
-        if isinstance(ranker, AutoRanker):
+        if registry.row_of(ranker).judges_itself:
             ranker.set_params(budget=budget, time_limit=time_limit)
         try:
             judged.append(_judged(name, ranker, task, budget, progress))
@@ -264,11 +251,8 @@ def picture_of(compared: Compared) -> Figure:
 
 def compile_kernels(ranker: Ranker) -> None:
     """Let a copy learn from a few rows: what is compiled on first use would count as its time."""
-    copy = clone(ranker).set_params(positive_label=None)
-    if not isinstance(copy, _ONE_TREE):
-        copy.set_params(n_estimators=1)
-    if isinstance(copy, AutoRanker):
-        copy.set_params(time_limit=1e-9)
+    shortest = registry.row_of(ranker).shortest
+    copy = clone(ranker).set_params(positive_label=None, **shortest)
     copy.fit(np.arange(20.0)[:, None], np.arange(20) >= 15)
 
 
@@ -292,19 +276,19 @@ def _judged(
 
 
 def _fit(name: str, ranker: Ranker, task: Task, progress: Progress | None) -> None:
-    tell = progress or silent
-    if isinstance(ranker, AutoRanker):  # it judges on validation, then learns from both itself
+    tell, row = progress or silent, registry.row_of(ranker)
+    if row.judges_itself:  # on validation; it then learns from both
         ranker.fit(
             *task.rows("train"),
             eval_set=task.rows("validation"),
             progress=lambda what, done, total: tell(f"{name}: {what}", done, total),
         )
-    elif isinstance(ranker, _RANKING_TREES):
+    elif row.takes_progress:
+        ranker.fit(*task.rows("train", "validation"), progress=renamed(progress, name))
+    else:
         tell(name, 0, 1)
         ranker.fit(*task.rows("train", "validation"))
         tell(name, 1, 1)
-    else:
-        ranker.fit(*task.rows("train", "validation"), progress=partial(tell, name))
 
 
 def _pairs(names: list[str]) -> list[tuple[str, str]]:

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
-from toprank import checks
+from toprank import checks, registry
 from toprank.base import Ranker
-from toprank.comparison.learners import LEARNERS
 from toprank.imbalance.balance_cascade import BalanceCascade
 from toprank.imbalance.cost_boost import CostBoost
 from toprank.imbalance.samplers import SAMPLERS, natural_ratio
@@ -34,9 +33,6 @@ METHODS = (
     "balance-cascade",
     "cost-boost",
 )
-
-BASES = tuple(name for name in LEARNERS if name != "auto")
-"""The learners that methods can be put around; CostBoost alone grows trees of its own."""
 
 _WITHOUT_RATIO = (MARK, "tomek", "balance-cascade")
 _N_RATIOS = 3
@@ -70,10 +66,20 @@ def check_methods(names: Iterable[str]) -> list[str]:
 
 def check_base(name: str) -> str:
     """Return the name of a learner that methods can be put around."""
-    if name not in BASES:
-        hint = checks.nearest_name(name, list(BASES)) or "."
-        raise ValueError(f"base must be one of {', '.join(BASES)}; got {name!r}{hint}")
+    known = base_names()
+    if name not in known:
+        hint = checks.nearest_name(name, known) or "."
+        raise ValueError(f"base must be one of {', '.join(known)}; got {name!r}{hint}")
     return name
+
+
+def base_names() -> list[str]:
+    """Return the learners that methods can be put around: all that do not judge by themselves.
+
+    CostBoost alone grows trees of its own.
+    """
+    choices = registry.compare_choices()
+    return [name for name, choice in choices.items() if not choice.row.judges_itself]
 
 
 def check_ratios(ratios: Iterable[float] | None, is_positive: NDArray[np.bool_]) -> list[float]:

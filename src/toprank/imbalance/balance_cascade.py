@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from toprank import checks, inputs, reasons, splits
 from toprank.base import Ranker, seed_of
 from toprank.boosting.ranker import BoostedRanker
+from toprank.calibration import fit_sigmoid
 from toprank.imbalance import members
-from toprank.imbalance.calibration import fit_sigmoid
 from toprank.imbalance.samplers import check_ratio
 from toprank.inputs import Rows
 from toprank.model_file import Saved

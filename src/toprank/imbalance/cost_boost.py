@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks, reasons
-from toprank.base import seed_of
 from toprank.boosting import booster_trees, xgboost_engine
 from toprank.boosting.booster_trees import Tree
 from toprank.boosting.one_booster import OneBooster
-from toprank.boosting.plan import Progress
+from toprank.boosting.plan import GROWING
 from toprank.inputs import Rows
 from toprank.model_file import Saved
+from toprank.progress import Progress
 
 Vector = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class CostBoost(OneBooster):
     random_state : int, RandomState or None
         Handed to XGBoost as its seed; nothing is drawn, so any gives the same model.
     n_jobs : int or None
-        Threads; None is all cores.
+        Threads; None is one, -1 all cores.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class CostBoost(OneBooster):
 
         `cost` is what a mistake at each row costs, a payment's amount for one, in any unit; it
         takes the place of `positive_cost`. It is the weight of a row, too: there is no other.
-        `progress(done, total)` is told of every tree.
+        `progress(what, done, total)` is called after every tree.
         """
         self._check_parameters()
         rows = self._training_rows(X, y, None)
@@ -164,11 +164,7 @@ class CostBoost(OneBooster):
                 "positive_cost must be 'balanced' or a number greater than 0; got "
                 f"{self.positive_cost!r}."
             )
-        checks.whole_number(self.n_estimators, "n_estimators", 1)
-        checks.whole_number(self.max_depth, "max_depth", 1, 30)
-        checks.number_above(self.learning_rate, "learning_rate", 0, 1)
-        checks.one_of(self.binning, "binning", ("quantile", "balanced"))
-        checks.whole_number(self.max_bins, "max_bins", 2, 65_535)
+        self._check_trees(most_learning_rate=1)
 
     def _costs_of_classes(self, rows: Rows) -> Vector:
         """Return `positive_cost` at every positive and 1 at every other row."""
@@ -184,7 +180,7 @@ class CostBoost(OneBooster):
     ) -> tuple[list[Tree], list[float]]:
         """Return the trees and alphas of all rounds: one at least, though it be worth nothing."""
         weights = _RowWeights(self.variant, rows.is_positive, costs)
-        grower = self._grower(rows)
+        grower = _Grower(rows.is_positive, self._matrix(rows), self._settings())
         trees: list[Tree] = []
         alphas: list[float] = []
         while len(trees) < self.n_estimators:
@@ -196,7 +192,7 @@ class CostBoost(OneBooster):
             step = self.learning_rate * alphas[-1]
             trees.append(_times(tree, step))
             if progress is not None:
-                progress(len(trees), self.n_estimators)
+                progress(GROWING, len(trees), self.n_estimators)
             if weights.are_all_met(heights):
                 break
             if r <= _NOISE:
@@ -219,17 +215,8 @@ class CostBoost(OneBooster):
             stacklevel=4,
         )
 
-    def _grower(self, rows: Rows) -> "_Grower":
-        matrix = xgboost_engine.binned_matrix(
-            rows, self.schema_.feature_types, self.max_bins, self.binning
-        )
-        settings = {
-            "max_depth": self.max_depth,
-            "max_bin": self.max_bins,
-            "seed": seed_of(self.random_state),
-            "nthread": xgboost_engine.n_threads(self.n_jobs),
-        }
-        return _Grower(rows.is_positive, matrix, settings)
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "max_bin": self.max_bins}
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted ranker."""
@@ -321,7 +308,6 @@ class _Grower:
         self._matrix = matrix
         # weights are 1 on average, so that a cut's gain is what it adds to r, times the rows
         self._settings = {
-            "tree_method": "hist",
             "base_score": 0.0,
             "learning_rate": 1.0,
             "reg_lambda": 0.0,

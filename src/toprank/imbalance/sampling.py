@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from toprank import checks, inputs, reasons
 from toprank.base import Ranker, seed_of
 from toprank.boosting.ranker import BoostedRanker
+from toprank.calibration import SigmoidCalibration
 from toprank.imbalance import members
-from toprank.imbalance.calibration import SigmoidCalibration
 from toprank.imbalance.prior import log_odds_shift
 from toprank.imbalance.samplers import (
     Sampling,

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from toprank import checks, inputs, splits
-from toprank.base import seed_of
+from toprank.base import RankingScore, seed_of
 from toprank.boosting.ranker import BoostedRanker
 from toprank.imbalance.thresholds import Threshold, check_options, choose_threshold
 from toprank.inputs import Labels
@@ -31,7 +31,7 @@ def _ranker_has(name: str) -> Callable[["ThresholdedRanker"], bool]:
     return lambda model: hasattr(getattr(model, "ranker_", model._base()), name)
 
 
-class ThresholdedRanker(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A ranker that alerts by a threshold chosen for F-beta, MCC, a precision or a budget.
 
     The threshold is chosen on rows that the ranker has not seen: those of `eval_set`, if `fit`
@@ -109,8 +109,11 @@ class ThresholdedRanker(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, *, eval_set: tuple[Any, ArrayLike] | None = None) -> Self:
-        """Fit the ranker and choose the threshold, on the rows of `eval_set` if there are any."""
+    def fit(self, X: Any, y: ArrayLike, *, eval_set: Any = None) -> Self:
+        """Fit the ranker and choose the threshold, on the rows of `eval_set` if there are any.
+
+        `eval_set` is `(X, y)` or a list of one such pair.
+        """
         self._check_parameters(eval_set)
         positive = getattr(self._base(), "positive_label", None)
         if self.cv == "prefit":
@@ -126,7 +129,8 @@ class ThresholdedRanker(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if eval_set is None:
             suspicion, fold = self._out_of_fold(X, target, labels)
         else:
-            labels, suspicion = self._judged_by(*eval_set, positive)
+            rows, targets = inputs.one_eval_set(eval_set, weights=False)
+            labels, suspicion = self._judged_by(rows, targets, positive)
         self.classes_, self.positive_label_ = labels.classes, labels.positive
         self.threshold_ = self._chosen(labels.is_positive, suspicion)
         if fold is not None:
@@ -229,7 +233,7 @@ class ThresholdedRanker(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _positive_is_last(self) -> bool:
         return bool(self.classes_[1] == self.positive_label_)
 
-    def _check_parameters(self, eval_set: tuple[Any, ArrayLike] | None) -> None:
+    def _check_parameters(self, eval_set: Any) -> None:
         base = self._base()
         scores = ("suspicion", "decision_function", "predict_proba")
         if not hasattr(base, "fit") or not any(hasattr(base, name) for name in scores):

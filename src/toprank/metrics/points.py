@@ -22,16 +22,18 @@ class BestFBeta(NamedTuple):
     threshold: float
 
 
-def average_precision(y: ArrayLike, suspicion: ArrayLike) -> float:
+def average_precision(
+    y: ArrayLike, suspicion: ArrayLike, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the average precision: the mean over positives of the precision at their suspicion.
 
     Tied rows are counted once, as one group, as scikit-learn does. A random order scores about
-    the share of positives, a perfect one 1.
+    the share of positives, a perfect one 1. With `sample_weight`, a row of weight 2 counts as two.
 
     >>> round(average_precision([0, 0, 0, 1, 1], [5, 4, 3, 2, 1]), 3)
     0.325
     """
-    return _average_precision(Ranking.of(y, suspicion))
+    return _average_precision(Ranking.of(y, suspicion, sample_weight))
 
 
 def prevalence_adjusted_ap(y: ArrayLike, suspicion: ArrayLike, prevalence: float) -> float:

@@ -26,8 +26,12 @@ class Ranking:
     n_negative: NDArray
 
     @classmethod
-    def of(cls, y: ArrayLike, suspicion: ArrayLike) -> "Ranking":
+    def of(
+        cls, y: ArrayLike, suspicion: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "Ranking":
         """Return the ranking of rows with labels `y` by `suspicion`.
+
+        With `sample_weight`, weights are added up in place of rows; those of 0 are left out.
 
         >>> ranking = Ranking.of([1, 0, 0, 1], [0.9, 0.2, 0.5, 0.5])
         >>> ranking.n_positive.tolist(), ranking.n_negative.tolist()
@@ -35,12 +39,30 @@ class Ranking:
         """
         suspicion = checks.finite_vector(suspicion, "suspicion")
         is_positive = checks.positives(y, like=suspicion)
+        weight = checks.sample_weight(sample_weight, suspicion.size)
+        if weight is not None:
+            return cls._weighted(is_positive, suspicion, weight)
         falling = np.argsort(-suspicion)
         score = suspicion[falling]
         starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
         sizes = np.diff(starts, append=score.size)
         n_positive = np.add.reduceat(is_positive[falling], starts, dtype=np.int64)
         return cls(score[starts], n_positive, sizes - n_positive)
+
+    @classmethod
+    def _weighted(
+        cls,
+        is_positive: NDArray[np.bool_],
+        suspicion: NDArray[np.float64],
+        weight: NDArray[np.float64],
+    ) -> "Ranking":
+        counts = weight > 0
+        is_positive, weight = is_positive[counts], weight[counts]
+        checks.positives(is_positive, "y, without rows of zero weight,")
+        threshold, group = np.unique(-suspicion[counts], return_inverse=True)
+        n_positive = np.bincount(group, weight * is_positive, threshold.size)
+        n_negative = np.bincount(group, weight * ~is_positive, threshold.size)
+        return cls(-threshold, n_positive, n_negative)
 
     @cached_property
     def found(self) -> NDArray:

@@ -16,8 +16,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from toprank import checks, inputs
-from toprank.base import seed_of
+from toprank import checks, inputs, metrics
+from toprank.base import RankingScore, known_labels, seed_of
 from toprank.model_file.learners import Saved
 from toprank.online import kernel
 from toprank.online.classes import Classes, Label
@@ -30,7 +30,7 @@ _LARGEST_WEIGHT = 1e12
 _FLOATS = [np.float64, np.float32]  # which need not be copied whole; others become the first
 
 
-class OnlineBooster(ClassifierMixin, BaseEstimator):
+class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
     """A booster of small networks that learns from one row at a time.
 
     A booster gives its rule of the kernel. All of them keep running means and spreads of the
@@ -181,6 +181,34 @@ class OnlineBooster(ClassifierMixin, BaseEstimator):
         """The labels seen so far, sorted."""
         check_is_fitted(self)
         return self.model_.classes.sorted()
+
+    @property
+    def positive_label_(self) -> Any:
+        """The label that is ranked first; None where several classes do not say which it is."""
+        check_is_fitted(self)
+        return self.model_.classes.positive
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the average precision of the rows as `suspicion` ranks them.
+
+        Where more than two classes came and none was named as `positive_label`, it is the mean
+        over the classes of the average precision of each by its probability.
+        """
+        if self.positive_label_ is not None:
+            return super().score(X, y, sample_weight)
+        by_class = self.predict_proba(X)
+        labels = known_labels(y, len(by_class), self.classes_, "X, y")
+        present = [i for i, label in enumerate(self.classes_) if (labels == label).any()]
+        return float(
+            np.mean(
+                [
+                    metrics.average_precision(
+                        labels == self.classes_[i], by_class[:, i], sample_weight
+                    )
+                    for i in present
+                ]
+            )
+        )
 
     def suspicion(self, X: Any) -> NDArray[np.float64]:
         """Return one raw score a row; higher is more suspicious."""

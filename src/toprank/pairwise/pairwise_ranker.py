@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons
 from toprank.base import Ranker, seed_of
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.calibration import fit_sigmoid
 from toprank.inputs import Rows
 from toprank.model_file import Saved
 from toprank.pairwise.design import Design, check_numbers

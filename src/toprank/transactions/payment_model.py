@@ -11,20 +11,20 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from toprank import checks, evaluation, reasons, tables, training
+from toprank import evaluation, reasons, tables, training
 from toprank.alert_list import AlertList, top_alerts
 from toprank.evaluation import Evaluation
 from toprank.reasons import Difference, Reason
+from toprank.tables.columns import arrow_table
 from toprank.transactions import model_files
 from toprank.transactions.features import Feature
 from toprank.transactions.known_cards import KnownCards, known_cards
 from toprank.transactions.payment_state import PaymentState, Recorded
 from toprank.transactions.payments import Roles, new_history, row_of, rows_of, with_columns
-from toprank.tables.columns import arrow_table
 
 CLEARED_WITHIN = "14d"
 """Cards that an investigator cleared within this time are marked on the list."""

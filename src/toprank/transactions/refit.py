@@ -21,7 +21,6 @@ from toprank.metrics import Comparison, Interval
 from toprank.splits.moments import span_of
 from toprank.training import Progress
 from toprank.transactions.payment_model import PaymentModel
-from toprank.transactions.payment_state import PaymentState
 
 SILENCE = "30d"
 """Payments that nobody spoke of for so long count as genuine."""

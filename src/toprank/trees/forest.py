@@ -1,8 +1,7 @@
 """A forest of ranking trees, each grown on its own draw of the rows."""
 
-from inspect import Signature, signature
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -10,10 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons
-from toprank.anomaly.forest import AnomalyForest
-from toprank.anomaly.tree_rank import AnomalyTreeRank
 from toprank.base import Ranker, seed_of
-from toprank.imbalance.calibration import fit_calibration
+from toprank.calibration import fit_calibration
 from toprank.inputs import Rows
 from toprank.model_file import Saved
 from toprank.trees import scoring, tree_arrays
@@ -37,9 +34,8 @@ class RankForest(Ranker):
     ----------
     tree : TreeRank, MetaAP or None
         What the trees are like: depths, criterion, rows in a leaf, shrinkage and bins. None is
-        TreeRank(global_depth=10, local_depth=8, min_samples_leaf=1, shrinkage=1). With an
-        AnomalyTreeRank, which needs no labels, it is an `AnomalyForest` that is made, a detector
-        with parameters of its own.
+        TreeRank(global_depth=10, local_depth=8, min_samples_leaf=1, shrinkage=1). Trees that
+        need no labels, AnomalyTreeRank, make an `AnomalyForest`.
     n_estimators : int
         How many trees.
     max_features : "sqrt", None, int or float
@@ -76,13 +72,6 @@ class RankForest(Ranker):
     """
 
     oob_suspicion_: NDArray[np.float64]
-    __signature__: ClassVar[Signature]
-
-    def __new__(cls, tree: Any = None, **others: Any) -> Any:
-        """Return a forest, or the one without labels for a tree that needs none."""
-        if isinstance(tree, AnomalyTreeRank):
-            return AnomalyForest(tree, **others)
-        return super().__new__(cls)
 
     def __init__(
         self,
@@ -247,7 +236,10 @@ class RankForest(Ranker):
             raise TypeError(f"bootstrap must be True or False; got {self.bootstrap!r}.")
         tree = self._base_tree()
         if not isinstance(tree, RankingTree):
-            raise TypeError(f"tree must be a TreeRank, a MetaAP or None; got {tree!r}.")
+            raise TypeError(
+                f"tree must be a TreeRank, a MetaAP or None; got {tree!r}. A forest of "
+                "AnomalyTreeRank, which learns without labels, is an AnomalyForest."
+            )
         tree._check_parameters()
         if tree.positive_label is not None:
             raise ValueError(
@@ -299,9 +291,6 @@ class RankForest(Ranker):
             )
         return forest
 
-
-# what help and scikit-learn's checks read is __init__'s, not that of __new__
-RankForest.__signature__ = Signature([*signature(RankForest.__init__).parameters.values()][1:])
 
 _KINDS_OF_TREE = {kind.__name__: kind for kind in (TreeRank, MetaAP)}
 

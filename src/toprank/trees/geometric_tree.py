@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons
 from toprank.base import Ranker
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.calibration import fit_sigmoid
 from toprank.model_file import Saved
 from toprank.trees import scoring, tree_arrays
 from toprank.trees.choosing import grow_one

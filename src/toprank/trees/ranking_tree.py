@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons
 from toprank.base import Ranker, seed_of
-from toprank.imbalance.calibration import fit_sigmoid
+from toprank.calibration import fit_sigmoid
 from toprank.inputs import Rows
 from toprank.model_file import Saved
 from toprank.trees import scoring, tree_arrays
@@ -129,6 +129,20 @@ class RankingTree(Readable, Ranker):
         """Return each feature's share of what the tree gains on its training rows."""
         check_is_fitted(self)
         return importances(self.tree_, self.aim, self.n_features_in_)
+
+    def fix_choices(self) -> None:
+        """Make parameters of the settings that cross-validation chose."""
+        check_is_fitted(self)
+        growth, global_depth, ways = self.settings_
+        self.set_params(
+            depth=None,
+            global_depth=global_depth,
+            local_depth=growth.depth,
+            criterion=growth.criterion,
+            min_samples_leaf=growth.min_leaf,
+            softness=ways.softness,
+            shrinkage=ways.shrinkage,
+        )
 
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         return scoring.scores(self.tree_, features, self.std_, self.settings_.scoring)

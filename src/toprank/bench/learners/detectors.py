@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import checks
+from toprank import checks, registry
 from toprank.bench.experiment import Method
 
 Bounds = NDArray[np.float64]
@@ -136,10 +136,10 @@ def _tree(seed: int, bounds: Bounds | None, **parameters: Any) -> RowDetector:
 def _forest(
     seed: int, bounds: Bounds | None, tree: Mapping[str, Any] | None = None, **parameters: Any
 ) -> RowDetector:
-    from toprank import AnomalyTreeRank, RankForest
+    from toprank import AnomalyForest, AnomalyTreeRank
 
     tree_of_all = AnomalyTreeRank(**(tree or {}), **_box(bounds))
-    return RankForest(tree_of_all, **parameters, random_state=seed, n_jobs=1)
+    return AnomalyForest(tree_of_all, **parameters, random_state=seed, n_jobs=1)
 
 
 def _against_points(name: str, **always: Any) -> Callable[..., RowDetector]:
@@ -188,14 +188,23 @@ def _rival(
     return make
 
 
+def _shortest(name: str) -> Mapping[str, Any]:
+    """Return the parameters of a learner of ours that is fitted at once."""
+    return registry.row_named(name).shortest
+
+
 _ONE_TREE = {"n_estimators": 1}
 _XGBOOST = "'toprank[cpu]'"
 
 DETECTORS: dict[str, DetectorKind] = {
     "anomaly-tree": DetectorKind(_tree),
-    "anomaly-forest": DetectorKind(_forest, shortest=_ONE_TREE),
-    "boosted": DetectorKind(_against_points("BoostedRanker", n_jobs=1), _XGBOOST, _ONE_TREE),
-    "rank-boost": DetectorKind(_against_points("RankBoost", n_jobs=1), _XGBOOST, _ONE_TREE),
+    "anomaly-forest": DetectorKind(_forest, shortest=_shortest("AnomalyForest")),
+    "boosted": DetectorKind(
+        _against_points("BoostedRanker", n_jobs=1), _XGBOOST, _shortest("BoostedRanker")
+    ),
+    "rank-boost": DetectorKind(
+        _against_points("RankBoost", n_jobs=1), _XGBOOST, _shortest("RankBoost")
+    ),
     "rank-svm": DetectorKind(_against_points("RankSVM")),
     "rank-rls": DetectorKind(_against_points("RankRLS")),
     "isolation-forest": DetectorKind(

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import checks
+from toprank import checks, registry
 from toprank.bench.experiment import Method
 from toprank.bench.learners.one_hot import OneHotRanker
 
@@ -52,8 +52,7 @@ def make_learner(name: str, seed: int, parameters: Mapping[str, Any]) -> TableRa
     """Return the learner of this id, ready to fit.
 
     >>> make_learner("boosted", 1, {"loss": "log", "n_estimators": 20})
-    BoostedRanker(loss='log', n_estimators=20, n_jobs=1, positive_label=True,
-                  random_state=1)
+    BoostedRanker(n_estimators=20, n_jobs=1, positive_label=True, random_state=1)
     """
     learner = LEARNERS[name]
     try:
@@ -152,6 +151,13 @@ def _compile_once(name: str, texts: tuple[tuple[str, str], ...]) -> None:
         ranker.fit(table, x >= 30).suspicion(table)
 
 
+def _own(name: str, make: Callable[..., TableRanker] | None = None, **experiments: Any) -> Learner:
+    """Return a learner of ours: what it needs and its shortest fit are in its registry row."""
+    row = registry.row_named(name)
+    facts = {"needs": row.needs, "shortest": row.shortest, **experiments}
+    return Learner(make or _ours(name), **facts)
+
+
 def _ours(name: str, **always: Any) -> Callable[..., TableRanker]:
     """Return how a learner of ours is made; it takes the table as it is."""
 
@@ -248,7 +254,6 @@ def _rival_booster(ranker: Any) -> Any:
     return ranker.estimator.get_booster()
 
 
-_ONE_TREE = {"n_estimators": 1}
 _OF_LIGHTGBM = (
     "extra_trees", "is_unbalance", "max_bin", "max_delta_step", "path_smooth", "scale_pos_weight",
 )  # fmt: skip
@@ -256,42 +261,22 @@ _XGBOOST = "'toprank[cpu]'"
 _IMBALANCED = "'toprank[imbalance]'"
 
 LEARNERS: dict[str, Learner] = {
-    "auto": Learner(
-        _ours("AutoRanker"),
-        needs="xgboost",
-        shortest={"n_estimators": 1, "time_limit": 1e-9},
+    "auto": _own("AutoRanker"),
+    "boosted": _own("BoostedRanker", is_staged=_grows_tree_by_tree, booster=_own_booster),
+    "rank-boost": _own("RankBoost", is_staged=lambda parameters: True, booster=_own_booster),
+    "non-linear-boost": _own(
+        "NonLinearBoost", is_staged=lambda parameters: True, booster=_own_booster
     ),
-    "boosted": Learner(
-        _ours("BoostedRanker"),
-        needs="xgboost",
-        is_staged=_grows_tree_by_tree,
-        shortest=_ONE_TREE,
-        booster=_own_booster,
-    ),
-    "rank-boost": Learner(
-        _ours("RankBoost"),
-        needs="xgboost",
-        is_staged=lambda parameters: True,
-        shortest=_ONE_TREE,
-        booster=_own_booster,
-    ),
-    "non-linear-boost": Learner(
-        _ours("NonLinearBoost"),
-        needs="xgboost",
-        is_staged=lambda parameters: True,
-        shortest=_ONE_TREE,
-        booster=_own_booster,
-    ),
-    "metaap": Learner(_ours("MetaAP")),
-    "treerank": Learner(_ours("TreeRank")),
-    "metaap-published": Learner(_published_tree("MetaAP")),
-    "treerank-published": Learner(_published_tree("TreeRank")),
-    "geometric-tree": Learner(_ours("GeometricTree")),
-    "rank-forest": Learner(_ours("RankForest"), shortest=_ONE_TREE),
-    "metaap-forest": Learner(_meta_ap_forest, shortest={"tree": {}, **_ONE_TREE}),
-    "rank-rls": Learner(_ours("RankRLS")),
-    "rank-svm": Learner(_ours("RankSVM")),
-    "cost-boost": Learner(_ours("CostBoost"), needs="xgboost"),
+    "metaap": _own("MetaAP"),
+    "treerank": _own("TreeRank"),
+    "metaap-published": _own("MetaAP", _published_tree("MetaAP")),
+    "treerank-published": _own("TreeRank", _published_tree("TreeRank")),
+    "geometric-tree": _own("GeometricTree"),
+    "rank-forest": _own("RankForest"),
+    "metaap-forest": _own("RankForest", _meta_ap_forest, shortest={"tree": {}, "n_estimators": 1}),
+    "rank-rls": _own("RankRLS"),
+    "rank-svm": _own("RankSVM"),
+    "cost-boost": _own("CostBoost"),
     "xgboost-logistic": Learner(
         _rival("xgboost", "XGBClassifier"),
         _XGBOOST,

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.ensemble import IsolationForest
 
-from toprank import AnomalyTreeRank, RankForest
+from toprank import AnomalyForest, AnomalyTreeRank
 from toprank.bench.speed.race import Measured, Race, Setting
 from toprank.bench.speed.rows import SEED, rare_positives
 from toprank.bench.speed.timing import times_as_long
@@ -19,7 +19,7 @@ def _one_tree(setting: Setting) -> Measured:
 
 def _forest(setting: Setting) -> Measured:
     n_trees = setting.shape["trees"]
-    return _fit_and_score(RankForest(AnomalyTreeRank(), n_estimators=n_trees), setting)
+    return _fit_and_score(AnomalyForest(n_estimators=n_trees), setting)
 
 
 def _fit_and_score(ours: Any, setting: Setting) -> Measured:
@@ -47,7 +47,7 @@ RACES = (
     ),
     Race(
         name="anomaly-forest",
-        what="RankForest of AnomalyTreeRank, fit and score",
+        what="AnomalyForest, fit and score",
         against="IsolationForest, as many trees",
         unit="times as long",
         measure=_forest,

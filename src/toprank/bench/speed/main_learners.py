@@ -55,7 +55,7 @@ class MainLearner(NamedTuple):
 
 def _boosted(features: Features, is_positive: Positives, n_threads: int) -> Work:
     ranker = BoostedRanker(
-        n_estimators=_TREES, warm_start_trees=0, random_state=SEED, n_jobs=n_threads
+        "ap-exp", n_estimators=_TREES, warm_start_trees=0, random_state=SEED, n_jobs=n_threads
     )
     return lambda: ranker.fit(features, is_positive)
 

@@ -11,7 +11,7 @@ from toprank.bench.speed.timing import milliseconds_each
 def _scored_with_reasons(setting: Setting) -> Measured:
     shape = setting.shape
     features, is_positive, _ = rare_positives(shape["rows"], shape["columns"])
-    ranker = BoostedRanker(n_estimators=shape["trees"], random_state=SEED, n_jobs=1)
+    ranker = BoostedRanker("ap-exp", n_estimators=shape["trees"], random_state=SEED, n_jobs=1)
     ranker.fit(features, is_positive)
 
     def score(row: Any) -> Any:

@@ -8,7 +8,7 @@ its features know of.
 """
 
 import time as clock
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from toprank import checks
 from toprank.metrics import checks_by_day
+from toprank.progress import Progress, silent
 from toprank.splits.moments import in_words, span_of
 from toprank.transactions.feedback.desk import DayChecks, Desk
 from toprank.transactions.feedback.habits import KnownFrauds, habits_of
@@ -25,8 +26,6 @@ from toprank.transactions.feedback.payments import Payments, read_payments
 from toprank.transactions.feedback.ways import WAYS, Way, checked_ways
 from toprank.transactions.ledger import Known
 from toprank.transactions.simulator.columns import CLAIM_DAYS
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +162,7 @@ def replay(
         )
         for name in names
     }
-    _run_days(runs, known, first, progress or (lambda what, done, total: None))
+    _run_days(runs, known, first, progress or silent)
     tested = known.rows_of(first, known.n_days)
     return Replay(
         budget=budget,

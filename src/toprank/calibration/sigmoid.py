@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
 from toprank import checks
-from toprank.imbalance.calibration.counts import count_range
+from toprank.calibration.counts import count_range
 from toprank.metrics import Interval
 
 # calibration must not turn the ranking around, nor flatten it

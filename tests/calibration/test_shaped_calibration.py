@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import toprank
 from strategies import rankings
-from toprank.imbalance.calibration import (
+from toprank.calibration import (
     METHODS,
     SigmoidCalibration,
     calibration_from_json,
@@ -24,7 +24,7 @@ from toprank.imbalance.calibration import (
     fit_sigmoid,
     fit_smooth,
 )
-from toprank.imbalance.calibration import smooth as smooth_module
+from toprank.calibration import smooth as smooth_module
 
 SHAPED = ("smooth", "beta", "isotonic")
 

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from toprank import checks
-from toprank.imbalance.calibration.beta import BetaCalibration, fit_beta
-from toprank.imbalance.calibration.isotonic import IsotonicCalibration, fit_isotonic
-from toprank.imbalance.calibration.sigmoid import SigmoidCalibration, fit_sigmoid
-from toprank.imbalance.calibration.smooth import SmoothCalibration, fit_smooth
+from toprank.calibration.beta import BetaCalibration, fit_beta
+from toprank.calibration.isotonic import IsotonicCalibration, fit_isotonic
+from toprank.calibration.sigmoid import SigmoidCalibration, fit_sigmoid
+from toprank.calibration.smooth import SmoothCalibration, fit_smooth
 
 Calibration = SigmoidCalibration | SmoothCalibration | BetaCalibration | IsotonicCalibration
 

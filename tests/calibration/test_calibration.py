@@ -9,7 +9,7 @@ from scipy.special import expit
 from scipy.stats import binom, poisson
 
 from strategies import rankings
-from toprank.imbalance.calibration import (
+from toprank.calibration import (
     SigmoidCalibration,
     bounded_range,
     count_range,

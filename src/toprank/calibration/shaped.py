@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from toprank import checks
-from toprank.imbalance.calibration.counts import count_range
-from toprank.imbalance.calibration.sigmoid import SigmoidCalibration
+from toprank.calibration.counts import count_range
+from toprank.calibration.sigmoid import SigmoidCalibration
 from toprank.metrics import Interval
 
 Vector = NDArray[np.float64]

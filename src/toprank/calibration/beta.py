@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from toprank import checks
-from toprank.imbalance.calibration.shaped import ShapedCalibration, Vector
-from toprank.imbalance.calibration.sigmoid import (
+from toprank.calibration.shaped import ShapedCalibration, Vector
+from toprank.calibration.sigmoid import (
     fit_sigmoid,
     logistic_fit,
     weights_of_rows,

@@ -13,8 +13,8 @@ from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
 from toprank import checks
-from toprank.imbalance.calibration.shaped import ShapedCalibration, Vector
-from toprank.imbalance.calibration.sigmoid import fit_sigmoid, weights_of_rows
+from toprank.calibration.shaped import ShapedCalibration, Vector
+from toprank.calibration.sigmoid import fit_sigmoid, weights_of_rows
 
 _PRIOR_ROWS = 0.5
 

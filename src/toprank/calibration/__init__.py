@@ -5,18 +5,18 @@ The sum of calibrated probabilities over a list is the number of positives to ex
 `smooth` bends the line as far as the labels call for, which few of them hardly do.
 """
 
-from toprank.imbalance.calibration.beta import BetaCalibration, fit_beta
-from toprank.imbalance.calibration.choice import (
+from toprank.calibration.beta import BetaCalibration, fit_beta
+from toprank.calibration.choice import (
     METHODS,
     Calibration,
     calibration_from_json,
     calibration_to_json,
     fit_calibration,
 )
-from toprank.imbalance.calibration.counts import bounded_range, count_range
-from toprank.imbalance.calibration.isotonic import IsotonicCalibration, fit_isotonic
-from toprank.imbalance.calibration.sigmoid import SigmoidCalibration, fit_sigmoid
-from toprank.imbalance.calibration.smooth import SmoothCalibration, fit_smooth
+from toprank.calibration.counts import bounded_range, count_range
+from toprank.calibration.isotonic import IsotonicCalibration, fit_isotonic
+from toprank.calibration.sigmoid import SigmoidCalibration, fit_sigmoid
+from toprank.calibration.smooth import SmoothCalibration, fit_smooth
 
 __all__ = [
     "METHODS",

@@ -1,0 +1,245 @@
+"""The one table of learners: a row says where one lives and how it is made, fitted and saved.
+
+Whatever needs to know something about a learner asks its row: the public names of `toprank`,
+model files, `toprank fit --learner`, `toprank compare` and the experiments. A new learner is one
+file and one row. Nothing is imported before a learner is used, so `toprank --help` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_ONE_TREE: Mapping[str, Any] = MappingProxyType({"n_estimators": 1})
+
+
+class LearnerRow(NamedTuple):
+    """What the rest of the package must know about one learner."""
+
+    home: str
+    """Where its class is: "module:Class"."""
+    command: str = ""
+    """Its name for commands; empty where none offers it."""
+    title: str = ""
+    """What reports call it; by default the name of its class."""
+    settings: Mapping[str, Any] = _NOTHING
+    """Parameters that commands and comparisons give it in place of its defaults."""
+    in_fit: bool = False
+    """Whether `toprank fit --learner` offers it."""
+    in_compare: bool = False
+    """Whether `toprank compare` offers it."""
+    compared_by: tuple[str, str] | None = None
+    """A parameter, and the table ("module:TABLE") of its values: compared once with each of them,
+    under the value's name in place of `command`."""
+    trees: Literal["one", "many"] | None = None
+    """One tree that can be read, `n_estimators` of them, or none."""
+    takes_progress: bool = False
+    """Whether `fit` takes `progress` and calls it as it goes."""
+    judges_itself: bool = False
+    """Whether `fit` takes `eval_set` and `progress`, chooses among recipes by it within `budget`
+    and `time_limit`, learns from all rows in the end and says in `account_` what it kept."""
+    needs: str = ""
+    """A package without which it can be made, but not fitted."""
+    shortest: Mapping[str, Any] = _NOTHING
+    """Parameters of a fit that is over at once, to compile and to try out."""
+    is_saved: bool = True
+    """Whether a model file may hold it."""
+
+    @property
+    def name(self) -> str:
+        """The name of its class, by which model files and `toprank` know it."""
+        return self.home.partition(":")[2]
+
+    def load(self) -> Any:
+        """Return the class."""
+        return named(self.home)
+
+
+class Choice(NamedTuple):
+    """A learner as a command offers it: its row, and the parameters that the name stands for."""
+
+    row: LearnerRow
+    settings: Mapping[str, Any]
+
+    def make(self, **offered: Any) -> Any:
+        """Return the learner, not fitted yet, with those of the offered parameters that it has.
+
+        A learner that draws nothing has no `random_state`, one that runs alone no `n_jobs`.
+        """
+        from inspect import signature
+
+        learner = self.row.load()
+        known = signature(learner).parameters
+        own = {name: value for name, value in offered.items() if name in known}
+        return learner(**{**self.settings, **own})
+
+
+LEARNERS: tuple[LearnerRow, ...] = (
+    LearnerRow(
+        "toprank.auto.ranker:AutoRanker",
+        command="auto",
+        in_fit=True,
+        in_compare=True,
+        trees="many",
+        takes_progress=True,
+        judges_itself=True,
+        needs="xgboost",
+        shortest=MappingProxyType({"n_estimators": 1, "time_limit": 1e-9}),
+    ),
+    LearnerRow(
+        "toprank.boosting.ranker:BoostedRanker",
+        in_compare=True,
+        compared_by=("loss", "toprank.losses:LOSSES"),
+        trees="many",
+        takes_progress=True,
+        needs="xgboost",
+        shortest=_ONE_TREE,
+    ),
+    LearnerRow(
+        "toprank.boosting.rank_boost:RankBoost",
+        command="rank-boost",
+        in_compare=True,
+        trees="many",
+        takes_progress=True,
+        needs="xgboost",
+        shortest=_ONE_TREE,
+    ),
+    LearnerRow(
+        "toprank.boosting.non_linear:NonLinearBoost",
+        command="non-linear",
+        # trees as BoostedRanker has them, so that only the latents make a difference
+        settings=MappingProxyType({"max_depth": 4, "learning_rate": 0.05}),
+        in_compare=True,
+        trees="many",
+        takes_progress=True,
+        needs="xgboost",
+        shortest=_ONE_TREE,
+    ),
+    LearnerRow(
+        "toprank.trees.meta_ap:MetaAP",
+        command="metaap",
+        title="MetaAP, one tree",
+        settings=MappingProxyType({"depth": "cv"}),
+        in_fit=True,
+        in_compare=True,
+        trees="one",
+    ),
+    LearnerRow(
+        "toprank.trees.tree_rank:TreeRank",
+        command="treerank",
+        title="TreeRank, one tree",
+        settings=MappingProxyType({"depth": "cv"}),
+        in_fit=True,
+        in_compare=True,
+        trees="one",
+    ),
+    LearnerRow(
+        "toprank.trees.forest:RankForest",
+        command="rank-forest",
+        title="forest of ranking trees",
+        in_fit=True,
+        in_compare=True,
+        trees="many",
+        shortest=_ONE_TREE,
+    ),
+    LearnerRow("toprank.trees.geometric_tree:GeometricTree", trees="one"),
+    LearnerRow("toprank.pairwise.rank_rls:RankRLS"),
+    LearnerRow("toprank.pairwise.rank_svm:RankSVM"),
+    LearnerRow("toprank.imbalance.balance_cascade:BalanceCascade"),
+    LearnerRow(
+        "toprank.imbalance.cost_boost:CostBoost",
+        trees="many",
+        takes_progress=True,
+        needs="xgboost",
+        shortest=_ONE_TREE,
+    ),
+    LearnerRow("toprank.imbalance.sampling:SampledRanker"),
+    # around any classifier, also one of scikit-learn's, which no model file can hold
+    LearnerRow("toprank.imbalance.thresholded:ThresholdedRanker", is_saved=False),
+    LearnerRow("toprank.anomaly.forest:AnomalyForest", trees="many", shortest=_ONE_TREE),
+    LearnerRow("toprank.anomaly.ranker:AnomalyRanker"),
+    LearnerRow("toprank.anomaly.tree_rank:AnomalyTreeRank", trees="one"),
+    LearnerRow("toprank.online.ada_boost:AdaBoostOL"),
+    LearnerRow("toprank.online.ada_boost:AdaBoostOLW"),
+    LearnerRow("toprank.online.boost_by_majority:OnlineBBM"),
+    LearnerRow("toprank.online.gradient_boost:OnlineGradientBoost"),
+    LearnerRow("toprank.online.gradient_boost:StreamBoost"),
+    LearnerRow("toprank.online.linear:OnlineLinearBoost"),
+    LearnerRow("toprank.online.non_linear:OnlineNonLinearBoost"),
+)
+
+ALSO_SAVED: tuple[str, ...] = (
+    "toprank.online.event_stream:EventStream",
+    "toprank.transactions.features.history:History",
+)
+"""What model files may hold besides learners."""
+
+
+def row_of(learner: Any) -> LearnerRow:
+    """Return the row of a learner or of its class.
+
+    >>> from toprank import MetaAP
+    >>> row_of(MetaAP()).command
+    'metaap'
+    """
+    kind = learner if isinstance(learner, type) else type(learner)
+    home = f"{kind.__module__}:{kind.__qualname__}"
+    for row in LEARNERS:
+        if row.home == home:
+            return row
+    raise LookupError(f"{kind.__name__} must have a row in toprank.registry; {home!r} has none.")
+
+
+def row_named(name: str) -> LearnerRow:
+    """Return the row of the class of this name.
+
+    >>> row_named("RankForest").home
+    'toprank.trees.forest:RankForest'
+    """
+    return next(row for row in LEARNERS if row.name == name)
+
+
+def fit_choices() -> dict[str, Choice]:
+    """Return what `toprank fit --learner` offers, by name.
+
+    >>> list(fit_choices())
+    ['auto', 'metaap', 'treerank', 'rank-forest']
+    """
+    return {row.command: Choice(row, row.settings) for row in LEARNERS if row.in_fit}
+
+
+def compare_choices() -> dict[str, Choice]:
+    """Return what `toprank compare` offers, by name: among others, boosted trees on every loss.
+
+    >>> [name for name in compare_choices() if name.startswith("ap")]
+    ['ap-exp', 'ap-sigmoid', 'ap-lambda']
+    """
+    return dict(pair for row in LEARNERS if row.in_compare for pair in _compared(row))
+
+
+def saved_homes() -> dict[str, str]:
+    """Return where the class of everything is that a model file may hold, by its name."""
+    homes = [*(row.home for row in LEARNERS if row.is_saved), *ALSO_SAVED]
+    return {home.partition(":")[2]: home for home in sorted(homes)}
+
+
+def named(home: str) -> Any:
+    """Return what "module:name" names.
+
+    >>> named("toprank.losses:LOSSES")["log"].__name__
+    'Log'
+    """
+    module, _, name = home.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _compared(row: LearnerRow) -> Iterator[tuple[str, Choice]]:
+    if row.compared_by is None:
+        yield row.command, Choice(row, row.settings)
+        return
+    parameter, table = row.compared_by
+    for value in named(table):
+        yield value, Choice(row, {**row.settings, parameter: value})
