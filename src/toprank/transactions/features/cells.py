@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from toprank.tables import ids
 from toprank.tables.columns import TableError, shortened
 from toprank.tables.times import time_column
-from toprank.tables.values import decoded, is_number, true_or_false
+from toprank.tables.values import is_number, true_or_false
 
 _EPOCH, _UTC_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = float(np.finfo(np.float32).max)
@@ -107,24 +108,12 @@ def id_text(value: Any, name: str) -> str | None:
     >>> id_text(7.0, "tx"), id_text("0007", "tx"), id_text(None, "tx")
     ('7', '0007', None)
     """
-    if value is None or type(value).__name__ == "NAType":
-        return None
-    if isinstance(value, float | np.floating):
-        if math.isnan(value):
-            return None
-        if float(value).is_integer():
-            return str(int(value))
-    if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
-        raise TableError(
-            f"{name} must hold ids, text or whole numbers; got {shortened(value)}; name another "
-            "column."
-        )
-    return str(value)
+    return ids.id_text(value, name)
 
 
 def id_texts(values: pa.ChunkedArray, name: str) -> list[str | None]:
     """Return a column of ids as texts."""
-    return [id_text(value, name) for value in decoded(values).to_pylist()]
+    return ids.id_texts(values, name).to_pylist()
 
 
 def _parsed(text: str, name: str) -> datetime | float:

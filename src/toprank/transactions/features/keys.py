@@ -3,7 +3,6 @@
 A number and its digits are one key: 7, 7.0 and "7". A missing value has no code.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank.model_file.state import stored_vector
-from toprank.tables.columns import TableError, plain_type, shortened
+from toprank.tables.columns import plain_type
+from toprank.tables.ids import key_text
 
 
 class Codes:
@@ -72,24 +72,7 @@ def text_of(value: Any, name: str) -> str | None:
     >>> text_of(7.0, "card"), text_of("FR-7", "card"), text_of(None, "card")
     ('7', 'FR-7', None)
     """
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return None
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return str(int(value)) if value.is_integer() else str(value)
-    if isinstance(value, bool | int | str):
-        return str(value)
-    if type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    raise TableError(
-        f"column {name!r} must hold text or numbers to be a key; got {shortened(value)}; "
-        "turn such values into text."
-    )
+    return key_text(value, name)
 
 
 def entries(values: pa.ChunkedArray, name: str) -> tuple[NDArray[np.int64], list[str | None]]:
