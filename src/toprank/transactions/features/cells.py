@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from toprank.tables.columns import TableError, shortened
 from toprank.tables.times import time_column
-from toprank.tables.values import decoded, is_number, true_or_false
+from toprank.tables.values import decoded, is_number, is_text, true_or_false
 
 _EPOCH, _UTC_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = float(np.finfo(np.float32).max)
@@ -122,9 +122,12 @@ def id_text(value: Any, name: str) -> str | None:
     return str(value)
 
 
-def id_texts(values: pa.ChunkedArray, name: str) -> list[str | None]:
-    """Return a column of ids as texts."""
-    return [id_text(value, name) for value in decoded(values).to_pylist()]
+def id_texts(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray | list[str | None]:
+    """Return a column of ids as texts, null or None where missing."""
+    plain = decoded(values)
+    if pa.types.is_integer(plain.type) or is_text(plain.type):
+        return plain.cast(pa.large_string())
+    return [id_text(value, name) for value in plain.to_pylist()]
 
 
 def _parsed(text: str, name: str) -> datetime | float:
