@@ -526,7 +526,7 @@ def test_labels_that_come_by_id_count_as_those_that_come_with_their_rows(rows, m
     apart.batch(table.drop_columns(["label", "known_at"]).append_column("id", ids))
     for i, row in enumerate(as_given(row) for row in rows):
         if row["label"] is not None:
-            assert apart.label(f"p{i}", row["label"], row["known_at"]) == 1
+            assert apart.label(f"p{i}", row["label"], row["known_at"]).n_new == 1
     assert_same(
         apart.batch(table_of(more)).to_pylist(),
         together.batch(table_of(more)).to_pylist(),
@@ -534,24 +534,16 @@ def test_labels_that_come_by_id_count_as_those_that_come_with_their_rows(rows, m
     )
 
 
-def test_labels_come_many_at_once_and_find_rows_that_wait_once():
+def test_labels_come_many_at_once_and_are_counted_by_what_became_of_them():
     history = History([LabelRisk("share", "card", "1d", "1h")], label="label", row_id="id")
     history.batch(pa.table({"time": [0, 0, 0], "card": ["A"] * 3, "id": [1, 2, 3]}))
-    assert history.label([1, 2, 9], [True, False, True]) == 2
-    assert history.label("1", False) == 0
+    assert history.label([1, 2, 9], [True, False, True]) == (2, 0, 0, 1, (2,))
+    assert history.label("1", True) == (0, 0, 1, 0, ())
     assert answers(history, time=3600, card="A") == [0.5]
     known_at = np.array(["1970-01-01T02:00"], dtype="datetime64[s]")
-    assert history.label([3], [False], known_at=known_at) == 1
+    assert history.label([3], [False], known_at=known_at).n_new == 1
     assert answers(history, time=7199, card="A") == [0.5]
     assert answers(history, time=7200, card="A") == [1 / 3]
-
-
-def test_a_second_label_for_a_row_is_passed_over():
-    history = History([LabelRisk("share", "card", None, "1h")], row_id="id")
-    history.one({"time": 0, "card": "A", "id": 1})
-    assert history.label(1, False, known_at=100) == 1
-    assert history.label(1, True, known_at=200) == 0
-    assert answers(history, time=86_400, card="A") == [0.0]
 
 
 def test_keys_too_many_for_two_bytes_are_kept_apart():
@@ -641,7 +633,7 @@ def test_keys_unseen_for_long_are_forgotten_and_begin_anew():
     history.one(row | {"time": 1, "card": "waits", "id": "w"})
     history.one({"time": 900, "card": "new", "terminal": 2, "id": "n"})
     history.purge(1000, forget=500)
-    assert history.label(["w", "n"], [True, True]) == 1
+    assert history.label(["w", "n"], [True, True]).unknown == (0,)
     assert list(history.one(row | {"time": 1000}).values()) == [1.0, 1.0, 0.0]
     assert answers(history, time=1001, card="new", terminal=2) == [0.0, 0.0, 1.0]
 
@@ -708,7 +700,7 @@ def test_a_damaged_file_is_refused_with_a_reason(tmp_path):
         ("rows0-base_total", lambda array: array + np.nan),
         ("keys0-lengths", lambda array: array - 1),
         ("rows0-purged", lambda array: array - 1),
-        ("waiting-keys", lambda array: array[1:]),
+        ("ids-keys", lambda array: array[1:]),
     ):
         arrays = dict(saved.arrays)
         arrays[name] = spoil(arrays[name])
@@ -789,7 +781,7 @@ def test_labels_without_delay_need_the_time_they_were_known():
     history.batch(table.drop_columns(["label"]))
     with pytest.raises(ValueError, match="known_at must say when each label became known"):
         history.label(1, True)
-    assert history.label(1, True, known_at=timedelta(seconds=5) + datetime(1970, 1, 1)) == 1
+    assert history.label(1, True, known_at=timedelta(seconds=5) + datetime(1970, 1, 1)).n_new == 1
 
 
 @pytest.mark.parametrize("at", ["20250101", "1700000000", "1.5e9", "2025-01-01 10:00"])
@@ -813,7 +805,7 @@ def test_labels_find_their_rows_by_the_digits_of_the_id_and_rows_without_one_wai
         else:
             for i in range(2):
                 history.one({name: values[i] for name, values in rows.items()})
-        assert history.label([asked], [True], known_at=np.datetime64(2, "s")) == 1
+        assert history.label([asked], [True], known_at=np.datetime64(2, "s")).n_new == 1
         assert history.one({"at": 3, "shop": "S"})["shop_labels_all_delay_0s"] == 1
 
 

@@ -23,7 +23,7 @@ Examples:
     "--known-at", help="Column of when each became known.  [default: as late as --delay of fit]"
 )
 def label(model: Path, data: Path, history: Path | None, known_at: str | None) -> None:
-    """Take in the labels of rows that the history of MODEL remembers without one.
+    """Take in labels, new ones and corrections, of rows that the history of MODEL remembers.
 
     DATA has two columns, called as those of --id and --label when MODEL was fitted. Terminals
     where frauds were found are then more suspicious to `toprank rank`; the model itself learns
@@ -43,10 +43,14 @@ def label(model: Path, data: Path, history: Path | None, known_at: str | None) -
     table = tables.read_table(data, named, as_text=[past.row_id])
     truths = tables.truths(table, past.label_column, *payments.classes_of(ranker))
     known = table.filter(truths.is_valid())
-    n_taken = past.label(
+    taken = past.label(
         known[past.row_id].to_pylist(),
         truths.drop_null().to_numpy(zero_copy_only=False),
         None if known_at is None else tables.time_column(known, known_at),
     )
     payments.remember(past, history or payments.history_path(model))
-    screen.remark(f"{n_taken:,} of {known.num_rows:,} labels found a row that waited for one.")
+    screen.remark(
+        f"{taken.n_new:,} of {known.num_rows:,} labels are new, {taken.n_corrected:,} correct an "
+        f"earlier one, {taken.n_known:,} were known already, {taken.n_unknown:,} have an unknown "
+        f"{past.row_id}."
+    )

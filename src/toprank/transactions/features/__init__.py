@@ -18,12 +18,14 @@ from toprank.transactions.features.kinds import (
     as_json,
     from_json,
 )
+from toprank.transactions.features.past import LabelCounts
 from toprank.transactions.features.presets import default_features, handbook_features
 
 __all__ = [
     "Feature",
     "FirstTime",
     "History",
+    "LabelCounts",
     "LabelRisk",
     "Night",
     "Recent",

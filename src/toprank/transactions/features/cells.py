@@ -111,9 +111,9 @@ def id_text(value: Any, name: str) -> str | None:
     return ids.id_text(value, name)
 
 
-def id_texts(values: pa.ChunkedArray, name: str) -> list[str | None]:
-    """Return a column of ids as texts."""
-    return ids.id_texts(values, name).to_pylist()
+def id_texts(values: pa.ChunkedArray, name: str) -> pa.Array:
+    """Return a column of ids as texts, null where missing."""
+    return ids.id_texts(values, name)
 
 
 def _parsed(text: str, name: str) -> datetime | float:

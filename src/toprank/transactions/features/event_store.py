@@ -17,6 +17,15 @@ _N_BY_KEY = Events._fields.index("time")  # the arrays before are by key, the ot
 _LARGEST = float(np.finfo(np.float32).max)
 
 
+class Placed:
+    """Where rows that were taken in are among the events of their keys."""
+
+    def __init__(self, keys: NDArray[np.int64], which: NDArray[np.int64]) -> None:
+        self.keys, self.which = keys, which
+        self.place = np.empty(which.size, dtype=np.int64)
+        self.n_before = np.empty(which.size, dtype=np.int64)  # rows of its own moment before it
+
+
 class EventStore:
     """Events by key and time, and the features that look back over them.
 
@@ -54,13 +63,13 @@ class EventStore:
 
     def learn(
         self, rows: Rows, k: int, which: NDArray[np.int64], n_codes: int, out: NDArray[np.float64]
-    ) -> None:
+    ) -> Placed:
         """Take in some rows, grouped by key and in order of time; fill their features.
 
         `k` is which of their keys it is, `n_codes` how many values any coded column has.
         """
-        if self._held.size < n_codes:
-            self._held = np.zeros(2 * n_codes, dtype=np.int32)
+        self._hold(n_codes)
+        placed = Placed(rows.keys[k], which)
         used = -1
         while used < 0:
             used = kernel.learn(
@@ -75,11 +84,14 @@ class EventStore:
                 self._code_columns,
                 self._held,
                 out,
+                placed.place,
+                placed.n_before,
                 *self._events,
             )
             if used < 0:
                 self._repack(more=-used)
         self._used = used
+        return placed
 
     def insert(
         self,
@@ -88,8 +100,9 @@ class EventStore:
         numbers: NDArray[np.float64],
         codes: NDArray[np.int32],
         which: NDArray[np.int64],
-    ) -> None:
+    ) -> Placed:
         """Take in some rows, grouped by key and in order of time."""
+        placed = Placed(keys, which)
         used = -1
         while used < 0:
             used = kernel.insert(
@@ -101,11 +114,47 @@ class EventStore:
                 codes,
                 self._number_columns,
                 self._code_columns,
+                placed.place,
+                placed.n_before,
                 *self._events,
             )
             if used < 0:
                 self._repack(more=-used)
         self._used = used
+        return placed
+
+    def take_out(self, placed: Placed) -> None:
+        """Take back the rows that came in last."""
+        kernel.take_out(placed.which, placed.keys, placed.place, *self._events)
+
+    def look_again(
+        self,
+        rows: Rows,
+        k: int,
+        which: NDArray[np.int64],
+        n_before: NDArray[np.int64],
+        n_codes: int,
+        out: NDArray[np.float64],
+    ) -> None:
+        """Fill the features of rows that are among the events already.
+
+        They are grouped by key, in order of time and of `n_before`: how many rows of its own
+        moment came before each.
+        """
+        self._hold(n_codes)
+        kernel.look_again(
+            self._query,
+            which,
+            rows.keys[k],
+            rows.time,
+            rows.numbers,
+            rows.codes,
+            self._number_columns,
+            self._held,
+            out,
+            n_before,
+            *self._events,
+        )
 
     def look_back(
         self, rows: Rows, k: int, which: NDArray[np.int64], out: NDArray[np.float64]
@@ -161,6 +210,11 @@ class EventStore:
         """Give the values of a coded column their new codes."""
         codes = self._events.codes[self.coded.index(column)]
         codes[codes >= 0] = new_code[codes[codes >= 0]]
+
+    def _hold(self, n_codes: int) -> None:
+        """Make place to count so many codes in."""
+        if self._held.size < n_codes:
+            self._held = np.zeros(2 * n_codes, dtype=np.int32)
 
     def _place(self, column: str | None) -> int:
         if column is None:

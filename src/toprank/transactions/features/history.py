@@ -1,7 +1,7 @@
 """Features of payments as of their own time, for tables and for one row at a time.
 
-Rows are taken in, and each is told what was known at its time: of rows, those at or before it; of
-labels, those known by then. Whatever comes later changes no feature that was given.
+The features of a row say what was known at its time: of rows, those at or before it; of labels,
+those known by then. Whatever comes later changes no feature that was given.
 """
 
 import os
@@ -17,6 +17,7 @@ from toprank import checks
 from toprank.checks import flags
 from toprank.model_file.learners import Saved
 from toprank.transactions.features import cells, history_file, kernel
+from toprank.transactions.features.id_table import RowIds
 from toprank.transactions.features.kinds import (
     Feature,
     as_json,
@@ -25,28 +26,38 @@ from toprank.transactions.features.kinds import (
     key_columns,
     number_columns,
 )
-from toprank.transactions.features.past import Past
+from toprank.transactions.features.past import LabelCounts, Past
 from toprank.transactions.features.questions import questions_of
 from toprank.transactions.features.rows import NEVER, Columns, RowReader, Rows
+from toprank.transactions.ledger import SOURCES
 
 
 class History:
     """The past of every key, as far back as the features look.
 
     `batch` and `one` give the features of rows and remember the rows; both run the same code, and
-    a table gives to the last bit what its rows give one by one in order of time.
+    a table gives to the last bit what its rows give one by one in order of time. `look_batch` and
+    `look` give the same features and remember nothing; `commit` remembers a row.
 
     Times are instants: those with a zone are turned to UTC, those without are taken as UTC. Local
     times that jump back when clocks change make late rows; give them their zone.
 
-    - Rows of equal time stand in the order they came: in a table, its order.
+    - Rows of equal time count in the order they came: in a table, its order.
     - The rows of one table are taken in order of time. A row older than rows that came with an
       earlier call is late: its features see what came at or before its own time, and later rows
       find it there. What was given before it came stays as it was.
-    - Every row counts, an exact copy of another too.
+    - An id counts once, however often it is sent. A row whose id was taken in before changes
+      nothing; its features are those of the row first taken in, at its time and under its keys,
+      as the history is now. Only its label is taken if the row had none so far.
+    - A row without an id cannot be recognised: it counts every time, an exact copy too.
     - A row whose key is missing has no features of this key, and is remembered under its other
       keys only. A missing amount counts as a row, and in no sum, mean or max.
     - A number and its digits are one key: 7, 7.0 and "7".
+    - A row's label at a moment is the one that holds by the rules of the ledger, of those that
+      count by then; it counts in a window if it began to hold in it.
+
+    It is made for one writer at a time, and `look` counts as one: the row is put among the others
+    and taken out again.
 
     Parameters
     ----------
@@ -57,9 +68,11 @@ class History:
     label, known_at
         The columns of labels, true or false, and of when each became known. Either may be missing
         from a table or hold missing values; without a time, a label counts from the delay of the
-        feature on. Labels that come later are given to `label`.
+        feature on. Labels that come later, and corrections, are given to `label`.
     row_id
-        The column of ids, by which late labels find their rows.
+        The column of ids, by which rows sent again are recognised and labels find their rows. An
+        empty id is missing. Rows with an id take some 60 bytes and their id, until `purge`
+        forgets them.
 
     Examples
     --------
@@ -70,6 +83,10 @@ class History:
     {'card_count_1d': [1.0, 2.0], 'card_seconds_since_last': [None, 300.0]}
     >>> history.one({"at": "2025-03-01 10:06", "card": "A"})
     {'card_count_1d': 3.0, 'card_seconds_since_last': 60.0}
+    >>> history.look({"at": "2025-03-01 10:07", "card": "A"})
+    {'card_count_1d': 4.0, 'card_seconds_since_last': 60.0}
+    >>> history.commit({"at": "2025-03-01 10:07", "card": "A"})
+    True
     """
 
     def __init__(
@@ -120,44 +137,89 @@ class History:
         """
         return self._past.n_too_late
 
+    @property
+    def n_repeated(self) -> int:
+        """How many rows came again under an id that was taken in before, and did not count."""
+        return self._past.n_repeated
+
     def batch(self, table: Any) -> pa.Table:
         """Return the features of a table's rows, in its order, and remember the rows."""
-        out = self._learn(self._reader.table(table))
-        return pa.table([pa.array(column, from_pandas=True) for column in out], names=self.names)
+        return self._as_table(self._learn(self._reader.table(table)))
 
     def one(self, row: Mapping[str, Any]) -> dict[str, float]:
-        """Return the features of one row, NaN where missing, and remember the row."""
-        out = self._learn(self._reader.row(row))
-        return dict(zip(self.names, out[:, 0].tolist(), strict=True))
+        """Return the features of one row, NaN where missing, and remember the row.
+
+        That is `look` and `commit` in one, for the price of either.
+        """
+        return self._as_dict(self._learn(self._reader.row(row)))
+
+    def look_batch(self, table: Any) -> pa.Table:
+        """Return what `batch` would, and remember nothing.
+
+        Rows see earlier rows of the same table, as in `batch`. For that they are put among the
+        others and taken out again: it takes memory like `batch`, and up to twice its time.
+        """
+        with self._past.taken_back():
+            return self._as_table(self._learn(self._reader.table(table)))
+
+    def look(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """Return what `one` would, and remember nothing."""
+        with self._past.taken_back():
+            return self._as_dict(self._learn(self._reader.row(row)))
+
+    def commit(self, row: Mapping[str, Any]) -> bool:
+        """Remember one row; return False if it is not, being known by its id or too late."""
+        rows = self._reader.row(row)
+        arrivals = self._past.arrive(rows)
+        self._past.learn(rows, arrivals)
+        return arrivals.new.size > 0
 
     def label(
         self,
         row_id: ArrayLike,
         is_positive: ArrayLike,
         known_at: Any = None,
-    ) -> int:
-        """Take in late labels, one or many; return how many of the rows waited for theirs.
+        source: Any = "claim",
+    ) -> LabelCounts:
+        """Take in labels, one or many, of rows that came with an id; say what became of them.
 
-        A row waits if it came with an id and without a label, and takes one label: the first
-        counts, and one that comes later for the same row, such as a claim after an investigator
-        found nothing, is passed over and not counted in what is returned. `known_at` is when each
-        became known; left out, it counts from the delay of the feature on.
+        A label counts from the moment it became known, and not before the delay of the feature.
+        Where a row has several, that which holds is chosen as by the ledger, in whatever order
+        they are given: the one known last; at equal times an investigator's before a claim, then
+        the one given last; silence only where nobody has spoken. So a correction leaves what
+        features saw before it was known, and changes what they see from then on.
+
+        `known_at` is when each became known. A label without it counts as known before all that
+        have one. `source` is "investigator", "claim" or "silence", one for all or one each; a
+        label that came with its row is a claim.
+
+        >>> from toprank.transactions.features import LabelRisk
+        >>> history = History([LabelRisk("share", "card", None, "0s")], row_id="tx")
+        >>> history.commit({"time": 0, "card": "A", "tx": 7})
+        True
+        >>> history.label(7, False, known_at=100, source="investigator")
+        LabelCounts(n_new=1, n_corrected=0, n_known=0, n_unknown=0, unknown=())
+        >>> history.label([7, 8], [True, True], known_at=900)
+        LabelCounts(n_new=0, n_corrected=1, n_known=0, n_unknown=1, unknown=(1,))
+        >>> [history.look({"time": t, "card": "A"})["card_risk_all_delay_0s"] for t in (899, 900)]
+        [0.0, 1.0]
         """
         given = np.atleast_1d(np.asarray(row_id)).tolist()
-        ids = [cells.id_text(each, "row_id") or "" for each in given]  # no row has an empty one
+        ids = RowIds.of([cells.id_text(each, "row_id") for each in given])
         label = flags(np.atleast_1d(is_positive), "is_positive", len(ids)).astype(np.float64)
         known = np.full(len(ids), NEVER)
         if known_at is not None:
             known[:] = cells.instants(known_at, "known_at")
         self._reader.check_known(label, known)
-        return self._past.learn_labels(ids, label, known)
+        return self._past.learn_labels(ids, label, known, _source_codes(source, len(ids)))
 
     def purge(self, before: Any, forget: Any = None) -> None:
         """Let go of what no row from `before` on can need: memory then follows the windows.
 
         The features of rows from `before` on stay what they would have been. Older rows come too
         late from now on. Keys last seen before `forget`, if it is given, are forgotten, as are
-        rows that have waited for a label since.
+        the ids of older rows: no label finds those any more. Without features of labels, ids of
+        rows older than `before` are forgotten at once.
         """
         self._past.purge(cells.instant(before, "before"))
         if forget is not None:
@@ -175,10 +237,17 @@ class History:
 
     def _learn(self, rows: Rows) -> NDArray[np.float64]:
         """Remember rows; return their features, a column for each row."""
+        arrivals = self._past.arrive(rows)
         out = np.full((len(self.features), rows.time.size), np.nan)
         kernel.fill_own(self._own, rows.time, rows.numbers, out)
-        self._past.learn(rows, out)
+        self._past.learn(rows, arrivals, out)
         return out
+
+    def _as_table(self, out: NDArray[np.float64]) -> pa.Table:
+        return pa.table([pa.array(column, from_pandas=True) for column in out], names=self.names)
+
+    def _as_dict(self, out: NDArray[np.float64]) -> dict[str, float]:
+        return dict(zip(self.names, out[:, 0].tolist(), strict=True))
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a history."""
@@ -187,6 +256,7 @@ class History:
             "begin": None if past.begin == NEVER else past.begin,
             "until": None if past.until == NEVER else past.until,
             "n_too_late": past.n_too_late,
+            "n_repeated": past.n_repeated,
             "id": self.id,
         }
         parameters = {
@@ -208,6 +278,8 @@ class History:
         past.begin = _moment(state["begin"], "begin")
         past.until = _moment(state.get("until"), "until")
         past.n_too_late = checks.whole_number(state["n_too_late"], "n_too_late", 0)
+        n_repeated = state.get("n_repeated", 0)  # earlier files do not have it
+        past.n_repeated = checks.whole_number(n_repeated, "n_repeated", 0)
         past.restore(saved.arrays)
         return history
 
@@ -220,6 +292,15 @@ def _check_label_unread(features: Iterable[Feature], label: str | None) -> None:
                 f"feature {each.name!r} must not look at the label {label!r}, which its row does "
                 "not know yet; use LabelRisk, which waits until labels are known."
             )
+
+
+def _source_codes(source: Any, n_labels: int) -> NDArray[np.int64]:
+    """Return the place of each source in `SOURCES`, where one was given for all as well."""
+    names = np.atleast_1d(np.asarray(source, dtype=str))
+    if names.size != n_labels and np.ndim(source):
+        raise ValueError(f"source must have {n_labels} values, one per id; got {names.size}.")
+    known = [SOURCES.index(checks.one_of(name, "source", SOURCES)) for name in names.tolist()]
+    return np.broadcast_to(np.array(known, dtype=np.int64), n_labels)
 
 
 def _moment(stored: Any, name: str) -> int:

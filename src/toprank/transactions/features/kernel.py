@@ -76,28 +76,81 @@ class Runs(NamedTuple):
 
 
 @njit(cache=True)
-def insert(used, rows, key, time, numbers, codes, value_columns, code_columns, *arrays):
+def insert(
+    used, rows, key, time, numbers, codes, value_columns, code_columns, place, n_before, *arrays
+):
     """Put rows, grouped by key and in order of time, among the events.
 
-    Returns how much of the pool is used then; or minus how much room is needed at the end of the
-    pool, and nothing has changed.
+    Fills the place of each among the events of its key, and how many events of its own moment
+    are before it. Returns how much of the pool is used then; or minus how much room is needed at
+    the end of the pool, and nothing has changed.
     """
     events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
-    runs, place = _runs(key, rows), np.empty(rows.size, np.int64)
-    return _insert(events, used, incoming, runs, value_columns, code_columns, place)
+    runs = _runs(key, rows)
+    used = _insert(events, used, incoming, runs, value_columns, code_columns, place)
+    if used >= 0:
+        _count_before(events, incoming, runs, place, n_before)
+    return used
 
 
 @njit(cache=True)
 def learn(
-    used, query, rows, key, time, numbers, codes, value_columns, code_columns, held, out, *arrays
+    used,
+    query,
+    rows,
+    key,
+    time,
+    numbers,
+    codes,
+    value_columns,
+    code_columns,
+    held,
+    out,
+    place,
+    n_before,
+    *arrays,
 ):
     """Insert rows and look back from them; what comes back is that of `insert`."""
     events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
-    runs, place = _runs(key, rows), np.empty(rows.size, np.int64)
+    runs = _runs(key, rows)
     used = _insert(events, used, incoming, runs, value_columns, code_columns, place)
     if used >= 0:
+        _count_before(events, incoming, runs, place, n_before)
         _look_back(events, query, incoming, runs, value_columns, place, held, out)
     return used
+
+
+@njit(cache=True)
+def take_out(rows, key, place, *arrays):
+    """Take back what `insert` or `learn` put at these places; rows are grouped as they were."""
+    events, runs = Events(*arrays), _runs(key, rows)
+    for r in range(runs.key.size):
+        _drop(events, runs.key[r], place[runs.begin[r] : runs.begin[r + 1]])
+
+
+@njit(cache=True)
+def remove(key, time, values, *arrays):
+    """Take out one event of the first column's value for each key, time and value given.
+
+    One that a purge has let go is only in the totals that its key begins with.
+    """
+    events = Events(*arrays)
+    for i in range(key.size):
+        start, size = events.start[key[i]], events.size[key[i]]
+        p = _until(events.time[start : start + size], time[i] - 1)
+        while p < size and events.time[start + p] == time[i]:
+            if events.values[0, start + p] == values[i]:
+                break
+            p += 1
+        if p < size and events.time[start + p] == time[i]:
+            _drop(events, key[i], np.full(1, p))
+        else:
+            total, rest = events.base_total[0, key[i]], events.base_rest[0, key[i]]
+            total, rest = _added(total, rest, -values[i])
+            events.base_total[0, key[i]], events.base_rest[0, key[i]] = total, rest
+            events.base_known[0, key[i]] -= 1
+            events.purged[key[i]] -= 1
+            _accumulate(events, key[i], 0)
 
 
 @njit(cache=True)
@@ -106,6 +159,70 @@ def look_back(query, rows, key, time, numbers, codes, value_columns, held, out, 
     events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
     runs, place = _runs(key, rows), np.zeros(rows.size, np.int64)
     _look_back(events, query, incoming, runs, value_columns, place, held, out)
+
+
+@njit(cache=True)
+def look_again(
+    query, rows, key, time, numbers, codes, value_columns, held, out, n_before, *arrays
+):
+    """Look back from rows that are among the events already.
+
+    Rows are grouped by key, each group in order of time and of `n_before`, which is how many
+    events of its own moment are before each.
+    """
+    events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
+    runs, place = _runs(key, rows), np.empty(rows.size, np.int64)
+    for r in range(runs.key.size):
+        start, size = events.start[runs.key[r]], events.size[runs.key[r]]
+        for g in range(runs.begin[r], runs.begin[r + 1]):
+            first = _until(events.time[start : start + size], time[rows[g]] - 1)
+            place[g] = min(first + n_before[g], size - 1)
+    _look_back(events, query, incoming, runs, value_columns, place, held, out)
+
+
+@njit(cache=True)
+def look_past_ended(
+    query,
+    rows,
+    key,
+    time,
+    numbers,
+    codes,
+    out,
+    ended_key,
+    ended_since,
+    ended_until,
+    ended_value,
+    *arrays,
+):
+    """Look back as `look_back` does, at counts and shares, without events that have ended by then.
+
+    An event that ends is among the events from `since` on, and counts for rows before `until`;
+    `ended_key` rises. Sums of 0 and 1 are exact, whatever is subtracted.
+    """
+    events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
+    runs, place = _runs(key, rows), np.zeros(rows.size, np.int64)
+    first, stop = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
+    for q in range(query.shape[0]):
+        window, answer = query[q, _WINDOW], out[query[q, _OUT]]
+        _fill_bounds(events, query[q], incoming, runs, place, first, stop)
+        for r in range(runs.key.size):
+            low = _until(ended_key, runs.key[r] - 1)
+            high = _until(ended_key, runs.key[r])
+            for g in range(runs.begin[r], runs.begin[r + 1]):
+                moment = time[rows[g]]
+                value, known = _held_by(
+                    events, 0, runs.key[r], window == ALL, first[g], stop[g]
+                )
+                for e in range(low, high):
+                    is_inside = window == ALL or ended_since[e] > moment - window
+                    if is_inside and ended_until[e] <= moment:
+                        value -= ended_value[e]
+                        known -= 1
+                if query[q, _WHAT] == COUNT:
+                    answer[rows[g]] = known
+                else:
+                    answer[rows[g]] = value / known if known > 0 else 0.0
 
 
 @njit(cache=True)
@@ -263,6 +380,39 @@ def _merge(events, key, incoming, run, value_columns, code_columns, run_place):
 
 
 @njit(cache=True)
+def _count_before(events, incoming, runs, place, n_before):
+    """Fill how many events of its own moment are before each row among the events."""
+    for r in range(runs.key.size):
+        start = events.start[runs.key[r]]
+        for g in range(runs.begin[r], runs.begin[r + 1]):
+            moment = incoming.time[runs.rows[g]]
+            if place[g] == 0 or events.time[start + place[g] - 1] < moment:
+                n_before[g] = 0
+            elif g > runs.begin[r] and incoming.time[runs.rows[g - 1]] == moment:
+                n_before[g] = n_before[g - 1] + 1
+            else:
+                earlier = events.time[start : start + place[g]]
+                n_before[g] = place[g] - _until(earlier, moment - 1)
+
+
+@njit(cache=True)
+def _drop(events, key, places):
+    """Take the events at some places, which rise, out of those of a key."""
+    start, size, n_gone = events.start[key], events.size[key], 0
+    for p in range(places[0], size):
+        if n_gone < places.size and p == places[n_gone]:
+            n_gone += 1
+            continue
+        events.time[start + p - n_gone] = events.time[start + p]
+        for v in range(events.values.shape[0]):
+            events.values[v, start + p - n_gone] = events.values[v, start + p]
+        for c in range(events.codes.shape[0]):
+            events.codes[c, start + p - n_gone] = events.codes[c, start + p]
+    events.size[key] -= n_gone
+    _accumulate(events, key, places[0])
+
+
+@njit(cache=True)
 def _accumulate(events, key, begin):
     """Fill the running totals of a key from one of its events on."""
     start, size = events.start[key], events.size[key]
@@ -399,29 +549,25 @@ def _first_time(events, runs, place, answer):
 
 @njit(cache=True)
 def _sums(events, what, v, is_all, runs, first, stop, answer):
-    totals, rests, knowns = events.total[v], events.rest[v], events.known[v]
     for r in range(runs.key.size):
-        key, start = runs.key[r], events.start[runs.key[r]]
-        base_total, base_rest = events.base_total[v, key], events.base_rest[v, key]
-        base_known = events.base_known[v, key]
         for g in range(runs.begin[r], runs.begin[r + 1]):
-            total, rest, known = base_total, base_rest, base_known
-            if stop[g] > 0:
-                p = start + stop[g] - 1
-                total, rest, known = totals[p], rests[p], knowns[p]
-            if is_all:
-                value = total + rest
-            elif first[g] > 0:
-                p = start + first[g] - 1
-                value, known = _subtracted(total, rest, totals[p], rests[p]), known - knowns[p]
-            else:
-                value, known = _subtracted(total, rest, base_total, base_rest), known - base_known
+            value, known = _held_by(events, v, runs.key[r], is_all, first[g], stop[g])
             if what == SUM:
                 answer[runs.rows[g]] = value
             elif known == 0:
                 answer[runs.rows[g]] = 0.0 if what == SHARE else np.nan
             else:
                 answer[runs.rows[g]] = value / known
+
+
+@njit(cache=True)
+def _held_by(events, v, key, is_all, first, stop):
+    """Return the sum of the values in a window, and how many are not missing."""
+    total, rest, known = _before(events, key, v, max(stop, 0))
+    if is_all:
+        return total + rest, known
+    old_total, old_rest, old_known = _before(events, key, v, max(first, 0))
+    return _subtracted(total, rest, old_total, old_rest), known - old_known
 
 
 @njit(cache=True)

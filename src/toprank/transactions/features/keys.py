@@ -48,6 +48,11 @@ class Codes:
     def _code(self, text: str | None) -> int:
         return -1 if text is None else self._code_of.setdefault(text, len(self._code_of))
 
+    def take_back(self, size: int) -> None:
+        """Forget all but the first `size` texts."""
+        while len(self._code_of) > size:
+            self._code_of.popitem()
+
     def keep(self, is_kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Forget the others, and return the new code of each old one, -1 where forgotten."""
         texts = [text for text, kept in zip(self._code_of, is_kept.tolist(), strict=True) if kept]

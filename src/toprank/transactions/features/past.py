@@ -1,17 +1,51 @@
-"""What a history remembers: the events of every key, labels, and rows that wait for theirs."""
+"""What a history remembers: the events of every key, labels, and the rows that have an id."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.model_file.state import part_of as _part_of
-from toprank.transactions.features.event_store import EventStore
+from toprank.model_file.state import part_of
+from toprank.transactions.features.event_store import EventStore, Placed
+from toprank.transactions.features.id_table import RowIds
 from toprank.transactions.features.keys import Codes
-from toprank.transactions.features.questions import LABEL, Questions
+from toprank.transactions.features.label_store import LabelChange, LabelStore
+from toprank.transactions.features.questions import Questions
+from toprank.transactions.features.remembered import RememberedRows
+from toprank.transactions.features.row_labels import RowLabel, holdings, with_label
 from toprank.transactions.features.rows import NEVER, Rows
-from toprank.transactions.features.waiting import WaitingRows
+from toprank.transactions.ledger import SOURCES
 
 _ONLY = np.zeros(1, dtype=np.int64)
 _NONE = np.zeros(0, dtype=np.int64)
+_CLAIM = SOURCES.index("claim")  # what a label is that came with its row
+
+
+class Arrivals(NamedTuple):
+    """Which rows are taken in, and which were before: both in order of time."""
+
+    new: NDArray[np.int64]
+    again: NDArray[np.int64]
+    number: NDArray[np.int64] | None
+    """Of each row among the remembered ones, -1 where it has no id; None where none has."""
+
+
+class LabelCounts(NamedTuple):
+    """What became of labels that were given by id.
+
+    A row is corrected if the label it has in the end is another than before. It was known already
+    if that stays as it was: the same was said again, or what was said is overruled by a label that
+    the row has. `unknown` says which of the ids given, by their place, belong to no row.
+    """
+
+    n_new: int = 0
+    n_corrected: int = 0
+    n_known: int = 0
+    n_unknown: int = 0
+    unknown: tuple[int, ...] = ()
 
 
 class Past:
@@ -19,13 +53,13 @@ class Past:
 
     `keys` and `values` are the codes of the keys and of the coded columns; `begin` is the moment
     of the last purge, `until` that of the latest row taken in, `n_too_late` how many rows were
-    older than the purge before them.
+    older than the purge before them, `n_repeated` how many came again.
     """
 
     def __init__(self, questions: Questions) -> None:
         self.keys = [Codes() for _ in questions.keys]
         self.values = [Codes() for _ in questions.coded]
-        self.begin, self.until, self.n_too_late = NEVER, NEVER, 0
+        self.begin, self.until, self.n_too_late, self.n_repeated = NEVER, NEVER, 0, 0
         self._coded = questions.coded
         place = questions.keys.index
         self._rows = {
@@ -33,72 +67,212 @@ class Past:
             for key, asked in questions.of_rows.items()
         }
         self._labels = {
-            (place(key), delay): EventStore(asked, [LABEL], [])
+            (place(key), delay): LabelStore(asked)
             for (key, delay), asked in questions.of_labels.items()
         }
-        self._waiting = WaitingRows(len(self.keys))
+        self._remembered = RememberedRows(len(self.keys))
+        self._undo: list[Callable[[], None]] | None = None
 
     @property
     def n_events(self) -> int:
         """How many events are kept."""
         return sum(store.n_events for store in self._stores())
 
-    # What comes in
+    @contextmanager
+    def taken_back(self) -> Iterator[None]:
+        """Take back, at the end, all that is learned from rows meanwhile.
 
-    def learn(self, rows: Rows, out: NDArray[np.float64]) -> None:
-        """Remember rows; fill their features, a column of `out` for each row."""
-        order = self._taken_in(rows.time)
-        if not order.size:
-            return
+        Rows are put among the events and taken out again, so this costs what it costs to learn
+        them, and about as much as to put them in once more.
+        """
+        counts = self.until, self.n_too_late, self.n_repeated
+        codes = [(each, len(each)) for each in (*self.keys, *self.values)]
+        n_rows = len(self._remembered)
+        self._undo = []
+        try:
+            yield
+        finally:
+            for undo in reversed(self._undo):
+                undo()
+            self._undo = None
+            self._remembered.take_back(n_rows)
+            for each, n_before in codes:
+                each.take_back(n_before)
+            self.until, self.n_too_late, self.n_repeated = counts
+
+    # Rows that come in
+
+    def arrive(self, rows: Rows) -> Arrivals:
+        """Return which rows are new; those that came before get the time and keys they had then.
+
+        New rows are known by their ids from now on, but for those older than the last purge.
+        """
+        order, again, number = _in_order(rows.time), _NONE, None
+        if rows.ids is not None:
+            may_add = rows.time >= self.begin
+            number, was_there = self._remembered.enter(
+                rows.ids, order, may_add, rows.time, rows.keys
+            )
+            if was_there.any():
+                was_there = was_there[order]
+                order, again = order[~was_there], order[was_there]
+                self.n_repeated += again.size
+                first = number[again]
+                rows.time[again] = self._remembered.time[first]
+                for codes, first_codes in zip(rows.keys, self._remembered.keys, strict=True):
+                    codes[again] = first_codes[first]
+        if order.size and rows.time[order[0]] < self.begin:
+            n_too_late = int(np.searchsorted(rows.time[order], self.begin))
+            self.n_too_late += n_too_late
+            order = order[n_too_late:]
+        if order.size:
+            self.until = max(self.until, int(rows.time[order[-1]]))
+        return Arrivals(order, again, number)
+
+    def learn(
+        self, rows: Rows, arrivals: Arrivals, out: NDArray[np.float64] | None = None
+    ) -> None:
+        """Remember new rows; fill the features of all, a column of `out` for each row."""
+        groups = [_grouped(rows.keys[k], arrivals.new) for k in range(len(self.keys))]
         n_values = max(map(len, self.values), default=0)
-        groups = [_grouped(rows.keys[k], order) for k in range(len(self.keys))]
         for k, store in self._rows.items():
             if groups[k].size:
                 store.grow(len(self.keys[k]))
-                store.learn(rows, k, groups[k], n_values, out)
-        if self._labels and (rows.label is not None or rows.ids is not None):
-            self._learn_labels_of(rows, order)
+                if out is None:
+                    placed = store.insert(
+                        rows.keys[k], rows.time, rows.numbers, rows.codes, groups[k]
+                    )
+                else:
+                    placed = store.learn(rows, k, groups[k], n_values, out)
+                self._note_placed(k, store, placed, arrivals.number)
+        if rows.label is not None:
+            self._learn_labels_of(rows, arrivals)
+        if out is None:
+            return
         for (k, _), store in self._labels.items():
             if groups[k].size:
                 store.grow(len(self.keys[k]))
                 store.look_back(rows, k, groups[k], out)
+        if arrivals.again.size:
+            self._look_again(rows, arrivals, n_values, out)
+
+    def _note_placed(
+        self, k: int, store: EventStore, placed: Placed, number: NDArray[np.int64] | None
+    ) -> None:
+        if number is not None:
+            number = number[placed.which]
+            has_id = number >= 0
+            self._remembered.set_before(k, number[has_id], placed.n_before[has_id])
+        if self._undo is not None:
+            self._undo.append(partial(store.take_out, placed))
+
+    def _look_again(
+        self, rows: Rows, arrivals: Arrivals, n_values: int, out: NDArray[np.float64]
+    ) -> None:
+        """Fill the features of rows that were taken in before, each seen where it is."""
+        again = arrivals.again[rows.time[arrivals.again] >= self.begin]
+        assert arrivals.number is not None
+        for k in range(len(self.keys)):
+            which = again[rows.keys[k][again] >= 0]
+            n_before = self._remembered.before(k, arrivals.number[which])
+            order = np.lexsort((n_before, rows.time[which], rows.keys[k][which]))
+            which, n_before = which[order], n_before[order]
+            if which.size and k in self._rows:
+                self._rows[k].look_again(rows, k, which, n_before, n_values, out)
+            for (at, _), store in self._labels.items():
+                if which.size and at == k:
+                    store.grow(len(self.keys[k]))
+                    store.look_back(rows, k, which, out)
+
+    # Labels
+
+    def _learn_labels_of(self, rows: Rows, arrivals: Arrivals) -> None:
+        """Take in the labels that rows came with; of a row that came again, if it had none."""
+        assert rows.label is not None
+        which = np.concatenate([arrivals.new, arrivals.again])
+        which = which[~np.isnan(rows.label[which])]
+        if arrivals.number is not None:
+            number = arrivals.number[which]
+            if arrivals.again.size:
+                is_first = np.ones(which.size, dtype=bool)
+                has_id = np.flatnonzero(number >= 0)
+                first = np.unique(number[has_id], return_index=True)[1]
+                is_first[has_id] = False
+                is_first[has_id[first]] = True
+                is_first[has_id] &= ~self._remembered.has_label(number[has_id])
+                which, number = which[is_first], number[is_first]
+            own, number = which[number >= 0], number[number >= 0]
+            source = np.full(own.size, _CLAIM)
+            self._remembered.set_first_labels(number, rows.label[own], rows.known[own], source)
+            if self._undo is not None:
+                self._undo.append(partial(self._remembered.clear_labels, number))
+        self._insert_labels(rows.time, rows.keys, rows.label, rows.known, which)
 
     def learn_labels(
-        self, ids: list[str], label: NDArray[np.float64], known: NDArray[np.int64]
-    ) -> int:
-        """Take in the labels of rows that wait for them; return how many did."""
-        found = self._waiting.take(ids)
-        n_found = found.which.size
-        keys = list(np.ascontiguousarray(found.keys))
-        label, known = label[found.which], known[found.which]
-        self._insert_labels(found.time, keys, label, known, np.arange(n_found))
-        return n_found
-
-    def _taken_in(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which rows are taken in, in order of time."""
-        order = _in_order(time)
-        if order.size and time[order[0]] < self.begin:
-            n_too_late = int(np.searchsorted(time[order], self.begin))
-            self.n_too_late += n_too_late
-            order = order[n_too_late:]
-        if order.size:
-            self.until = max(self.until, int(time[order[-1]]))
-        return order
-
-    def _learn_labels_of(self, rows: Rows, order: NDArray[np.int64]) -> None:
-        """Take in the labels that rows came with; those with an id and without a label wait."""
-        waiting = order
-        if rows.label is not None:
-            is_missing = np.isnan(rows.label[order])
-            known, waiting = order[~is_missing], order[is_missing]
-            self._insert_labels(rows.time, rows.keys, rows.label, rows.known, known)
-        if rows.ids is not None and waiting.size:
-            ids = {row: rows.ids[row] for row in waiting.tolist()}
-            waiting = np.array([row for row in ids if ids[row] is not None], dtype=np.int64)
-            keys = np.array([found[waiting] for found in rows.keys])
-            self._waiting.add(
-                [str(ids[row]) for row in waiting.tolist()], rows.time[waiting], keys
+        self,
+        ids: RowIds,
+        label: NDArray[np.float64],
+        known: NDArray[np.int64],
+        source: NDArray[np.int64],
+    ) -> LabelCounts:
+        """Take in labels by id, and say what became of them."""
+        number = self._remembered.find(ids)
+        found = np.flatnonzero(number >= 0)
+        _, place, times = np.unique(number[found], return_inverse=True, return_counts=True)
+        # the first label of a row is one more event; any other is a correction
+        is_first = (times[place] == 1) & ~self._remembered.has_label(number[found])
+        first = found[is_first]
+        self._remembered.set_first_labels(
+            number[first], label[first], known[first], source[first]
+        )
+        time = self._remembered.time[number[first]]
+        keys = list(self._remembered.keys[:, number[first]].astype(np.int64))
+        self._insert_labels(time, keys, label[first], known[first], np.arange(first.size))
+        others = found[~is_first]
+        given = [
+            RowLabel(*each)
+            for each in zip(
+                known[others].tolist(),
+                source[others].tolist(),
+                (label[others] == 1).tolist(),
+                strict=True,
             )
+        ]
+        n_new, n_corrected, n_known = self._correct(number[others].tolist(), given)
+        unknown = np.flatnonzero(number < 0).tolist()
+        return LabelCounts(
+            first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown)
+        )
+
+    def _correct(self, numbers: list[int], given: list[RowLabel]) -> tuple[int, int, int]:
+        """Take in labels one by one; return how many were new, corrections, and known already."""
+        kept, before = self._remembered, dict[int, list[RowLabel]]()
+        n_new = n_corrected = n_known = 0
+        for number, label in zip(numbers, given, strict=True):
+            old = kept.labels_of(number)
+            before.setdefault(number, old)
+            new = with_label(old, label)
+            kept.set_labels(number, new)
+            if not old:
+                n_new += 1
+            elif old[-1].is_positive != new[-1].is_positive:
+                n_corrected += 1
+            else:
+                n_known += 1
+        now = {number: kept.labels_of(number) for number in before}
+        changed = [number for number in now if now[number] != before[number]]
+        for (k, delay), store in self._labels.items():
+            changes = []
+            for number in changed:
+                key, time = int(kept.keys[k, number]), int(kept.time[number])
+                held = holdings(before[number], time, delay, self.begin)
+                holds = holdings(now[number], time, delay, self.begin)
+                if key >= 0 and held != holds:
+                    changes.append(LabelChange(key, held, holds))
+            if changes:
+                store.grow(len(self.keys[k]))
+                store.correct(changes)
+        return n_new, n_corrected, n_known
 
     def _insert_labels(
         self,
@@ -116,7 +290,9 @@ class Past:
             grouped = _grouped(keys[k], which[_in_order(since[which])])
             if grouped.size:
                 store.grow(len(self.keys[k]))
-                store.insert(keys[k], since, label[np.newaxis], no_codes, grouped)
+                placed = store.insert(keys[k], since, label[np.newaxis], no_codes, grouped)
+                if self._undo is not None:
+                    self._undo.append(partial(store.take_out, placed))
 
     # What is let go
 
@@ -125,10 +301,23 @@ class Past:
         self.begin = max(self.begin, before)
         for store in self._stores():
             store.purge(self.begin)
+        if self._labels:
+            self._settle_corrections()
+        else:  # no label waits for them, and sent again they come too late
+            self._remembered.forget(self.begin)
+
+    def _settle_corrections(self) -> None:
+        """Forget labels whose place was taken before any row that can still come."""
+        kept, latest = self._remembered, max(delay for _, delay in self._labels)
+        for number, labels in list(kept.corrected.items()):
+            earliest = int(kept.time[number]) + max(latest, 1)
+            n_over = sum(max(earliest, each.known) <= self.begin for each in labels[1:])
+            if n_over:
+                kept.set_labels(number, labels[n_over:])
 
     def forget(self, before: int) -> None:
-        """Forget keys last seen before this moment, and rows that have waited since."""
-        self._waiting.forget(before)
+        """Forget keys last seen before this moment, and rows that are older."""
+        self._remembered.forget(before)
         for k, codes in enumerate(self.keys):
             stores = [self._rows[k]] if k in self._rows else []
             stores += [store for (at, _), store in self._labels.items() if at == k]
@@ -136,12 +325,12 @@ class Past:
             for store in stores:
                 store.grow(len(codes))
                 is_kept |= store.last_seen()[: len(codes)] >= before
-            waiting = self._waiting.keys[k]
-            is_kept[waiting[waiting >= 0]] = True
+            in_use = self._remembered.keys[k]
+            is_kept[in_use[in_use >= 0]] = True
             new_code = codes.keep(is_kept)
             for store in stores:
                 store.keep(new_code)
-            self._waiting.recode(k, new_code)
+            self._remembered.recode(k, new_code)
 
     def drop_values(self) -> None:
         """Forget the values of coded columns that no event holds any more."""
@@ -166,7 +355,7 @@ class Past:
         parts |= {f"keys{k}": codes.to_arrays() for k, codes in enumerate(self.keys)}
         for name, k, store in self._named_stores():
             parts[name] = store.to_arrays(len(self.keys[k]))
-        parts["waiting"] = self._waiting.to_arrays()
+        parts["ids"] = self._remembered.to_arrays()
         return {
             f"{part}-{name}": array for part, own in parts.items() for name, array in own.items()
         }
@@ -174,14 +363,18 @@ class Past:
     def restore(self, arrays: dict[str, NDArray]) -> None:
         """Take what `to_arrays` gave; ValueError where it is not sound."""
         for i, codes in enumerate(self.values):
-            codes.restore(_part_of(arrays, f"values{i}"))
+            codes.restore(part_of(arrays, f"values{i}"))
         for k, codes in enumerate(self.keys):
-            codes.restore(_part_of(arrays, f"keys{k}"))
+            codes.restore(part_of(arrays, f"keys{k}"))
         n_values = dict(zip(self._coded, map(len, self.values), strict=True))
         for name, k, store in self._named_stores():
-            store.restore(_part_of(arrays, name), len(self.keys[k]), n_values)
+            store.restore(part_of(arrays, name), len(self.keys[k]), n_values)
         n_keys = [len(codes) for codes in self.keys]
-        self._waiting = WaitingRows.from_arrays(_part_of(arrays, "waiting"), n_keys)
+        if "waiting-time" in arrays:  # as files were before labels could be corrected
+            waiting = part_of(arrays, "waiting")
+            self._remembered = RememberedRows.from_waiting(waiting, n_keys)
+        else:
+            self._remembered = RememberedRows.from_arrays(part_of(arrays, "ids"), n_keys)
 
     def _named_stores(self) -> list[tuple[str, int, EventStore]]:
         rows = [(f"rows{k}", k, store) for k, store in self._rows.items()]

@@ -11,6 +11,7 @@ from toprank.tables.columns import check_columns, required_frame
 from toprank.tables.times import time_column
 from toprank.tables.values import exact_numbers
 from toprank.transactions.features import cells
+from toprank.transactions.features.id_table import RowIds
 from toprank.transactions.features.keys import Codes, entries, text_of
 from toprank.transactions.features.kinds import columns_of
 from toprank.transactions.features.questions import Questions
@@ -36,7 +37,7 @@ class Rows(NamedTuple):
     codes: NDArray[np.int32]  # coded column, row
     label: NDArray[np.float64] | None  # NaN where not known; None where no row has one
     known: NDArray[np.int64]  # NEVER where not said
-    ids: list[str | None] | None
+    ids: RowIds | None  # None where no row has one
 
 
 class RowReader:
@@ -84,7 +85,7 @@ class RowReader:
         if label is not None:
             self.check_known(label, known)
         if named.row_id in frame.names:
-            ids = cells.id_texts(frame.column(named.row_id), named.row_id)
+            ids = RowIds.of(cells.id_texts(frame.column(named.row_id), named.row_id))
         found = {name: entries(frame.column(name), name) for name in self._texts}
         keys = [
             codes.many([found[name] for name in columns])
@@ -105,10 +106,10 @@ class RowReader:
         for v, name in enumerate(self._numbers):
             rows.numbers[v, 0] = cells.number(row[name], name)
         has_label = self._read_label(row)
-        ids: list[str | None] | None = None
+        ids: RowIds | None = None
         if named.row_id is not None:
             row_id = cells.id_text(row.get(named.row_id), named.row_id)
-            ids = None if row_id is None else [row_id]
+            ids = RowIds.of_one(row_id) if row_id else None
         texts = {name: text_of(row[name], name) for name in self._texts}
         # all cells are sound: from here on values are remembered
         for found, names, codes in zip(rows.keys, self._key_columns, self._keys, strict=True):
