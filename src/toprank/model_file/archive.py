@@ -5,7 +5,6 @@ A file ends as: members | directory, an entry per member | end record of 22 byte
 
 import os
 import re
-import secrets
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -42,32 +41,11 @@ def is_member_name(name: str) -> bool:
     return _MEMBER_NAME.fullmatch(name) is not None
 
 
-@contextmanager
-def replaced_in_one_step(target: Path) -> Iterator[Path]:
-    """Give a path beside `target` to write to, renamed at the end: a crash leaves the old file.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     with replaced_in_one_step(Path(folder, "a.toprank")) as beside:
-    ...         write_archive(beside, {"manifest.json": b"{}"})
-    ...     [entry.name for entry in Path(folder).iterdir()]
-    ['a.toprank']
-    """
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to save in; make it first.")
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        yield beside
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def write_archive(path: Path, members: dict[str, bytes]) -> None:
-    """Write members by name to a file that is not there yet; once back, it is on disk."""
+    """Write members by name to a file; once back, it is on disk."""
     if sum(map(len, members.values())) > _MOST_WRITTEN_BYTES:
         raise ValueError(f"a model must be at most {_MOST_WRITTEN_BYTES} bytes; use fewer trees.")
-    with path.open("xb") as stream:
+    with path.open("wb") as stream:
         with zipfile.ZipFile(stream, "w", allowZip64=False) as archive:
             for name, raw in members.items():
                 # A fixed date: the same model gives the same bytes.

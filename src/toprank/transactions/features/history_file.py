@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from toprank.model_file import archive, arrays, manifest
+from toprank.model_file.atomic import atomic_path
 from toprank.model_file.faults import BROKEN
 from toprank.model_file.learners import Saved
 
@@ -19,7 +19,7 @@ def write(saved: Saved, path: str | os.PathLike[str]) -> None:
         f"{name}.npy": arrays.npy_bytes(name, array) for name, array in saved.arrays.items()
     }
     told = manifest.manifest_bytes(_HISTORY, saved.parameters or {}, saved.state, {}, members)
-    with archive.replaced_in_one_step(Path(path).resolve()) as beside:
+    with atomic_path(path, mode=0o600) as beside:
         try:
             archive.write_archive(beside, {archive.MANIFEST: told, **members})
         except ValueError as error:  # which speaks of trees
