@@ -37,9 +37,12 @@ def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
 
 
 def test_a_folder_is_no_place_to_write_a_file_over(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none to write a.csv to"):
-        with atomic_path(tmp_path / "none" / "a.csv"):
-            pass
+    missing = tmp_path / "none" / "a.csv"
+    with (
+        pytest.raises(FileNotFoundError, match=r"there is no folder .*none"),
+        atomic_path(missing),
+    ):
+        pass
     with pytest.raises(IsADirectoryError, match="it is a folder"), atomic_path(tmp_path):
         pass
 
