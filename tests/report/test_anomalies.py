@@ -195,5 +195,5 @@ def test_the_page_is_written_whole_or_not_at_all(forest, pages, tmp_path):
 
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == pages["forest"]
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*none to write"):
         write_anomaly_report(forest, tmp_path / "none" / "page.html")

@@ -464,5 +464,5 @@ def test_a_failed_write_leaves_the_old_page_and_no_scraps(report, tmp_path, monk
 
 
 def test_a_folder_that_does_not_exist_is_named(report, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"folder '.*nowhere' does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to write"):
         write_report(report, tmp_path / "nowhere" / "report.html")

@@ -2,6 +2,7 @@ import itertools
 import json
 import math
 import os
+import zipfile
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import toprank
 from toprank.model_file import ModelFileError, archive
 from toprank.tables import TableError
 from toprank.transactions.features import (
@@ -678,13 +680,28 @@ def test_a_history_that_cannot_be_saved_leaves_the_old_file(tmp_path, monkeypatc
     assert [each.name for each in tmp_path.iterdir()] == ["history.toprank"]
 
 
-def test_a_history_too_large_for_a_file_should_be_purged(tmp_path, monkeypatch):
-    history = History([FirstTime("card")])
-    history.one({"time": 0, "card": "A"})
-    monkeypatch.setattr(archive, "_MOST_WRITTEN_BYTES", 1000)
-    with pytest.raises(ValueError, match=r"the history is too large for a file: .*; purge it"):
-        history.save(tmp_path / "history.toprank")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("limit_of_zip", [zipfile.ZIP64_LIMIT, 500])
+def test_a_history_may_be_larger_than_any_model(tmp_path, monkeypatch, limit_of_zip):
+    path = tmp_path / "history.toprank"
+    history = fresh()
+    history.batch(table_of(random_rows(60, 0)))
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", limit_of_zip)  # from where on sizes take 64 bits
+    for limit in ("_MOST_WRITTEN_BYTES", "_MOST_FILE_BYTES", "_MOST_MEMBER_BYTES"):
+        monkeypatch.setattr(archive, limit, 1000)
+
+    history.save(path)
+
+    assert path.stat().st_size > 10_000
+    for loaded in (History.load(path), toprank.load(path)):
+        assert_same_arrays(loaded, history)
+
+
+def assert_same_arrays(one, other):
+    found, expected = one._to_saved(), other._to_saved()
+    assert found.state == expected.state
+    assert found.arrays.keys() == expected.arrays.keys()
+    for name, array in expected.arrays.items():
+        np.testing.assert_array_equal(found.arrays[name], array, err_msg=name, strict=True)
 
 
 def test_a_damaged_file_is_refused_with_a_reason(tmp_path):

@@ -14,7 +14,7 @@ from toprank.bench.row_file import Row, read_rows, rows_file
 from toprank.bench.runner import cells_of, recorded
 from toprank.bench.speed.runner import speed_file
 from toprank.bench.targets import Standing, standings_of_targets
-from toprank.tables.write import atomic_path
+from toprank.model_file.atomic import atomic_path
 
 TARGET_HEADINGS = ["what", "theirs", "asked", "ours", "", "rows", "experiment"]
 _EXPERIMENT_HEADINGS = ["experiment", "what", "source", "rows"]

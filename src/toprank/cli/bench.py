@@ -231,7 +231,7 @@ def _written(told: Any, form: str) -> str:
 
 def _write(told: Any, output: Path, form: str | None) -> None:
     from toprank.bench import account
-    from toprank.tables.write import atomic_path
+    from toprank.model_file.atomic import atomic_path
 
     ending = output.suffix.lower()
     with atomic_path(output) as beside:

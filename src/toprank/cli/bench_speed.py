@@ -112,7 +112,7 @@ def _show(
     from toprank.bench import speed as library
     from toprank.bench.speed.runner import speed_file
     from toprank.cli import files, screen
-    from toprank.tables.write import atomic_path
+    from toprank.model_file.atomic import atomic_path
 
     if plot is not None:
         if plot.suffix.lower() not in _PICTURES:

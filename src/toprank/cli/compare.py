@@ -254,7 +254,7 @@ def _check_picture(output: Path) -> None:
 
 def _write_picture(figure: Any, output: Path) -> None:
     """Write the figure; whoever reads that file meets the old picture or the whole new one."""
-    from toprank.model_file.archive import replaced_in_one_step
+    from toprank.model_file.atomic import atomic_path
 
-    with replaced_in_one_step(output) as beside:
+    with atomic_path(output) as beside:
         figure.savefig(beside, format=output.suffix[1:].lower(), dpi=150)

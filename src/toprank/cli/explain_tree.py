@@ -12,7 +12,7 @@ def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
     """Print the tree of a model and the rules of its groups; draw it where asked."""
     from toprank import summary
     from toprank.cli import files, screen
-    from toprank.tables.write import atomic_path
+    from toprank.model_file.atomic import atomic_path
 
     if output is not None:
         if output.suffix.lower() not in _PICTURES:

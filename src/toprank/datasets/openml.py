@@ -20,9 +20,9 @@ from sklearn import datasets as sklearn_datasets
 from toprank.datasets.dataset import Dataset, from_table
 from toprank.datasets.places import NotHere
 from toprank.datasets.text_columns import number_or_category, plain_text
+from toprank.model_file.atomic import atomic_path
 from toprank.tables.columns import TableError
 from toprank.tables.read import read_table
-from toprank.tables.write import atomic_path
 
 
 class _Entry(NamedTuple):

@@ -1,17 +1,20 @@
-"""The zip archive a model travels in: written in one step, read within limits.
+"""The zip archive a model travels in: read within limits.
 
-A file ends as: members | directory, an entry per member | end record of 22 bytes.
+A file ends as: members | directory, an entry per member | end record of 22 bytes. Before the end
+record of a file with sizes beyond 2 GB stand a larger one of 56 bytes and its locator of 20.
+
+Members that are deflated may inflate to a fixed number of bytes at most. Where all are stored as
+they are, nothing can be larger than the file itself, and no other limit is needed.
 """
 
 import os
 import re
-import secrets
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from toprank.model_file.faults import BROKEN, ModelFileError, shown
 
@@ -30,6 +33,8 @@ _END_RECORD_BYTES = 22
 _END_RECORD = b"PK\x05\x06"
 _ZIP64_LOCATOR_BYTES = 20
 _ZIP64_LOCATOR = b"PK\x06\x07"
+_ZIP64_END_BYTES = 56
+_ZIP64_END = b"PK\x06\x06"
 _ENCRYPTED = 0x41  # the plain and the strong flag
 
 
@@ -42,32 +47,11 @@ def is_member_name(name: str) -> bool:
     return _MEMBER_NAME.fullmatch(name) is not None
 
 
-@contextmanager
-def replaced_in_one_step(target: Path) -> Iterator[Path]:
-    """Give a path beside `target` to write to, renamed at the end: a crash leaves the old file.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     with replaced_in_one_step(Path(folder, "a.toprank")) as beside:
-    ...         write_archive(beside, {"manifest.json": b"{}"})
-    ...     [entry.name for entry in Path(folder).iterdir()]
-    ['a.toprank']
-    """
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to save in; make it first.")
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        yield beside
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def write_archive(path: Path, members: dict[str, bytes]) -> None:
-    """Write members by name to a file that is not there yet; once back, it is on disk."""
+    """Write members by name to a file; once back, it is on disk."""
     if sum(map(len, members.values())) > _MOST_WRITTEN_BYTES:
         raise ValueError(f"a model must be at most {_MOST_WRITTEN_BYTES} bytes; use fewer trees.")
-    with path.open("xb") as stream:
+    with path.open("wb") as stream:
         with zipfile.ZipFile(stream, "w", allowZip64=False) as archive:
             for name, raw in members.items():
                 # A fixed date: the same model gives the same bytes.
@@ -97,9 +81,9 @@ def opened_archive(
     path = Path(path)
     with _opened(path) as stream:
         try:
-            _check_ends(stream)
+            n_bytes = _checked_ends(stream)
             with zipfile.ZipFile(stream) as archive:
-                _check_directory(archive)
+                _check_directory(archive, n_bytes)
                 yield archive
         except BROKEN as error:
             reason = str(error) or f"{type(error).__name__} while reading it"
@@ -130,34 +114,50 @@ def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _check_ends(stream: BinaryIO) -> None:
-    """Check size and first and last bytes, before the zip library reads the whole directory."""
+def _checked_ends(stream: BinaryIO) -> int:
+    """Return the size, first and last bytes checked before the zip library reads anything."""
     n_bytes = stream.seek(0, os.SEEK_END)
-    if n_bytes > _MOST_FILE_BYTES:
-        raise ValueError(f"it must be at most {_MOST_FILE_BYTES} bytes long; it has {n_bytes}.")
     stream.seek(0)
     if stream.read(2) != b"PK":
         raise ValueError("it is not a zip archive.")
-    tail_bytes = min(n_bytes, _END_RECORD_BYTES + _ZIP64_LOCATOR_BYTES)
+    tail_bytes = min(n_bytes, _END_RECORD_BYTES + _ZIP64_LOCATOR_BYTES + _ZIP64_END_BYTES)
     stream.seek(n_bytes - tail_bytes)
     tail = stream.read(tail_bytes)
-    end = tail[-_END_RECORD_BYTES:]
-    if not end.startswith(_END_RECORD):
+    if not tail[-_END_RECORD_BYTES:].startswith(_END_RECORD):
         raise ValueError(
             "the end of the zip archive is missing; the file is cut short, copy it again."
         )
-    n_members = int.from_bytes(end[10:12], "little")
-    directory_bytes = int.from_bytes(end[12:16], "little")
-    directory_start = int.from_bytes(end[16:20], "little")
-    if n_members > _MOST_MEMBERS or directory_bytes > _MOST_DIRECTORY_BYTES:
-        raise ValueError(f"it must have at most {_MOST_MEMBERS} members; it has {n_members}.")
-    if tail.startswith(_ZIP64_LOCATOR) or (
-        directory_start + directory_bytes + _END_RECORD_BYTES != n_bytes
-    ):
+    end = _end_of(tail)
+    if end.n_members > _MOST_MEMBERS or end.directory_bytes > _MOST_DIRECTORY_BYTES:
+        raise ValueError(f"it must have at most {_MOST_MEMBERS} members; it has {end.n_members}.")
+    if end.directory_start + end.directory_bytes + end.own_bytes != n_bytes:
         raise ValueError("bytes were lost or added to its zip archive; copy or fit it again.")
+    return n_bytes
 
 
-def _check_directory(archive: zipfile.ZipFile) -> None:
+class _End(NamedTuple):
+    """What the end of an archive says, and how many bytes it takes to say so."""
+
+    n_members: int
+    directory_bytes: int
+    directory_start: int
+    own_bytes: int
+
+
+def _end_of(tail: bytes) -> _End:
+    end, locator = tail[-_END_RECORD_BYTES:], tail[-_END_RECORD_BYTES - _ZIP64_LOCATOR_BYTES :]
+    if not locator.startswith(_ZIP64_LOCATOR):
+        fields = [end[10:12], end[12:16], end[16:20]]
+        own_bytes = _END_RECORD_BYTES
+    elif tail.startswith(_ZIP64_END):
+        fields = [tail[32:40], tail[40:48], tail[48:56]]
+        own_bytes = len(tail)
+    else:
+        raise ValueError("bytes were lost or added to its zip archive; copy or fit it again.")
+    return _End(*(int.from_bytes(field, "little") for field in fields), own_bytes)
+
+
+def _check_directory(archive: zipfile.ZipFile, file_bytes: int) -> None:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if len(set(names)) != len(names):
@@ -171,6 +171,18 @@ def _check_directory(archive: zipfile.ZipFile) -> None:
             raise ValueError(f"{info.filename} is encrypted; decrypt the archive first.")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ValueError(f"{info.filename} must be deflated or stored; pack it again so.")
+    _check_sizes(infos, file_bytes)
+
+
+def _check_sizes(infos: list[zipfile.ZipInfo], file_bytes: int) -> None:
     n_bytes = sum(info.file_size for info in infos)
+    if all(info.compress_type == zipfile.ZIP_STORED for info in infos):
+        if n_bytes > file_bytes:
+            raise ValueError(
+                f"its members claim {n_bytes} bytes and the file has {file_bytes}; it is damaged."
+            )
+        return
+    if file_bytes > _MOST_FILE_BYTES:
+        raise ValueError(f"it must be at most {_MOST_FILE_BYTES} bytes long; it has {file_bytes}.")
     if n_bytes > _MOST_MEMBER_BYTES:
         raise ValueError(f"it must inflate to at most {_MOST_MEMBER_BYTES} bytes; got {n_bytes}.")

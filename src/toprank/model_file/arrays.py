@@ -10,12 +10,13 @@ The bytes are: magic, length of the header, header | values.
 import io
 import math
 import re
-from typing import Literal
+from typing import IO, Literal
 
 import numpy as np
 
 from toprank.model_file.faults import shown
 
+_CHUNK = 2**20
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
     rb"\{'descr': '([<>|][biufSU][0-9]{1,6})', 'fortran_order': (True|False), "
@@ -47,18 +48,37 @@ def array_of(name: str, raw: bytes) -> np.ndarray:
         ...
     ValueError: center.npy must be a .npy array of numbers or strings; fit it again.
     """
+    return array_from(name, io.BytesIO(raw), len(raw))
+
+
+def array_from(name: str, stream: IO[bytes], n_bytes: int) -> np.ndarray:
+    """Return the array in a stream of so many bytes, read piece by piece; see `array_of`."""
     start = len(_MAGIC) + 2
-    end = start + int.from_bytes(raw[len(_MAGIC) : start], "little")
-    header = _HEADER.fullmatch(raw[start:end])
-    if not raw.startswith(_MAGIC) or header is None:
+    opening = stream.read(start)
+    header_bytes = int.from_bytes(opening[len(_MAGIC) :], "little")
+    header = _HEADER.fullmatch(stream.read(header_bytes))
+    if not opening.startswith(_MAGIC) or header is None:
         raise ValueError(f"{name} must be a .npy array of numbers or strings; fit it again.")
     descr, is_fortran, sizes = (group.decode("ascii") for group in header.groups())
     dtype = np.dtype(descr)
     shape = tuple(int(size) for size in sizes.split(",") if size.strip())
-    values = raw[end:]
-    if not dtype.itemsize or math.prod(shape) * dtype.itemsize != len(values):
-        raise ValueError(f"{name} must hold {shown(shape)} values; it has {len(values)} bytes.")
-    if dtype.kind == "b" and values.strip(b"\x00\x01"):
+    left = n_bytes - start - header_bytes
+    if not dtype.itemsize or math.prod(shape) * dtype.itemsize != left:
+        raise ValueError(f"{name} must hold {shown(shape)} values; it has {left} bytes.")
+    values = np.empty(left, dtype=np.uint8)
+    _fill(values, stream, name)
+    if dtype.kind == "b" and (values > 1).any():
         raise ValueError(f"{name} must hold booleans; some are neither 0 nor 1.")
     order: Literal["F", "C"] = "F" if is_fortran == "True" else "C"
-    return np.frombuffer(values, dtype).reshape(shape, order=order).copy(order)
+    return values.view(dtype).reshape(shape, order=order)
+
+
+def _fill(values: np.ndarray, stream: IO[bytes], name: str) -> None:
+    at = 0
+    while piece := stream.read(_CHUNK):
+        if at + len(piece) > values.size:
+            break  # more than it declared: the difference is noticed below
+        values[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
+        at += len(piece)
+    if at != values.size or piece:
+        raise ValueError(f"{name} is not the bytes it declares; the file is damaged.")

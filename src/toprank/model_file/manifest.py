@@ -49,6 +49,21 @@ def manifest_bytes(
     >>> json.loads(manifest)["facts"]
     {'best': {'$float': 'nan'}}
     """
+    listed = {
+        name: {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
+        for name, raw in members.items()
+    }
+    return listing_manifest(learner, parameters, state, facts, listed)
+
+
+def listing_manifest(
+    learner: str,
+    parameters: dict[str, Any],
+    state: dict[str, Any],
+    facts: dict[str, Any],
+    listed: dict[str, dict[str, Any]],
+) -> bytes:
+    """Return the manifest of a model of whose other members hash and size are known."""
     manifest = {
         "format": "toprank",
         "format_version": FORMAT_VERSION,
@@ -58,10 +73,7 @@ def manifest_bytes(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _versions(),
         "facts": _as_json(facts, "facts"),
-        "members": {
-            name: {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
-            for name, raw in members.items()
-        },
+        "members": listed,
     }
     return json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False).encode("utf-8")
 
@@ -105,13 +117,18 @@ def hashed_member(archive: zipfile.ZipFile, name: str, manifest: dict[str, Any])
     b'{}'
     """
     raw = inflated(archive, name)
-    said, found = manifest["members"][name]["sha256"], hashlib.sha256(raw).hexdigest()
+    check_hash(name, hashlib.sha256(raw).hexdigest(), manifest)
+    return raw
+
+
+def check_hash(name: str, found: str, manifest: dict[str, Any]) -> None:
+    """Raise unless the sha256 found of a member is the one in the manifest."""
+    said = manifest["members"][name]["sha256"]
     if said != found:
         raise ValueError(
             f"{MANIFEST} says sha256 {said[:12]}... of {name} but the member has "
             f"{found[:12]}...: the file is damaged, fit or copy it again."
         )
-    return raw
 
 
 # Writing

@@ -9,10 +9,10 @@ from toprank.model_file.archive import (
     MANIFEST,
     is_member_name,
     opened_archive,
-    replaced_in_one_step,
     write_archive,
 )
 from toprank.model_file.arrays import array_of, npy_bytes
+from toprank.model_file.atomic import atomic_path
 from toprank.model_file.booster_check import check_booster
 from toprank.model_file.faults import BROKEN
 from toprank.model_file.learners import Saved, learner_class, learner_names
@@ -38,7 +38,7 @@ def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None 
     if parameters is None:
         parameters = model.get_params(deep=False)
     manifest = manifest_bytes(name, parameters, saved.state, facts or {}, members)
-    with replaced_in_one_step(target) as beside:
+    with atomic_path(target) as beside:
         write_archive(beside, {MANIFEST: manifest, **members})
         with opened_archive(beside, shown_as=target.name) as archive:
             checked_manifest(archive)  # a model beyond the limits is refused now, not later

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Iterable
 from importlib.resources import files
-from pathlib import Path
 
+from toprank.model_file.atomic import atomic_path
 from toprank.report import sections
 from toprank.report.contents import ListReport, Report
 from toprank.report.markup import text
@@ -62,15 +62,8 @@ def whole_page(report: ListReport, parts: Iterable[str]) -> str:
 
 def write_page(page: str, path: str | os.PathLike[str]) -> None:
     """Write a page to `path` in one step."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"folder {str(path.parent)!r} does not exist; make it first.")
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with atomic_path(path) as beside:
         beside.write_text(page, encoding="utf-8", newline="\n")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 _SECTIONS = (

@@ -13,7 +13,7 @@ from toprank.tables.read import (
 from toprank.tables.schema import MAX_CATEGORIES, Column, Schema
 from toprank.tables.times import time_column
 from toprank.tables.values import check_finite_columns, exact_numbers
-from toprank.tables.write import atomic_path, write_rows
+from toprank.tables.write import write_rows
 
 __all__ = [
     "MAX_CATEGORIES",
@@ -22,7 +22,6 @@ __all__ = [
     "Schema",
     "TableError",
     "TableWarning",
-    "atomic_path",
     "check_columns",
     "check_finite_columns",
     "column_names",

@@ -1,44 +1,18 @@
 """Tables to files that are either whole or not there."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from toprank.model_file.atomic import atomic_path
 from toprank.tables.columns import TableError, required_frame
 
 _DELIMITER_OF = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 _PARQUET_SUFFIXES = (".parquet", ".pq")
-
-
-@contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to; it takes the place of `path` when all went well.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     with atomic_path(Path(folder, "note.txt")) as beside:
-    ...         _ = beside.write_text("whole")
-    ...     [entry.name for entry in Path(folder).iterdir()]
-    ['note.txt']
-    """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} must name a file to write; it is a folder.")
-    beside = path.with_name(f".{token_hex(4)}-{path.name}")  # keeps the suffix
-    try:
-        yield beside
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def write_rows(table: Any, path: str | Path) -> None:

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toprank import checks
-from toprank.tables import TableError, atomic_path
+from toprank.model_file.atomic import atomic_path
+from toprank.tables import TableError
 from toprank.transactions.simulator.columns import Columns
 from toprank.transactions.simulator.days import draw_days
 from toprank.transactions.simulator.payments import Payments
