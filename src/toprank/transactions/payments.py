@@ -1,16 +1,17 @@
 """Tables of payments: which column is what, and the features of each row beside its columns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from toprank import tables
+from toprank.tables import Column, Schema
 from toprank.tables.delimited import MISSING
 from toprank.tables.values import decoded, is_text
 from toprank.transactions.features import Feature, History, LabelRisk, default_features
-from toprank.transactions.features.kinds import key_columns, microseconds
+from toprank.transactions.features.kinds import key_columns, microseconds, number_columns
 
 
 class Roles(NamedTuple):
@@ -51,16 +52,16 @@ def new_history(
     return history
 
 
-def with_features(history: History, table: pa.Table, classes: tuple[Any, Any]) -> pa.Table:
-    """Return the table with the features of its rows beside its columns; the rows are remembered.
+def rows_of(history: History, table: pa.Table, classes: tuple[Any, Any]) -> pa.Table:
+    """Return a table as a history takes it: keys without empty texts, labels as true or false.
 
-    Labels, where the table has any, are of these `classes`, the positive first, and count from the
-    delay of the features on. A key that is empty text, NA and the like is missing.
+    Labels, where the table has any, are of these `classes`, the positive first. A key that is
+    empty text, NA and the like is missing.
 
     >>> history = new_history(Roles("at", "card", "shop", "amount"), "is_fraud")
-    >>> row = {"at": ["2025-03-01"], "card": ["A"], "shop": ["S"], "amount": [9.5]}
-    >>> with_features(history, pa.table(row), classes=(1, 0)).column_names[3:6]
-    ['amount', 'weekend', 'night_22_6']
+    >>> row = {"at": ["2025-03-01"], "card": ["NA"], "shop": ["S"], "amount": [9.5]}
+    >>> rows_of(history, pa.table(row), classes=(1, 0))["card"].to_pylist()
+    [None]
     """
     own = set(table.column_names)
     taken = [name for name in history.names if name in own and name not in _values(history)]
@@ -69,17 +70,55 @@ def with_features(history: History, table: pa.Table, classes: tuple[Any, Any]) -
             f"the table must not have a column called as a feature; it has {taken[0]!r}; rename "
             "or drop it."
         )
+    tables.check_columns(history.columns, table.column_names)
     rows = table
     for name in key_columns(history.features):
         rows = _replaced(rows, name, _without_empty(table[name]))
     label = history.label_column
     if label is not None and label in own:
         rows = _replaced(rows, label, tables.truths(table, label, *classes))
-    features = history.batch(rows)
+    return rows
+
+
+def row_of(
+    history: History, payment: Mapping[str, Any], classes: tuple[Any, Any]
+) -> dict[str, Any]:
+    """Return one payment as a history takes it: what `rows_of` does with a table of one row.
+
+    >>> history = new_history(Roles("at", "card", "shop", "amount"), "is_fraud")
+    >>> row_of(history, {"card": "NA", "is_fraud": 1, "note": "x"}, classes=(1, 0))
+    {'card': None, 'is_fraud': True, 'note': 'x'}
+    """
+    row = dict(payment)
+    for name in key_columns(history.features):
+        value = row.get(name)
+        if isinstance(value, str) and value in MISSING:
+            row[name] = None
+    label = history.label_column
+    if label is not None and row.get(label) is not None:
+        row[label] = tables.truths(pa.table({label: [row[label]]}), label, *classes)[0].as_py()
+    return row
+
+
+def with_columns(table: pa.Table, features: pa.Table) -> pa.Table:
+    """Return the table with the features beside its columns; those it has already stay its own."""
+    own = set(table.column_names)
     for name in features.column_names:
         if name not in own:
             table = table.append_column(name, features[name])
     return table
+
+
+def columns_to_read(history: History, features: Schema) -> Schema | None:
+    """Return the columns of a file that a ranker of these features takes as they are.
+
+    Numbers that the history reads are numbers in the file, too, whatever its first rows hold.
+    """
+    numbers = number_columns(history.features)
+    made = {*history.names, *numbers}
+    own = [column for column in features.columns if column.name not in made]
+    columns = (*own, *(Column(name, "number") for name in numbers))
+    return Schema(columns) if columns else None
 
 
 def _length(delay: str) -> int:

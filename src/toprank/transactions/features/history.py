@@ -6,7 +6,8 @@ those known by then. Whatever comes later changes no feature that was given.
 
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from toprank import checks
 from toprank.checks import flags
 from toprank.model_file.learners import Saved
+from toprank.tables.ids import id_texts
 from toprank.transactions.features import cells, history_file, kernel
 from toprank.transactions.features.id_table import RowIds
 from toprank.transactions.features.kinds import (
@@ -28,6 +30,7 @@ from toprank.transactions.features.kinds import (
 )
 from toprank.transactions.features.past import LabelCounts, Past
 from toprank.transactions.features.questions import questions_of
+from toprank.transactions.features.remembered import HeldLabels
 from toprank.transactions.features.rows import NEVER, Columns, RowReader, Rows
 from toprank.transactions.ledger import SOURCES
 
@@ -109,7 +112,7 @@ class History:
                 "label must name the column of labels, or row_id that of ids for late labels, "
                 "since some features look at labels; got neither."
             )
-        self._own = questions.own
+        self._own, self._keys = questions.own, questions.keys
         self._past = Past(questions)
         columns = Columns(time, label, known_at, row_id)
         self._reader = RowReader(questions, columns, self._past.keys, self._past.values)
@@ -212,6 +215,35 @@ class History:
             known[:] = cells.instants(known_at, "known_at")
         self._reader.check_known(label, known)
         return self._past.learn_labels(ids, label, known, _source_codes(source, len(ids)))
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Let `batch` and `one` give features, all of which is taken back at the end.
+
+        So tables can be looked at that come one after the other and see each other.
+        """
+        with self._past.taken_back():
+            yield
+
+    def knows(self, row_id: Any) -> NDArray[np.bool_]:
+        """Return for each id whether a row with it is remembered."""
+        return self._numbers(row_id) >= 0
+
+    def keys_of(self, row_id: Any, key: str) -> list[str | None] | None:
+        """Return the value of a key, such as the card, of each remembered row, by the rows' ids.
+
+        None for rows that are not remembered; None altogether where no feature has this key.
+        """
+        if key not in self._keys:
+            return None
+        return self._past.keys_of(self._numbers(row_id), self._keys.index(key))
+
+    def held_labels(self, row_id: Any) -> HeldLabels:
+        """Return the label that holds of each row by now, by the rows' ids."""
+        return self._past.held_labels(self._numbers(row_id))
+
+    def _numbers(self, row_id: Any) -> NDArray[np.int64]:
+        return self._past.numbers_of(RowIds.of(id_texts(row_id, "row_id")))
 
     def purge(self, before: Any, forget: Any = None) -> None:
         """Let go of what no row from `before` on can need: memory then follows the windows.

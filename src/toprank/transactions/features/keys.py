@@ -24,6 +24,10 @@ class Codes:
     def __len__(self) -> int:
         return len(self._code_of)
 
+    def texts(self) -> list[str]:
+        """Return the texts in the order of their codes."""
+        return list(self._code_of)
+
     def one(self, texts: Sequence[str | None]) -> int:
         """Return the code of the values that make one key, as texts; -1 where one is missing."""
         return self._code(texts[0] if len(texts) == 1 else _joined(texts))

@@ -14,7 +14,7 @@ from toprank.transactions.features.id_table import RowIds
 from toprank.transactions.features.keys import Codes
 from toprank.transactions.features.label_store import LabelChange, LabelStore
 from toprank.transactions.features.questions import Questions
-from toprank.transactions.features.remembered import RememberedRows
+from toprank.transactions.features.remembered import HeldLabels, RememberedRows
 from toprank.transactions.features.row_labels import RowLabel, holdings, with_label
 from toprank.transactions.features.rows import NEVER, Rows
 from toprank.transactions.ledger import SOURCES
@@ -99,6 +99,23 @@ class Past:
             for each, n_before in codes:
                 each.take_back(n_before)
             self.until, self.n_too_late, self.n_repeated = counts
+
+    # What is known of rows by their ids
+
+    def numbers_of(self, ids: RowIds) -> NDArray[np.int64]:
+        """Return the number of the remembered row of each id, -1 where there is none."""
+        return self._remembered.find(ids)
+
+    def keys_of(self, number: NDArray[np.int64], k: int) -> list[str | None]:
+        """Return the text of a key of each row, None where there is no row or no key."""
+        codes = np.full(number.size, -1)
+        codes[number >= 0] = self._remembered.keys[k][number[number >= 0]]
+        texts = self.keys[k].texts()
+        return [None if code < 0 else texts[code] for code in codes.tolist()]
+
+    def held_labels(self, number: NDArray[np.int64]) -> HeldLabels:
+        """Return the label that holds of each row by now."""
+        return self._remembered.held_labels(number)
 
     # Rows that come in
 

@@ -19,6 +19,14 @@ NO_LABEL = -1
 _MOST_BEFORE = np.iinfo(np.uint16).max
 
 
+class HeldLabels(NamedTuple):
+    """The label of each row that holds by now; its source is "" where there is none."""
+
+    has_label: NDArray[np.bool_]
+    is_positive: NDArray[np.bool_]
+    source: NDArray[np.str_]
+
+
 class _Columns(NamedTuple):
     """What is kept of each row, by its number: the last axis of every array."""
 
@@ -149,6 +157,14 @@ class RememberedRows:
     def clear_labels(self, number: NDArray[np.int64]) -> None:
         """Take the only label of each of these rows back."""
         self._columns.label[number] = NO_LABEL
+
+    def held_labels(self, number: NDArray[np.int64]) -> HeldLabels:
+        """Return the label that holds of each of these rows; none of those whose number is -1."""
+        code = np.full(number.size, NO_LABEL, dtype=np.int64)
+        code[number >= 0] = self._columns.label[number[number >= 0]]
+        has_label = code != NO_LABEL
+        source = np.where(has_label, code // 2, -1)
+        return HeldLabels(has_label, has_label & (code % 2 == 1), np.array([*SOURCES, ""])[source])
 
     def labels_of(self, number: int) -> list[RowLabel]:
         """Return the labels of a row that hold at some time, in that order."""
