@@ -17,9 +17,10 @@ from toprank.imbalance.calibration import (
     fit_calibration,
 )
 from toprank.inputs import Rows
+from toprank.single_rows import SingleRowScoring
 
 
-class Ranker(ClassifierMixin, BaseEstimator):
+class Ranker(SingleRowScoring, ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier of two classes that gives every row a suspicion.
 
     A learner writes `fit`, which calls `_training_rows` and ends with `calibration_` and
