@@ -88,7 +88,7 @@ class FlatTrees(NamedTuple):
     def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the raw score of every row."""
         out = np.empty(len(features))
-        _add_leaves(features, self.start, self.first, *self.nodes[:7], out)
+        _add_leaves(np.ascontiguousarray(features), self.start, self.first, *self.nodes[:7], out)
         return out
 
     def shares(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -105,7 +105,9 @@ class FlatTrees(NamedTuple):
         """
         out = np.zeros((len(features), self.n_features + 1))
         out[:, -1] = self._mean_score()
-        _add_path_shares(features, self.first, *self.nodes[:7], self.mean, out)
+        _add_path_shares(
+            np.ascontiguousarray(features), self.first, *self.nodes[:7], self.mean, out
+        )
         return out
 
     def _mean_score(self) -> float:
