@@ -1,6 +1,7 @@
 """Slow, obvious twins of the package's kernels and metrics, to compare with on small input."""
 
 from itertools import permutations, product
+from math import factorial
 
 import numpy as np
 from scipy.special import expit, logsumexp
@@ -543,6 +544,68 @@ def border_distance(tree, row, is_whole_path=False):
     finite = [each for each in distances if np.isfinite(each[0])]
     nearest, column = min(finite, key=lambda each: each[0], default=(0.0, -1))
     return nearest * np.sign(2 * nodes.hits[path[-1]] - nodes.mass[path[-1]]), column
+
+
+# Trees of XGBoost, as the dicts it writes: the shares of features by the definition of Shapley.
+
+
+def xgboost_shares(trees, row):
+    """Return each feature's share of the sum of the trees, and last the mean of all rows."""
+    shares = np.zeros(row.size + 1)
+    for tree in trees:
+        used = {
+            tree["split_indices"][i] for i, left in enumerate(tree["left_children"]) if left > 0
+        }
+        for order in permutations(used):
+            known = set()
+            for column in order:
+                before = _mean_knowing(tree, row, known, 0)
+                known.add(column)
+                gain = _mean_knowing(tree, row, known, 0) - before
+                shares[column] += gain / factorial(len(used))
+        shares[-1] += _mean_knowing(tree, row, set(), 0)
+    return shares
+
+
+def xgboost_path_shares(trees, row):
+    """Return what the cuts on the row's paths change in the mean, and last where they begin."""
+    shares = np.zeros(row.size + 1)
+    for tree in trees:
+        node = 0
+        shares[-1] += _mean_knowing(tree, row, set(), node)
+        while tree["left_children"][node] >= 0:
+            child = _xgboost_child(tree, row, node)
+            gain = _mean_knowing(tree, row, set(), child) - _mean_knowing(tree, row, set(), node)
+            shares[tree["split_indices"][node]] += gain
+            node = child
+    return shares
+
+
+def _mean_knowing(tree, row, known, node):
+    """Return the mean leaf below a node where only some features of the row are known."""
+    left, right = tree["left_children"][node], tree["right_children"][node]
+    if left < 0:
+        return tree["split_conditions"][node]
+    if tree["split_indices"][node] in known:
+        return _mean_knowing(tree, row, known, _xgboost_child(tree, row, node))
+    cover = tree["sum_hessian"]
+    below = [_mean_knowing(tree, row, known, side) for side in (left, right)]
+    if cover[node] == 0:
+        return np.mean(below)
+    return (below[0] * cover[left] + below[1] * cover[right]) / cover[node]
+
+
+def _xgboost_child(tree, row, node):
+    value = row[tree["split_indices"][node]]
+    if np.isnan(value):
+        goes_left = tree["default_left"][node]
+    elif tree["split_type"][node]:
+        place = list(tree["categories_nodes"]).index(node)
+        first, size = tree["categories_segments"][place], tree["categories_sizes"][place]
+        goes_left = int(value) not in tree["categories"][first : first + size]
+    else:
+        goes_left = value < np.float32(tree["split_conditions"][node])
+    return tree["left_children" if goes_left else "right_children"][node]
 
 
 # Histograms of scores: what rows that share a bin may really be like.

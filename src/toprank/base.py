@@ -17,6 +17,7 @@ from toprank.calibration import (
     fit_calibration,
 )
 from toprank.inputs import Rows
+from toprank.single_rows import SingleRowScoring
 
 
 class RankingScore:
@@ -36,7 +37,7 @@ class RankingScore:
         return metrics.average_precision(labels == positive, suspicion, sample_weight)
 
 
-class Ranker(RankingScore, ClassifierMixin, BaseEstimator):
+class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier of two classes that gives every row a suspicion.
 
     A learner writes `fit`, which calls `_training_rows` and ends with `calibration_` and

@@ -80,9 +80,13 @@ class Difference:
 
 
 class Explained(NamedTuple):
-    """A row's suspicion, and the features that moved it most."""
+    """A row's suspicion, its probability of being positive, the features that moved it most.
+
+    The probability is None where a detector, which learns without labels, gave the suspicion.
+    """
 
     suspicion: float
+    probability: float | None
     reasons: list[Reason]
 
 
@@ -97,22 +101,13 @@ def explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
     'x0'
     """
     checks.whole_number(n_reasons, "n_reasons", 0)
-    features = inputs.read_features(ranker, X)
-    shares = _shares(ranker, features)
-    columns, usual = ranker.schema_.columns, ranker.usual_
-    return [
-        [
-            Reason(columns[i].name, value_text(row[i], columns[i]), str(usual[i]), float(share[i]))
-            for i in _largest(share, n_reasons)
-        ]
-        for row, share in zip(features, shares, strict=True)
-    ]
+    return _reasons(ranker, inputs.read_features(ranker, X), n_reasons)
 
 
 def score_and_explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[Explained]:
-    """Return the suspicion and the reasons of every row of `X`, which is read once for both.
+    """Return suspicion, probability and reasons of every row of `X`, which is read once for all.
 
-    Where each event is told about as it comes, reading it takes a good part of the time.
+    Where rows come one at a time, `ranker.explain_one` does the same without a table.
 
     >>> from toprank import BoostedRanker
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
@@ -121,11 +116,21 @@ def score_and_explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[Explained
     >>> bool(row.suspicion == ranker.suspicion([[2.5, 0.0]])[0]), row.reasons[0].feature
     (True, 'x0')
     """
-    rows = inputs.Encoded(inputs.read_features(ranker, X))
-    told = explain(ranker, rows, n_reasons)
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    return explain_encoded(ranker, inputs.read_features(ranker, X), n_reasons)
+
+
+def explain_encoded(ranker: Any, features: NDArray[np.float32], n_reasons: int) -> list[Explained]:
+    """Return suspicion, probability and reasons of rows that the ranker's schema has encoded."""
     # not the sum of all contributions, whose rounding would tell apart rows that are tied
-    scores = ranker.suspicion(rows).tolist()
-    return [Explained(*row) for row in zip(scores, told, strict=True)]
+    scores = ranker.suspicion(inputs.Encoded(features))
+    chances: list[float | None] = [None] * len(scores)
+    if hasattr(ranker, "calibration_"):
+        chances = ranker.calibration_.probability(scores).tolist()
+    told: list[list[Reason]] = [[] for _ in scores]
+    if n_reasons and hasattr(ranker, "contributions"):
+        told = _reasons(ranker, features, n_reasons)
+    return [Explained(*row) for row in zip(scores.tolist(), chances, told, strict=True)]
 
 
 def what_is_unusual(detector: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
@@ -216,6 +221,19 @@ def number_text(value: float) -> str:
     # from where the second decimal would round to a fifth digit, there are no decimals
     is_whole = value == round(value) or size >= 9_999.995
     return f"{value + 0.0:,.{0 if is_whole else 2}f}"  # adding 0 turns -0 into 0
+
+
+def _reasons(ranker: Any, features: NDArray[np.float32], n_reasons: int) -> list[list[Reason]]:
+    """Return the reasons of every encoded row."""
+    shares = _shares(ranker, features)
+    columns, usual = ranker.schema_.columns, ranker.usual_
+    return [
+        [
+            Reason(columns[i].name, value_text(row[i], columns[i]), str(usual[i]), float(share[i]))
+            for i in _largest(share, n_reasons)
+        ]
+        for row, share in zip(features, shares, strict=True)
+    ]
 
 
 def _shares(ranker: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -140,7 +140,7 @@ def test_contributions_add_up_to_the_score(rows, engine):
         booster = train(rows, plan).booster
     else:
         booster = paper_engine.train(rows, plan, None, max_depth=4, learning_rate=0.5).booster
-    shares = xgboost_engine.contributions(booster, rows.features, ["q"] * 5)
+    shares = xgboost_engine.contributions(booster, rows.features)
     raw = xgboost_engine.predict_raw(booster, rows.features)
     assert shares.sum(axis=1) == approx(raw, abs=1e-4)
 

@@ -8,9 +8,10 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from toprank import checks, inputs, reasons
+from toprank.single_rows import SingleRowScoring
 
 
-class Detector(OutlierMixin, BaseEstimator):
+class Detector(SingleRowScoring, OutlierMixin, BaseEstimator):
     """A ranker without labels: it gives every row a suspicion.
 
     A detector writes `fit`, which begins with `_read` and ends with `_judge`, and `_raw`, the

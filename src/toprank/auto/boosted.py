@@ -137,7 +137,7 @@ class BoostedMember:
         return xgboost_engine.predict_raw(first, features)
 
     def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        return xgboost_engine.contributions(self.booster, features, self.feature_types)
+        return xgboost_engine.contributions(self.booster, features)
 
     def importances(self) -> NDArray[np.float64]:
         gain = xgboost_engine.total_gain(self.booster, len(self.feature_types))

@@ -41,7 +41,7 @@ class OneBooster(Ranker):
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
-        return xgboost_engine.contributions(self.booster_, features, self.schema_.feature_types)
+        return xgboost_engine.contributions(self.booster_, features)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.boosting import flat_trees
 from toprank.boosting.early_stopping import RoundVote
 from toprank.boosting.plan import Phase, Plan, Training
 from toprank.inputs import Rows
@@ -16,8 +17,6 @@ from toprank.losses.gather import HERE
 
 if TYPE_CHECKING:
     from xgboost import Booster
-
-_FEW_ROWS = 1_000
 
 
 def import_xgboost() -> ModuleType:
@@ -126,22 +125,19 @@ def _grow(
 
 
 def predict_raw(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the raw score of every row."""
+    """Return the raw score of every row: the same alone and among others, to the last bit."""
+    if len(features) == 1 and (trees := flat_trees.of(booster)).is_exact:
+        return trees.raw(features)
     raw = booster.inplace_predict(features, predict_type="margin", validate_features=False)
     return raw.astype(np.float64)
 
 
-def contributions(
-    booster: Booster, features: NDArray[np.float32], feature_types: list[str]
-) -> NDArray[np.float64]:
+def contributions(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return each feature's exact share of each raw score, the score of no feature at all last.
 
     A row's shares add up to its raw score.
     """
-    # XGBoost writes and reads the types of all columns each time; only categories need them
-    matrix = _plain_matrix(features, feature_types if "c" in feature_types else None)
-    shares = booster.predict(matrix, pred_contribs=True, validate_features=False)
-    return shares.astype(np.float64)
+    return flat_trees.of(booster).shares(features)
 
 
 def path_contributions(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -150,11 +146,7 @@ def path_contributions(booster: Booster, features: NDArray[np.float32]) -> NDArr
     A cut's feature gets the change in mean from the node to its child: quick in deep trees,
     where exact shares are not.
     """
-    matrix = import_xgboost().DMatrix(features)
-    shares = booster.predict(
-        matrix, pred_contribs=True, approx_contribs=True, validate_features=False
-    )
-    return shares.astype(np.float64)
+    return flat_trees.of(booster).path_shares(features)
 
 
 def total_gain(booster: Booster, n_features: int) -> NDArray[np.float64]:
@@ -181,14 +173,8 @@ def _check_one_machine() -> None:
         )
 
 
-def _plain_matrix(features: NDArray[np.float32], feature_types: list[str] | None) -> Any:
-    return import_xgboost().DMatrix(
-        features,
-        feature_types=feature_types,
-        enable_categorical=True,
-        # to start threads takes longer than to read so few rows
-        nthread=1 if len(features) < _FEW_ROWS else None,
-    )
+def _plain_matrix(features: NDArray[np.float32], feature_types: list[str]) -> Any:
+    return import_xgboost().DMatrix(features, feature_types=feature_types, enable_categorical=True)
 
 
 def _bin_weight(rows: Rows, binning: str, gather: Gather) -> NDArray[np.float64] | None:

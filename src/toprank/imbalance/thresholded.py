@@ -1,7 +1,7 @@
 """ThresholdedRanker: any ranker or classifier, with a threshold chosen for what alerts are for."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import narwhals as nw
@@ -19,6 +19,7 @@ from toprank.base import RankingScore, seed_of
 from toprank.boosting.ranker import BoostedRanker
 from toprank.imbalance.thresholds import Threshold, check_options, choose_threshold
 from toprank.inputs import Labels
+from toprank.reasons import Explained
 from toprank.tables.columns import as_frame
 
 _BEYOND_CHANCE = 1e-3
@@ -149,6 +150,18 @@ class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseE
         """Return one raw score a row; higher is more suspicious."""
         check_is_fitted(self)
         return _scores(self.ranker_, X, self.positive_label_)
+
+    @available_if(_ranker_has("score_one"))
+    def score_one(self, row: Mapping[str, Any]) -> float:
+        """Return the ranker's suspicion of one row, a mapping of column names to values."""
+        check_is_fitted(self)
+        return self.ranker_.score_one(row)
+
+    @available_if(_ranker_has("explain_one"))
+    def explain_one(self, row: Mapping[str, Any], n_reasons: int = 5) -> Explained:
+        """Return the ranker's suspicion of one row, its probability and what moved it most."""
+        check_is_fitted(self)
+        return self.ranker_.explain_one(row, n_reasons)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return how far a row's suspicion is above the threshold, or below for `classes_[0]`."""

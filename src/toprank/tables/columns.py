@@ -1,6 +1,7 @@
 """Columns by name, as Arrow arrays, whichever library holds the table."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -103,6 +104,16 @@ def check_distinct(names: Sequence[str], source: str = "the table") -> None:
         seen.add(name)
 
 
+def arrow_of_cell(cell: Any, name: str) -> pa.ChunkedArray:
+    """Return the column of one row that holds this value."""
+    with _explained_text(name):
+        try:
+            values = pa.array([cell], from_pandas=True)
+        except (pa.ArrowException, OverflowError):
+            values = _arrow_of_objects([cell], name)
+    return plain_type(pa.chunked_array([values]))
+
+
 def plain_type(values: Any) -> Any:
     """Return `values` in a type that all of Arrow's functions know; most come back themselves."""
     if pt.is_string_view(values.type):
@@ -126,15 +137,22 @@ def shortened(value: Any, at_most: int = 60) -> str:
 
 
 def _arrow_of_series(series: Any, name: str) -> Any:
+    with _explained_text(name):
+        try:
+            return series.to_arrow()
+        except (pa.ArrowException, OverflowError):
+            return _arrow_of_objects(series.to_list(), name)
+
+
+@contextmanager
+def _explained_text(name: str) -> Iterator[None]:
     try:
-        return series.to_arrow()
+        yield
     except UnicodeError as error:
         raise TableError(
             f"column {name!r} must hold valid text; some of it cannot be written as UTF-8; "
             "clean the text first."
         ) from error
-    except (pa.ArrowException, OverflowError):
-        return _arrow_of_objects(series.to_list(), name)
 
 
 def _arrow_of_objects(values: list[Any], name: str) -> pa.Array:

@@ -6,8 +6,9 @@ columns into the float32 matrix that learners take.
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, Self
 
@@ -22,11 +23,13 @@ from toprank.tables.columns import (
     Frame,
     TableError,
     TableWarning,
+    arrow_of_cell,
     as_frame,
     check_columns,
     check_distinct,
     shortened,
 )
+from toprank.tables.row_encoder import RowEncoder
 
 MAX_CATEGORIES = 1000
 
@@ -128,6 +131,18 @@ class Schema:
         check_columns(self.names, frame.names)
         return self._encode_frame(frame)
 
+    def encode_row(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
+        """Return one row as a float32 vector: what `encode` makes of a table with this row.
+
+        Names that are no columns of the schema are ignored. It takes microseconds, since no
+        table is made.
+
+        >>> schema = Schema((Column("amount", "number"), Column("country", "category", ("DE",))))
+        >>> schema.encode_row({"amount": 9.5, "country": "DE", "note": "by phone"})
+        array([9.5, 0. ], dtype=float32)
+        """
+        return self._row_encoder.encode(row)
+
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain dicts and lists."""
         return {
@@ -149,6 +164,17 @@ class Schema:
                 f"a schema must be a dict with a list of columns; got {shortened(data)}."
             )
         return cls(tuple(_column_from_json(entry) for entry in data["columns"]))
+
+    @cached_property
+    def _row_encoder(self) -> RowEncoder:
+        return RowEncoder(self.columns, self._cell_as_in_a_table)
+
+    def _cell_as_in_a_table(self, cell: Any, place: int) -> float:
+        column = self.columns[place]
+        return float(_encoded(column, arrow_of_cell(cell, column.name))[0])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"columns": self.columns}  # what is made at the first row is made again
 
     def _encode_array(self, X: Any) -> NDArray[np.float32]:
         matrix = _float32_matrix(X)

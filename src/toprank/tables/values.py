@@ -198,10 +198,11 @@ def _with_dictionary(chunk: pa.Array) -> pa.DictionaryArray:
 
 
 def _texts(dictionary: pa.Array) -> list[str | None]:
-    return [_text(value) for value in dictionary.to_pylist()]
+    return [category_text(value) for value in dictionary.to_pylist()]
 
 
-def _text(value: Any) -> str | None:
+def category_text(value: Any) -> str | None:
+    """Return the text by which a category is known; None where it is missing."""
     # pandas turns whole numbers into floats when one is missing: 7 and 7.0 are one category.
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
