@@ -1,6 +1,7 @@
 """Training: parts that never look ahead, the choice between candidates, and names in errors."""
 
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -114,7 +115,7 @@ def test_no_category_is_learned_from_the_test_rows(as_dictionary):
     column = pa.array(country, pa.string())
     column = column.dictionary_encode() if as_dictionary else column
     features = task.features.set_column(1, "country", [column])
-    task = Task(features, *list(vars(task).values())[1:])
+    task = replace(task, features=features)
     for candidate in train(task, 5, **FAST).candidates:
         known = candidate.ranker.schema_.columns[1].categories
         assert set(known) - {"only in validation"} == {"DE", "FR", "US"}
@@ -283,11 +284,8 @@ def test_labels_and_values_of_the_test_rows_change_nothing_in_a_tree():
     test = task.split.test
     amount, is_positive = task.features["amount"].to_numpy().copy(), task.is_positive.copy()
     amount[test], is_positive[test] = -amount[test], ~is_positive[test]
-    changed = Task(
-        task.features.set_column(0, "amount", [amount]),
-        is_positive,
-        *list(vars(task).values())[2:],
-    )
+    features = task.features.set_column(0, "amount", [amount])
+    changed = replace(task, features=features, is_positive=is_positive)
     one, other = (train(each, 5, learner="treerank", **FAST).ranker for each in (task, changed))
     assert one.to_text() == other.to_text()
     assert one.calibration_ == other.calibration_

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from toprank.tables import Schema
 from toprank.tables.columns import as_frame
+from toprank.tables.row_numbers import as_slice
 
 
 class Columns(NamedTuple):
@@ -44,16 +45,36 @@ class Labels(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Encoded features and their labels, ready to learn from."""
+    """Encoded features and their labels, ready to learn from.
+
+    Where several boosters grow on the same rows, `bins` keeps what the engine makes of them.
+    """
 
     features: NDArray[np.float32]
     is_positive: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
+    bins: dict[Any, Any] | None = None
 
     def take(self, chosen: NDArray) -> "Rows":
-        """Return some of the rows, by number or by a mask."""
-        weight = None if self.weight is None else self.weight[chosen]
-        return Rows(self.features[chosen], self.is_positive[chosen], weight)
+        """Return some of the rows, by number or by a mask; not copied if they are neighbours."""
+        rows = as_slice(chosen)
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(self.features[rows], self.is_positive[rows], weight)
+
+    def followed_by(self, more: "Rows") -> "Rows":
+        """Return these rows and more below them."""
+        weight = None
+        if self.weight is not None or more.weight is not None:
+            weights = (
+                np.ones(each.is_positive.size) if each.weight is None else each.weight
+                for each in (self, more)
+            )
+            weight = np.concatenate(list(weights))
+        return Rows(
+            _stacked(self.features, more.features),
+            np.concatenate([self.is_positive, more.is_positive]),
+            weight,
+        )
 
     def in_units_of_rows(self) -> "Rows":
         """Return the rows with weights that count rows: whole numbers are taken as they are.
@@ -150,6 +171,25 @@ def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
         estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
     )
     return estimator.schema_.encode(X)
+
+
+def _stacked(above: NDArray[np.float32], below: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return both, one below the other; without a copy where they lie so in one matrix."""
+    matrix = above.base
+    are_whole_rows = all(
+        isinstance(part, np.ndarray)
+        and part.flags.c_contiguous
+        and part.shape[1:] == above.shape[1:]
+        and part.dtype == above.dtype
+        for part in (matrix, above, below)
+    )
+    # memory: matrix = [... | above | below | ...]
+    if matrix is None or not are_whole_rows or below.base is not matrix:
+        return np.concatenate([above, below])
+    if above.ctypes.data + above.nbytes != below.ctypes.data:
+        return np.concatenate([above, below])
+    first = (above.ctypes.data - matrix.ctypes.data) // matrix.strides[0]
+    return matrix[first : first + len(above) + len(below)]
 
 
 def _set_columns(estimator: Any, columns: Columns) -> None:

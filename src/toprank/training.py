@@ -9,7 +9,7 @@ The test rows are used once, for the figures.
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,11 @@ from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
 from toprank.calibration import fit_calibration
 from toprank.evaluation import Cards, Evaluation, cards_of, evaluate
+from toprank.inputs import Columns, Encoded
 from toprank.progress import Progress, renamed, silent
 from toprank.splits import Split
+from toprank.tables import CodedTable, Labels, Schema
+from toprank.tables.row_numbers import as_slice, rows_of
 
 PLAIN = "plain log-loss trees"
 
@@ -47,9 +50,26 @@ class Task:
 
     def rows(self, *parts: str) -> tuple[pa.Table, NDArray]:
         """Return the features and the original labels of one part, or of several in order."""
-        chosen = np.concatenate([self.split.parts()[part] for part in parts])
-        names = np.array([self.negative, self.positive])
-        return self.features.take(chosen), names[self.is_positive[chosen].astype(int)]
+        chosen = as_slice(self._chosen(parts))
+        return rows_of(self.features, chosen), self._labels(chosen)
+
+    def encoded(self, schema: Schema, *parts: str) -> tuple[Encoded, NDArray]:
+        """Return the same as `rows`, the features as `schema` encodes them.
+
+        The table is read once, however often this is called.
+        """
+        chosen = as_slice(self._chosen(parts))
+        columns = Columns(schema, are_named=True)
+        return Encoded(self.coded.encoded(schema)[chosen], columns), self._labels(chosen)
+
+    def schema(self, *parts: str) -> Schema:
+        """Return the columns as the rows of one part show them, or of several."""
+        return self.coded.schema(self._chosen(parts))
+
+    @cached_property
+    def coded(self) -> CodedTable:
+        """The features as numbers."""
+        return CodedTable(self.features)
 
     def days(self, part: str) -> NDArray[np.int64] | None:
         """Return the day of each row of one part; None without times."""
@@ -62,6 +82,13 @@ class Task:
         rows = self.split.parts()[part]
         amount = self.cards.amount
         return Cards(self.cards.card[rows], None if amount is None else amount[rows])
+
+    def _chosen(self, parts: Iterable[str]) -> NDArray[np.int64]:
+        return np.concatenate([self.split.parts()[part] for part in parts])
+
+    def _labels(self, chosen: NDArray[np.int64] | slice) -> NDArray:
+        names = np.array([self.negative, self.positive])
+        return names[self.is_positive[chosen].astype(int)]
 
 
 @dataclass(frozen=True)
@@ -102,23 +129,23 @@ def prepare(
     card: str | None = None,
     amount: str | None = None,
     random_state: int = 0,
+    labels: Labels | None = None,
 ) -> Task:
     """Return the task of ranking the positives of column `label`; unlabelled rows are left out.
 
     With `card`, it is also measured how checking cards does, and with `amount` the money caught.
+    Who has parsed the label already passes what `tables.split_label` gave as `labels`.
 
     >>> table = pa.table({"amount": range(60), "is_fraud": [i % 10 == 0 for i in range(60)]})
     >>> task = prepare(table, "is_fraud")
     >>> {part: rows.size for part, rows in task.split.parts().items()}
     {'train': 35, 'validation': 9, 'test': 16}
     """
-    labels = tables.split_label(table, label, positive_label)
+    if labels is None:
+        labels = tables.split_label(table, label, positive_label)
     known = np.flatnonzero(labels.known)
     features = table.select(feature_names(table.column_names, label, time, list(drop)))
-    # in all parts now, rather than in the test rows once the trees are grown
-    tables.check_finite_columns(features)
-    if known.size < table.num_rows:
-        features = features.take(known)
+    features = rows_of(features, as_slice(known))
     is_positive = labels.is_positive[known]
     times = None if time is None else tables.time_column(table, time)[known]
     if times is None:
@@ -126,7 +153,7 @@ def prepare(
     else:
         split = splits.chronological(times, gap=gap)
     splits.check_positives(split, is_positive)
-    return Task(
+    task = Task(
         features,
         is_positive,
         *class_names(labels.positive, labels.negative),
@@ -136,6 +163,8 @@ def prepare(
         n_unlabelled=table.num_rows - known.size,
         cards=None if card is None else cards_of(table, card, amount, known),
     )
+    _ = task.coded  # what is wrong with a column is found now, not once the trees are grown
+    return task
 
 
 def train(
@@ -171,17 +200,21 @@ def train(
             losses=losses,
             **options,
         )
-        chosen.fit(*task.rows("train"), eval_set=task.rows("validation"), progress=progress)
+        schema = task.schema("train")
+        judged = task.encoded(schema, "validation")
+        chosen.fit(*task.encoded(schema, "train"), eval_set=judged, progress=progress)
         name = PLAIN if chosen.account_.is_plain else chosen.account_.chosen.name
+        plain_apart = chosen.plain_scores_
     else:
         chosen, name = choice.make(**options), choice.row.title or choice.row.name
         _fit_as_a_winner(chosen, task, f"growing {name}", progress)
+        plain_apart = None
     rankers = {name: chosen}
     if name != PLAIN:
         plain = BoostedRanker("log", n_estimators=n_estimators, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd about the table was said before
-            _fit_as_a_winner(plain, task, "plain log-loss, to compare with", progress)
+            _fit_as_a_winner(plain, task, "plain log-loss, to compare with", progress, plain_apart)
         rankers[PLAIN] = plain
     candidates = [
         Candidate(name, ranker, _judged(ranker, task, budget)) for name, ranker in rankers.items()
@@ -221,31 +254,49 @@ def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
     return as_class(positive), as_class(negative)
 
 
-def _fit_as_a_winner(ranker: Ranker, task: Task, doing: str, progress: Progress | None) -> None:
+def _fit_as_a_winner(
+    ranker: Ranker,
+    task: Task,
+    doing: str,
+    progress: Progress | None,
+    apart: NDArray[np.float64] | None = None,
+) -> None:
     """Let the ranker learn from train and validation.
 
-    Its probabilities come from validation rows as scored by the ranker that learned from train.
+    Its probabilities come from validation rows as scored by the ranker that learned from train:
+    from `apart`, where those scores are known already.
 
     Settings that a tree chooses are chosen on train, too: the scale of its scores follows them,
     and with it what the probabilities are learned for.
     """
-    features, labels = task.rows("validation")
-    if registry.row_of(ranker).takes_progress:
-        apart = ranker.fit(*task.rows("train")).suspicion(features)
-        ranker.fit(*task.rows("train", "validation"), progress=renamed(progress, doing))
-    else:
-        tell = partial(progress or silent, doing)
+    takes_progress = registry.row_of(ranker).takes_progress
+    tell = partial(progress or silent, doing)
+    if not takes_progress:
         tell(0, 2)
-        apart = ranker.fit(*task.rows("train")).suspicion(features)
+    if apart is None:
+        apart = _scores_apart(ranker, task)
+    both = task.schema("train", "validation")
+    rows, validation = task.encoded(both, "train", "validation"), task.encoded(both, "validation")
+    if takes_progress:
+        # to be judged on few rows saves time: the calibration below takes the place of its own
+        ranker.fit(*rows, eval_set=validation, progress=renamed(progress, doing))
+    else:
         ranker.fix_choices()
         tell(1, 2)
-        ranker.fit(*task.rows("train", "validation"))
+        ranker.fit(*rows)
         tell(2, 2)
-    ranker.calibration_ = fit_calibration(labels == task.positive, apart)
+    ranker.calibration_ = fit_calibration(validation[1] == task.positive, apart)
+
+
+def _scores_apart(ranker: Ranker, task: Task) -> NDArray[np.float64]:
+    """Return the suspicion of the validation rows by the ranker fitted to train alone."""
+    train = task.schema("train")
+    ranker.fit(*task.encoded(train, "train"))
+    return ranker.suspicion(task.encoded(train, "validation")[0])
 
 
 def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:
-    features, labels = task.rows("test")
+    features, labels = task.encoded(ranker.schema_, "test")
     suspicion = ranker.suspicion(features)
     probability = ranker.calibration_.probability(suspicion)
     of_rows = task.days("test"), task.cards_in("test")

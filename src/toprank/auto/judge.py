@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from toprank.auto.boosted import BoostedTrees
 from toprank.auto.members import Columns, Recipe
 from toprank.inputs import Rows
 from toprank.metrics.positive_resamples import PositiveResamples
+from toprank.tables.row_numbers import as_slice
 
 _N_RESAMPLES = 400
 
@@ -61,6 +62,8 @@ class Judge:
         self._judged = np.concatenate([fold.judged for fold in self.folds])
         self.is_positive = self.rows.is_positive[self._judged]
         self.weight = None if self.rows.weight is None else self.rows.weight[self._judged]
+        # what boosters need of a fold's rows is made once for all recipes
+        self._bins: list[dict[Any, Any]] = [{} for _ in self.folds]
         self._resamples = PositiveResamples(self.is_positive, self.weight, _N_RESAMPLES, self.seed)
 
     def scores(self, recipe: Recipe) -> tuple[Scores, float]:
@@ -83,9 +86,9 @@ class Judge:
         begin = time.perf_counter()
         parts = [
             tried(
-                self.rows.take(fold.train),
+                self.rows.take(fold.train)._replace(bins=self._bins[number]),
                 self.columns,
-                self.rows.features[fold.judged],
+                self.rows.features[as_slice(fold.judged)],
                 seed=self.seed + number,
                 n_threads=self.n_threads,
             )

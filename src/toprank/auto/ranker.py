@@ -76,6 +76,8 @@ class AutoRanker(Ranker):
     Attributes
     ----------
     account_ : what was tried, how it stood, why the winner won; print it
+    plain_scores_ : suspicion of the judged rows by plain log-loss, which had not seen them;
+        right after `fit` only, a model file does not keep it
     members_ : the fitted members of the blend
     calibration_ : from suspicion to probability, fitted to scores of rows that the
         scoring model had not seen (with a single positive, to the training rows)
@@ -146,9 +148,11 @@ class AutoRanker(Ranker):
             losses = self._losses_to_try()
             outcome = search(judge, self.n_estimators, deadline, progress, losses)
         self.account_ = account_of(outcome, judged_on)
-        self._fit_winner(outcome, rows, seed, n_threads, progress)
+        self.plain_scores_ = outcome.plain.scores[0]
         # by rows, not by weight: probabilities must add up to a count
         self.calibration_ = fit_calibration(judge.is_positive, outcome.winner.blended)
+        del judge  # and with it the bins of its rows: the winner learns from more
+        self._fit_winner(outcome, rows._replace(bins={}), seed, n_threads, progress)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         return self
 
@@ -218,7 +222,7 @@ class AutoRanker(Ranker):
                 raise ValueError("time must be left out when there is an eval_set to judge on.")
             judged = self._eval_rows(eval_set)
             folds = [Fold(np.arange(n_rows), n_rows + np.arange(judged.is_positive.size))]
-            return _joined(rows, judged), folds, "the eval_set"
+            return rows.followed_by(judged), folds, "the eval_set"
         if time is not None:
             moments = _moments_of_rows(time, sample_weight)
             earlier, latest = splits.latest(moments, rows.is_positive, _WINDOW)
@@ -318,21 +322,6 @@ def _moments_of_rows(time: ArrayLike, sample_weight: ArrayLike | None) -> NDArra
     if moments.shape != weight.shape:
         raise ValueError(f"time must have one moment a row; got {moments.size} for {weight.size}.")
     return moments[weight > 0]
-
-
-def _joined(rows: Rows, more: Rows) -> Rows:
-    weight = None
-    if rows.weight is not None or more.weight is not None:
-        weights = (
-            np.ones(each.is_positive.size) if each.weight is None else each.weight
-            for each in (rows, more)
-        )
-        weight = np.concatenate(list(weights))
-    return Rows(
-        np.concatenate([rows.features, more.features]),
-        np.concatenate([rows.is_positive, more.is_positive]),
-        weight,
-    )
 
 
 def _n_folds(rows: Rows) -> int:

@@ -74,14 +74,21 @@ def train(
 def binned_matrix(
     rows: Rows, feature_types: list[str], max_bins: int, binning: str, gather: Gather = HERE
 ) -> Any:
-    """Return the rows as XGBoost's histograms take them: every value as the number of its bin."""
-    return import_xgboost().QuantileDMatrix(
-        rows.features,
-        weight=_bin_weight(rows, binning, gather),
-        feature_types=feature_types,
-        enable_categorical=True,
-        max_bin=max_bins,
-    )
+    """Return the rows as XGBoost's histograms take them: every value as the number of its bin.
+
+    What `rows.bins` holds is not made again; rows without it are binned anew.
+    """
+    known = {} if rows.bins is None else rows.bins
+    key = binning, max_bins, tuple(feature_types)
+    if key not in known:
+        known[key] = import_xgboost().QuantileDMatrix(
+            rows.features,
+            weight=_bin_weight(rows, binning, gather),
+            feature_types=feature_types,
+            enable_categorical=True,
+            max_bin=max_bins,
+        )
+    return known[key]
 
 
 class _Watched(NamedTuple):

@@ -1,5 +1,6 @@
 """Tables at the door: readers, the schema of a table, its label and its times."""
 
+from toprank.tables.coded_table import CodedTable
 from toprank.tables.columns import TableError, TableWarning, check_columns
 from toprank.tables.keys import key_codes
 from toprank.tables.labels import Labels, split_label, truths
@@ -17,6 +18,7 @@ from toprank.tables.write import write_rows
 
 __all__ = [
     "MAX_CATEGORIES",
+    "CodedTable",
     "Column",
     "Labels",
     "Schema",

@@ -34,7 +34,7 @@ from toprank.tables.row_encoder import RowEncoder
 MAX_CATEGORIES = 1000
 
 _KINDS = ("number", "boolean", "category")
-_ID_ROWS = 1000  # with fewer rows, honest columns are often distinct too
+ID_ROWS = 1000  # with fewer rows, honest columns are often distinct too
 _ID_SHARE = 0.95
 _DATE_TEXT = re.compile(
     r"(\d{1,2}([/.-])\d{1,2}\2(19|20)\d\d"  # 31.12.2024
@@ -251,7 +251,7 @@ def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
     if kind == "category":
         return category_column(name, column_values.category_counts(values), len(values))
     numbers = column_values.finite_numbers(values, name)
-    may_be_id = pt.is_integer(values.type) and len(values) >= _ID_ROWS
+    may_be_id = pt.is_integer(values.type) and len(values) >= ID_ROWS
     return number_column(
         name,
         kind,
@@ -287,7 +287,7 @@ def _most_frequent(name: str, counts: dict[str, int]) -> tuple[str, ...]:
 
 
 def _warn_of_id(name: str, n_distinct: int, n_rows: int) -> None:
-    if n_rows >= _ID_ROWS and n_distinct >= _ID_SHARE * n_rows:
+    if n_rows >= ID_ROWS and n_distinct >= _ID_SHARE * n_rows:
         warnings.warn(
             f"column {name!r} looks like an id: {n_distinct:,} different values in {n_rows:,} "
             "rows; drop it unless its size means something.",

@@ -130,15 +130,41 @@ def category_codes(values: pa.ChunkedArray, categories: Sequence[str]) -> NDArra
     >>> category_codes(pa.chunked_array([["b", None, "z", "a"]]), ["a", "b"])
     array([ 1., nan, nan,  0.], dtype=float32)
     """
-    code_of: dict[str | None, float] = {text: code for code, text in enumerate(categories)}
     parts = [np.empty(0, dtype=np.float32)]
     for chunk in values.chunks:
         encoded = _with_dictionary(chunk)
-        codes = [code_of.get(text, np.nan) for text in _texts(encoded.dictionary)]
-        # codes = [entry 0, entry 1, ... | NaN], so that a missing value, put at -1, reads NaN
-        table = np.array([*codes, np.nan], dtype=np.float32)
-        parts.append(table[encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy()])
+        parts.append(codes_of(_texts(encoded.dictionary), categories)[_places(encoded)])
     return np.concatenate(parts)
+
+
+def codes_of(
+    texts: Sequence[str | None], categories: Sequence[str]
+) -> NDArray[np.float32]:
+    """Return the place of each text in `categories`, NaN for others, and one more NaN at the end.
+
+    A missing value, put at -1, so reads NaN.
+    """
+    code_of: dict[str | None, float] = {text: code for code, text in enumerate(categories)}
+    return np.array([*(code_of.get(text, np.nan) for text in texts), np.nan], dtype=np.float32)
+
+
+def text_codes(values: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
+    """Return a number for each value, -1 where it is missing, and the texts that these stand for.
+
+    >>> text_codes(pa.chunked_array([["b", None, "a", "b"]]))
+    (array([ 0, -1,  1,  0], dtype=int32), ['b', 'a'])
+    """
+    code_of: dict[str, int] = {}
+    parts = [np.empty(0, dtype=np.int32)]
+    for chunk in values.chunks:
+        encoded = _with_dictionary(chunk)
+        codes = [
+            -1 if text is None else code_of.setdefault(text, len(code_of))
+            for text in _texts(encoded.dictionary)
+        ]
+        # codes = [entry 0, entry 1, ... | -1], so that a missing value, put at -1, reads -1
+        parts.append(np.array([*codes, -1], dtype=np.int32)[_places(encoded)])
+    return np.concatenate(parts), list(code_of)
 
 
 def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -195,6 +221,11 @@ def _word_for_dates(arrow_type: pa.DataType) -> str:
 
 def _with_dictionary(chunk: pa.Array) -> pa.DictionaryArray:
     return chunk if pt.is_dictionary(chunk.type) else chunk.dictionary_encode()
+
+
+def _places(encoded: pa.DictionaryArray) -> NDArray[np.int64]:
+    """Return the entry of the dictionary that each value is, -1 where it is missing."""
+    return encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
 
 
 def _texts(dictionary: pa.Array) -> list[str | None]:

@@ -173,7 +173,7 @@ class RankForest(Ranker):
 
     def _judge(self, rows: Rows, seeds: list[np.random.SeedSequence]) -> None:
         """Learn the probabilities, out of bag if there is one with both classes."""
-        _, is_positive, weight = rows
+        is_positive, weight = rows.is_positive, rows.weight
         raw = None
         if self.bootstrap:
             self.oob_suspicion_ = self._out_of_bag(rows.features, seeds)
