@@ -33,7 +33,7 @@ FORBIDDEN = {
         "evaluation",
         "cluster",
         "anomaly",
-    },  # fmt: skip
+    },
     "anomaly": {"cli", "report", "training", "plots", "evaluation", "auto", "cluster"},
     "online": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation", "trees"},
     "pairwise": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation"},

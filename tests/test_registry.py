@@ -96,7 +96,7 @@ def test_a_learner_with_a_row_is_saved_and_loaded(tmp_path):
 def test_a_file_of_a_learner_without_a_row_is_refused(tmp_path, monkeypatch):
     X = np.abs(np.random.default_rng(0).normal(size=(50, 2)))
     ranker = OneColumn().fit(X, X[:, 0] > 1.5)
-    with pytest.raises(TypeError, match="save takes a fitted .*; got OneColumn"):
+    with pytest.raises(TypeError, match=r"save takes a fitted .*; got OneColumn"):
         save(ranker, tmp_path / "one.toprank")
     with monkeypatch.context() as patch:
         patch.setattr(registry, "LEARNERS", (*registry.LEARNERS, ROW))
@@ -143,7 +143,7 @@ def test_its_row_is_found_by_class_and_by_name():
     assert registry.row_of(OneColumn()) is ROW
     assert registry.row_named("OneColumn") is ROW
     assert registry.fit_choices()["one-column"] == Choice(ROW, {"power": 0.5})
-    with pytest.raises(LookupError, match="Ranker must have a row in toprank.registry"):
+    with pytest.raises(LookupError, match=r"Ranker must have a row in toprank\.registry"):
         registry.row_of(Ranker)
 
 

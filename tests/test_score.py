@@ -88,9 +88,7 @@ def test_rows_that_cannot_be_scored_are_refused(rows):
     ranker = BoostedRanker(**SMALL).fit(X, y)
     with pytest.raises(ValueError, match="must have one label per row; got 600 rows and 599"):
         ranker.score(X, y[1:])
-    with pytest.raises(
-        ValueError, match=r"labels of X, y must be \['fraud', 'genuine'\]; got 'x'"
-    ):
+    with pytest.raises(ValueError, match=r"labels of X, y must be .*; got 'x'"):
         ranker.score(X, np.full(y.size, "x"))
     with pytest.raises(ValueError, match="must hold both classes; got 0 positives"):
         ranker.score(X, np.full(y.size, "genuine"))

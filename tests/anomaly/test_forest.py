@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from model_file.mutations import change_parameters, change_state
 from model_file.packing import members_of, npy_of, refused, rewrite
-from toprank import AnomalyTreeRank, RankForest, load, reasons, save
+from toprank import AnomalyTreeRank, RankForest, TreeRank, load, reasons, save
 from toprank.anomaly import forest as forest_module
 from toprank.anomaly import scoring
 from toprank.anomaly.forest import AnomalyForest

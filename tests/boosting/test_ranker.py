@@ -204,12 +204,37 @@ def test_validation_rows_stop_training_and_are_kept_as_history(payments):
     assert 0 < ranker.n_trees_ <= len(ranker.history_) < 300
 
 
+def test_an_eval_set_may_have_weights_and_be_a_list_of_one(payments):
+    frame, risk = payments
+    held_out = frame[800:], risk[800:]
+    weight = np.where(risk[800:], 3.0, 1.0)
+    forms = [held_out, [held_out], (*held_out, np.ones(400)), [(*held_out, weight)]]
+    histories = [
+        BoostedRanker(n_estimators=20, early_stopping_rounds=5, n_jobs=1)
+        .fit(frame[:800], risk[:800], eval_set=eval_set)
+        .history_
+        for eval_set in forms
+    ]
+    assert histories[0] == histories[1] == histories[2]
+    assert histories[3] != histories[0]
+    with pytest.raises(ValueError, match="eval_set must be one set of rows; got 2 sets"):
+        BoostedRanker(n_estimators=2).fit(frame, risk, eval_set=[held_out, held_out])
+
+
+def test_the_default_is_plain_log_loss(payments):
+    frame, risk = payments
+    default = BoostedRanker(n_estimators=5, n_jobs=1).fit(frame, risk)
+    log_loss = BoostedRanker("log", n_estimators=5, n_jobs=1).fit(frame, risk)
+    assert default.loss == "log"
+    assert np.array_equal(default.suspicion(frame), log_loss.suspicion(frame))
+
+
 def test_progress_is_told_of_every_tree(payments):
     told = []
     BoostedRanker("ap-exp", n_estimators=4, n_jobs=1).fit(
-        *payments, progress=lambda what, done, total: told.append((done, total))
+        *payments, progress=lambda *step: told.append(step)
     )
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told == [("growing trees", done, 4) for done in (1, 2, 3, 4)]
 
 
 def test_one_positive_is_enough():
