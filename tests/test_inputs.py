@@ -147,3 +147,36 @@ def test_a_named_label_is_positive_and_keeps_its_own_type(y, named, positive):
 def test_labels_that_do_not_do_are_named(y, named, sentence):
     with pytest.raises(ValueError, match=sentence):
         inputs.read_labels(np.array(y), named)
+
+
+# The rows to judge by
+
+
+@pytest.mark.parametrize("weight", [(), (np.ones(3),)])
+def test_an_eval_set_is_a_tuple_or_a_list_of_one(weight):
+    X, y = np.ones((3, 2)), np.array([0, 1, 0])
+    for given in ((X, y, *weight), [X, y, *weight], [(X, y, *weight)], ((X, y, *weight),)):
+        found = inputs.one_eval_set(given)
+        assert isinstance(found, tuple)
+        assert [id(part) for part in found] == [id(part) for part in (X, y, *weight)]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([("X", "y"), ("X", "y")], "one set of rows; got 2 sets"),
+        ((("X", "y"), ("X", "y"), ("X", "y")), "one set of rows; got 3 sets"),
+        ([], r"must be \(X, y\) or \(X, y, weights\).*; got 0 parts"),
+        (("X",), "got 1 parts"),
+        ([("X", "y", "w", "more")], "got 4 parts"),
+        (5, r"list of one of these; got 5\."),
+    ],
+)
+def test_an_eval_set_of_another_shape_is_refused(given, words):
+    with pytest.raises(ValueError, match=f"eval_set must be .*{words}"):
+        inputs.one_eval_set(given)
+
+
+def test_weights_are_refused_where_there_is_no_use_for_them():
+    with pytest.raises(ValueError, match=r"eval_set must be \(X, y\), or .*; got 3 parts"):
+        inputs.one_eval_set(("X", "y", "weights"), weights=False)

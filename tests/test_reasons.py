@@ -215,8 +215,8 @@ def test_the_values_of_a_row_are_those_of_the_table(payments, ranker):
 @pytest.mark.parametrize(
     "unfitted",
     [
-        BoostedRanker(n_estimators=10, n_jobs=1),
-        BoostedRanker(n_estimators=10, engine="paper", n_jobs=1),
+        BoostedRanker("ap-exp", n_estimators=10, n_jobs=1),
+        BoostedRanker("ap-exp", n_estimators=10, engine="paper", n_jobs=1),
         MetaAP(),
         RankForest(n_estimators=5, n_jobs=1),
     ],

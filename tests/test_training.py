@@ -13,8 +13,9 @@ from pytest import approx
 
 from toprank import BoostedRanker, MetaAP, RankForest, TreeRank
 from toprank.calibration import fit_calibration
+from toprank.registry import fit_choices
 from toprank.tables import TableError
-from toprank.training import LEARNERS, PLAIN, Task, prepare, train
+from toprank.training import PLAIN, Task, prepare, train
 
 START = np.datetime64("2025-01-01T00:00", "s")
 DAY = np.timedelta64(1, "D")
@@ -243,7 +244,7 @@ def grown(request):
 
 
 def test_every_learner_but_auto_is_a_tree_or_a_forest():
-    assert ("auto", *TREES) == LEARNERS
+    assert ["auto", *TREES] == list(fit_choices())
 
 
 def test_a_tree_stands_before_plain_log_loss_and_has_no_account(grown):
@@ -309,7 +310,7 @@ def test_an_unknown_learner_is_refused():
         train(prepared(), 5, learner="meta-ap")
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", fit_choices())
 @pytest.mark.parametrize("time", [None, "paid_at"])
 def test_three_positives_in_each_part_are_enough(time, learner):
     n = 60

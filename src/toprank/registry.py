@@ -57,6 +57,12 @@ class LearnerRow(NamedTuple):
         """Return the class."""
         return named(self.home)
 
+    def default(self, parameter: str) -> Any:
+        """Return the default of one of its parameters."""
+        from inspect import signature
+
+        return signature(self.load()).parameters[parameter].default
+
 
 class Choice(NamedTuple):
     """A learner as a command offers it: its row, and the parameters that the name stands for."""

@@ -71,23 +71,26 @@ def by_tree(forest, features):
     return np.array(found)
 
 
-def test_a_rank_forest_of_anomaly_trees_is_an_anomaly_forest():
-    tree = AnomalyTreeRank(min_samples_leaf=7)
-    forest = RankForest(tree, n_estimators=4, max_samples=50)
-    assert type(forest) is AnomalyForest
-    assert forest.tree is tree
-    assert type(RankForest(tree=tree)) is AnomalyForest
-    assert str(RankForest(tree)) == str(AnomalyForest(tree))
-    for other in (RankForest(), RankForest(TreeRank())):
-        assert type(other) is RankForest
+def test_a_rank_forest_of_anomaly_trees_is_refused_by_fit_and_names_this_forest():
     X = clouds()
-    expected = AnomalyForest(tree, n_estimators=4, max_samples=50).fit(X).suspicion(X)
-    assert np.array_equal(forest.fit(X).suspicion(X), expected)
+    forest = RankForest(AnomalyTreeRank(), n_estimators=4)  # a constructor only stores
+    assert type(forest) is RankForest
+    for each in (forest, RankForest().set_params(tree=AnomalyTreeRank())):
+        with pytest.raises(
+            TypeError, match=r"tree must be a TreeRank.*got AnomalyTreeRank\(\).*AnomalyForest"
+        ):
+            each.fit(X, X[:, 0] > 0)
+
+
+def test_fitting_a_forest_leaves_its_tree_alone():
+    tree = AnomalyTreeRank(min_samples_leaf=7)
+    forest = AnomalyForest(tree, n_estimators=4, max_samples=50).fit(clouds())
+    assert forest.tree is tree
     assert not hasattr(tree, "tree_")
 
 
 def test_it_is_cloned_with_its_tree_whose_parameters_can_be_set():
-    forest = RankForest(AnomalyTreeRank(min_samples_leaf=7), n_estimators=4)
+    forest = AnomalyForest(AnomalyTreeRank(min_samples_leaf=7), n_estimators=4)
     again = clone(forest)
     assert type(again) is AnomalyForest
     assert again.tree is not forest.tree

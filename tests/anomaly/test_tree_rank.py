@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import contracts
-from toprank import AnomalyTreeRank, RankForest, reasons
+from toprank import AnomalyForest, AnomalyTreeRank, reasons
 from toprank.anomaly import scoring
 from toprank.anomaly.box import Box
 from toprank.anomaly.growing import Growth, grow
@@ -23,7 +23,7 @@ from trees.made_payments import payments
 from trees.peak_memory import peak_beside, rows_of_forty_columns
 
 TREE = AnomalyTreeRank()
-FOREST = RankForest(AnomalyTreeRank(), n_estimators=5)
+FOREST = AnomalyForest(n_estimators=5)
 EVERY_DETECTOR = pytest.mark.parametrize("detector", [TREE, FOREST], ids=["tree", "forest"])
 TREES = [
     TREE,
@@ -540,7 +540,7 @@ def test_the_usual_depths_are_3_and_3_and_20_rows_make_a_leaf():
     [
         AnomalyTreeRank(),
         AnomalyTreeRank(bounds="robust", global_depth=1, pruning="cv"),
-        RankForest(AnomalyTreeRank(bounds=[[-3, 3]] * 40), n_estimators=5),
+        AnomalyForest(AnomalyTreeRank(bounds=[[-3, 3]] * 40), n_estimators=5),
     ],
     ids=["tree", "rows outside", "forest"],
 )

@@ -15,6 +15,7 @@ from toprank.auto import judge, search
 from toprank.auto.forest import ForestMember
 from toprank.auto.ranker import _n_folds
 from toprank.inputs import Rows
+from toprank.losses import make_loss
 from toprank.metrics import average_precision
 
 PLAIN_ONLY = {"time_limit": 1e-9, "n_estimators": 20, "n_jobs": 1}
@@ -386,6 +387,9 @@ def test_the_expected_number_of_positives_holds_on_new_rows():
         ({"n_bags": 0}, ValueError, "n_bags must be between 1 and 100; got 0"),
         ({"random_state": -1}, ValueError, "random_state must be between 0 and"),
         ({"positive_label": "x"}, ValueError, r"positive_label must be one of \[False, True\]"),
+        ({"losses": ["ap-epx"]}, ValueError, "losses must be one of 'log', .*; got 'ap-epx'"),
+        ({"losses": "ap-exp"}, TypeError, "losses must be a list of names or None; got 'ap-exp'"),
+        ({"losses": 3}, TypeError, "losses must be a list of names or None; got 3"),
     ],
     ids=str,
 )
@@ -411,8 +415,12 @@ def hours(n):
         ({"time": np.repeat(hours(1), 500)}, ValueError, "time must hold at least two moments"),
         ({"sample_weight": np.ones(3)}, ValueError, "sample_weight must have 500 values; got 3"),
         ({"sample_weight": -np.ones(500)}, ValueError, "sample_weight must not be negative"),
-        ({"eval_set": (np.ones((3, 4)),)}, ValueError, "eval_set must be X, y or X, y, weights"),
-        ({"eval_set": 5}, ValueError, "eval_set must be X, y or X, y, weights"),
+        (
+            {"eval_set": (np.ones((3, 4)),)},
+            ValueError,
+            r"eval_set must be \(X, y\) or .* got 1 parts",
+        ),
+        ({"eval_set": 5}, ValueError, r"eval_set must be \(X, y\) or \(X, y, weights\).*; got 5"),
     ],
     ids=str,
 )
@@ -426,7 +434,7 @@ def test_wrong_arguments_are_named(payments, arguments, error, sentence):
     [
         (7, None, r"labels of eval_set must be \[False, True\]; got 7 in 500 of 500 rows"),
         (False, None, "eval_set must hold both classes; got 0 rows of"),
-        (None, "only negatives", "eval_set, without rows of no weight, must hold both classes"),
+        (None, "only negatives", "eval_set, without rows of zero weight, must hold both classes"),
     ],
 )
 def test_an_eval_set_that_does_not_fit_is_named(payments, label, weight, sentence):
@@ -435,6 +443,33 @@ def test_an_eval_set_that_does_not_fit_is_named(payments, label, weight, sentenc
     eval_set = (frame, labels) if weight is None else (frame, labels, ~risk)
     with pytest.raises(ValueError, match=sentence):
         AutoRanker(**PLAIN_ONLY).fit(frame, risk, eval_set=eval_set)
+
+
+def test_an_eval_set_may_be_a_list_of_one(payments):
+    frame, risk = payments
+    one, other = (
+        AutoRanker(**PLAIN_ONLY).fit(frame, risk, eval_set=each)
+        for each in ((frame, risk, risk + 1.0), [(frame, risk, risk + 1.0)])
+    )
+    assert np.array_equal(one.suspicion(frame), other.suspicion(frame))
+    assert one.account_.judged_on == other.account_.judged_on == "the eval_set"
+    with pytest.raises(ValueError, match="eval_set must be one set of rows; got 2 sets"):
+        AutoRanker(**PLAIN_ONLY).fit(frame, risk, eval_set=[payments, payments])
+
+
+@pytest.mark.parametrize(
+    ("losses", "tried"),
+    [(None, {"ap-exp", "ap-lambda"}), ([], set()), (["log"], set()), (["auc-exp"], {"auc-exp"})],
+)
+def test_losses_that_may_not_be_tried_never_are(losses, tried, monkeypatch):
+    named = []
+    monkeypatch.setattr(
+        "toprank.auto.boosted.make_loss", lambda name, *rest: named.append(name) or make_loss(name)
+    )
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    AutoRanker(n_estimators=2, losses=losses, n_jobs=1).fit(X, X[:, 0] > 1)
+
+    assert set(named) == {"log", *tried}
 
 
 def test_time_beside_an_eval_set_is_refused_instead_of_ignored(payments):
@@ -477,9 +512,3 @@ def test_weights_leave_probabilities_as_shares_of_rows(payments):
     ranker = AutoRanker(n_estimators=10, n_jobs=1).fit(features, is_fraud, weight)
     low, high = ranker.expected_positives(features)[1:]
     assert low <= is_fraud.sum() <= high
-
-
-@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "all"])
-def test_a_number_of_threads_that_is_none_is_refused(payments, n_jobs):
-    with pytest.raises((TypeError, ValueError), match="n_jobs must be"):
-        AutoRanker(n_jobs=n_jobs).fit(*payments)

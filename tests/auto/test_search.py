@@ -13,7 +13,7 @@ from toprank.auto import search as search_module
 from toprank.auto.boosted import BoostedTrees
 from toprank.auto.forest import RandomisedForest
 from toprank.auto.judge import Fold, Judge
-from toprank.auto.search import blend, centre_spread, scales_of, search
+from toprank.auto.search import LOSSES_TRIED, blend, centre_spread, scales_of, search
 from toprank.auto.smooth import SmoothModel
 from toprank.inputs import Rows
 
@@ -147,6 +147,24 @@ def test_few_positives_are_not_asked_about_losses_nor_few_rows_about_bins():
     words = words_tried(scripted({}, n=10_000, n_positive=60))
     assert sum("ap-" in each for each in words) == 2
     assert sum("balanced" in each for each in words) == 1
+
+
+@pytest.mark.parametrize("losses", [(), ("ap-lambda",), ("auc-exp", "ap-sigmoid")])
+def test_no_loss_is_trained_but_log_loss_and_those_that_may_be_tried(losses):
+    judge = scripted({"else": 1.0})
+    trained = []
+    judge.scores = lambda recipe: trained.append(recipe) or Scripted.scores(judge, recipe)
+    outcome = search(judge, 60, losses=losses)
+
+    boosted = [recipe for recipe in trained if isinstance(recipe, BoostedTrees)]
+    assert {recipe.loss for recipe in boosted} == {"log", *losses}
+    assert not outcome.left_out  # what may not be tried was not left out for want of time
+
+
+def test_by_default_two_stand_ins_for_average_precision_are_tried():
+    words = " ".join(words_tried(scripted({})))
+    assert LOSSES_TRIED == ("ap-exp", "ap-lambda")
+    assert all(loss in words for loss in LOSSES_TRIED)
 
 
 def test_only_many_positives_are_asked_about_deep_trees_and_more_of_them():

@@ -50,11 +50,11 @@ def payments():
 
 @pytest.fixture(scope="module")
 def fitted(payments):
-    return BoostedRanker(n_estimators=40, n_jobs=1).fit(*payments)
+    return BoostedRanker("ap-exp", n_estimators=40, n_jobs=1).fit(*payments)
 
 
 def test_it_keeps_the_promises_of_every_ranker(payments):
-    check_ranker(BoostedRanker(n_estimators=15, n_jobs=1), *payments)
+    check_ranker(BoostedRanker("ap-exp", n_estimators=15, n_jobs=1), *payments)
 
 
 def test_the_very_top_is_positive(payments, fitted):
@@ -93,8 +93,8 @@ def test_an_unseen_category_counts_as_missing(payments, fitted):
 def test_the_rarer_label_is_positive_whatever_it_is_called(payments):
     frame, risk = payments
     names = np.where(risk, "fraud", "genuine")  # "fraud" sorts first
-    ranker = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, names)
-    plain = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, risk)
+    ranker = BoostedRanker("ap-exp", n_estimators=10, n_jobs=1).fit(frame, names)
+    plain = BoostedRanker("ap-exp", n_estimators=10, n_jobs=1).fit(frame, risk)
     assert ranker.positive_label_ == "fraud"
     assert np.array_equal(ranker.suspicion(frame), plain.suspicion(frame))
     assert ranker.decision_function(frame) == approx(-plain.decision_function(frame))
@@ -104,15 +104,17 @@ def test_the_rarer_label_is_positive_whatever_it_is_called(payments):
 
 def test_a_named_positive_label_turns_the_list_around(payments):
     frame, risk = payments
-    usual = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, risk)
-    turned = BoostedRanker(n_estimators=10, positive_label=False, n_jobs=1).fit(frame, risk)
+    usual = BoostedRanker("ap-exp", n_estimators=10, n_jobs=1).fit(frame, risk)
+    turned = BoostedRanker("ap-exp", n_estimators=10, positive_label=False, n_jobs=1).fit(
+        frame, risk
+    )
     assert turned.positive_label_ is np.False_ or not turned.positive_label_
     assert np.corrcoef(usual.suspicion(frame), turned.suspicion(frame))[0, 1] < 0
 
 
 def test_equal_classes_make_the_later_label_positive():
     X = np.arange(20.0)[:, None]
-    assert BoostedRanker(n_estimators=2).fit(X, np.arange(20) % 2).positive_label_ == 1
+    assert BoostedRanker("ap-exp", n_estimators=2).fit(X, np.arange(20) % 2).positive_label_ == 1
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_equal_classes_make_the_later_label_positive():
 )
 def test_a_seed_gives_the_same_model_again(payments, settings):
     frame, risk = payments
-    ranker = BoostedRanker(n_estimators=12, n_jobs=1, random_state=3, **settings)
+    ranker = BoostedRanker("ap-exp", n_estimators=12, n_jobs=1, random_state=3, **settings)
     first, again = clone(ranker).fit(frame, risk), clone(ranker).fit(frame, risk)
     assert np.array_equal(first.suspicion(frame), again.suspicion(frame))
 
@@ -138,7 +140,9 @@ def test_a_seed_gives_the_same_model_again(payments, settings):
 def test_another_seed_gives_another_model(payments, drawn):
     frame, risk = payments
     one, other = (
-        BoostedRanker(n_estimators=12, random_state=seed, n_jobs=1, **drawn).fit(frame, risk)
+        BoostedRanker("ap-exp", n_estimators=12, random_state=seed, n_jobs=1, **drawn).fit(
+            frame, risk
+        )
         for seed in (0, 1)
     )
     assert not np.array_equal(one.suspicion(frame), other.suspicion(frame))
@@ -147,7 +151,9 @@ def test_another_seed_gives_another_model(payments, drawn):
 def test_both_forms_of_ap_exp_learn_the_same_trees(payments):
     frame, risk = payments
     log_form, paper_form = (
-        BoostedRanker(n_estimators=10, warm_start_trees=0, loss_options={"form": form}, n_jobs=1)
+        BoostedRanker(
+            "ap-exp", n_estimators=10, warm_start_trees=0, loss_options={"form": form}, n_jobs=1
+        )
         .fit(frame, risk)
         .suspicion(frame)
         for form in ("log", "paper")
@@ -159,7 +165,7 @@ def test_a_weight_counts_like_so_many_copies(payments):
     frame, risk = payments
     weight = np.random.default_rng(0).integers(0, 4, len(frame))
     copies = np.repeat(np.arange(len(frame)), weight)
-    ranker = BoostedRanker(n_estimators=10, max_bins=2048, n_jobs=1)
+    ranker = BoostedRanker("ap-exp", n_estimators=10, max_bins=2048, n_jobs=1)
     weighted = clone(ranker).fit(frame, risk, sample_weight=weight)
     copied = clone(ranker).fit(frame.iloc[copies], risk[copies])
     assert weighted.suspicion(frame) == approx(copied.suspicion(frame), abs=1e-4)
@@ -168,9 +174,11 @@ def test_a_weight_counts_like_so_many_copies(payments):
 def test_warm_start_trees_split_the_trees_between_the_losses(payments):
     frame, risk = payments
     log_only = BoostedRanker("log", n_estimators=10, n_jobs=1).fit(frame, risk)
-    all_warm = BoostedRanker(n_estimators=10, warm_start_trees=10, n_jobs=1).fit(frame, risk)
-    default = BoostedRanker(n_estimators=10, n_jobs=1).fit(frame, risk)
-    eight = BoostedRanker(n_estimators=10, warm_start_trees=8, n_jobs=1).fit(frame, risk)
+    all_warm = BoostedRanker("ap-exp", n_estimators=10, warm_start_trees=10, n_jobs=1).fit(
+        frame, risk
+    )
+    default = BoostedRanker("ap-exp", n_estimators=10, n_jobs=1).fit(frame, risk)
+    eight = BoostedRanker("ap-exp", n_estimators=10, warm_start_trees=8, n_jobs=1).fit(frame, risk)
     assert np.array_equal(log_only.suspicion(frame), all_warm.suspicion(frame))
     assert np.array_equal(default.suspicion(frame), eight.suspicion(frame))
     assert not np.array_equal(default.suspicion(frame), log_only.suspicion(frame))
@@ -178,7 +186,7 @@ def test_warm_start_trees_split_the_trees_between_the_losses(payments):
 
 def test_calibrating_changes_probabilities_but_no_rank(payments, fitted):
     frame, risk = payments
-    ranker = BoostedRanker(n_estimators=40, n_jobs=1).fit(frame[:800], risk[:800])
+    ranker = BoostedRanker("ap-exp", n_estimators=40, n_jobs=1).fit(frame[:800], risk[:800])
     before = ranker.suspicion(frame)
     overconfident = ranker.probability(frame[800:]).sum()
     ranker.calibrate(frame[800:], risk[800:])
@@ -196,19 +204,44 @@ def test_validation_rows_stop_training_and_are_kept_as_history(payments):
     assert 0 < ranker.n_trees_ <= len(ranker.history_) < 300
 
 
+def test_an_eval_set_may_have_weights_and_be_a_list_of_one(payments):
+    frame, risk = payments
+    held_out = frame[800:], risk[800:]
+    weight = np.where(risk[800:], 3.0, 1.0)
+    forms = [held_out, [held_out], (*held_out, np.ones(400)), [(*held_out, weight)]]
+    histories = [
+        BoostedRanker(n_estimators=20, early_stopping_rounds=5, n_jobs=1)
+        .fit(frame[:800], risk[:800], eval_set=eval_set)
+        .history_
+        for eval_set in forms
+    ]
+    assert histories[0] == histories[1] == histories[2]
+    assert histories[3] != histories[0]
+    with pytest.raises(ValueError, match="eval_set must be one set of rows; got 2 sets"):
+        BoostedRanker(n_estimators=2).fit(frame, risk, eval_set=[held_out, held_out])
+
+
+def test_the_default_is_plain_log_loss(payments):
+    frame, risk = payments
+    default = BoostedRanker(n_estimators=5, n_jobs=1).fit(frame, risk)
+    log_loss = BoostedRanker("log", n_estimators=5, n_jobs=1).fit(frame, risk)
+    assert default.loss == "log"
+    assert np.array_equal(default.suspicion(frame), log_loss.suspicion(frame))
+
+
 def test_progress_is_told_of_every_tree(payments):
     told = []
-    BoostedRanker(n_estimators=4, n_jobs=1).fit(
-        *payments, progress=lambda what, done, total: told.append((done, total))
+    BoostedRanker("ap-exp", n_estimators=4, n_jobs=1).fit(
+        *payments, progress=lambda *step: told.append(step)
     )
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told == [("growing trees", done, 4) for done in (1, 2, 3, 4)]
 
 
 def test_one_positive_is_enough():
     X = np.linspace(0, 1, 50)[:, None]
     y = np.arange(50) == 49
     for engine in ("xgboost", "paper"):
-        ranker = BoostedRanker(engine=engine, n_estimators=10, n_jobs=1).fit(X, y)
+        ranker = BoostedRanker("ap-exp", engine=engine, n_estimators=10, n_jobs=1).fit(X, y)
         assert np.argmax(ranker.suspicion(X)) == 49 or engine == "xgboost"
         assert np.isfinite(ranker.suspicion(X)).all()
 
@@ -235,19 +268,21 @@ def test_wrong_parameters_are_named_when_fitting(payments, settings, sentence):
 def test_three_labels_are_refused(payments):
     frame, _ = payments
     with pytest.raises(ValueError, match="Only binary classification is supported"):
-        BoostedRanker(n_estimators=2).fit(frame, np.arange(len(frame)) % 3)
+        BoostedRanker("ap-exp", n_estimators=2).fit(frame, np.arange(len(frame)) % 3)
 
 
 def test_one_class_is_refused(payments):
     frame, _ = payments
     with pytest.raises(ValueError, match="got one class"):
-        BoostedRanker(n_estimators=2).fit(frame, np.zeros(len(frame), dtype=bool))
+        BoostedRanker("ap-exp", n_estimators=2).fit(frame, np.zeros(len(frame), dtype=bool))
 
 
 def test_weights_that_make_up_for_rarity_do_not_turn_the_list_around(payments):
     frame, risk = payments
     weight = np.where(risk, 500.0, 1.0)
-    ranker = BoostedRanker(n_estimators=20, n_jobs=1).fit(frame, risk, sample_weight=weight)
+    ranker = BoostedRanker("ap-exp", n_estimators=20, n_jobs=1).fit(
+        frame, risk, sample_weight=weight
+    )
     assert ranker.positive_label_
     assert average_precision(risk, ranker.suspicion(frame)) > 0.5
 
@@ -256,7 +291,9 @@ def test_weights_that_make_up_for_rarity_do_not_turn_the_list_around(payments):
 def test_early_stopping_works_with_two_positives(seed):
     X = np.random.default_rng(seed).normal(size=(100, 2))
     y = np.arange(100) < 2
-    ranker = BoostedRanker(n_estimators=20, early_stopping_rounds=5, random_state=seed, n_jobs=1)
+    ranker = BoostedRanker(
+        "ap-exp", n_estimators=20, early_stopping_rounds=5, random_state=seed, n_jobs=1
+    )
     assert np.isfinite(ranker.fit(X, y).suspicion(X)).all()
     with pytest.raises(ValueError, match="early stopping must have a positive on either side"):
         ranker.fit(X, np.arange(100) < 1)
@@ -265,17 +302,21 @@ def test_early_stopping_works_with_two_positives(seed):
 def test_two_positives_are_enough_for_ap_exp_to_cut():
     X = np.linspace(0, 1, 100)[:, None]
     y = np.arange(100) >= 98
-    ranker = BoostedRanker(n_estimators=50, warm_start_trees=0, n_jobs=1).fit(X, y)
+    ranker = BoostedRanker("ap-exp", n_estimators=50, warm_start_trees=0, n_jobs=1).fit(X, y)
     assert average_precision(y, ranker.suspicion(X)) == 1
 
 
 def test_scikit_learns_other_seeds_are_taken(payments):
     frame, risk = payments
-    drawn = BoostedRanker(n_estimators=3, subsample=0.5, random_state=None, n_jobs=1)
+    drawn = BoostedRanker("ap-exp", n_estimators=3, subsample=0.5, random_state=None, n_jobs=1)
     assert drawn.fit(frame, risk).n_trees_ == 3
     one, same = (
         BoostedRanker(
-            n_estimators=3, subsample=0.5, random_state=np.random.RandomState(4), n_jobs=1
+            "ap-exp",
+            n_estimators=3,
+            subsample=0.5,
+            random_state=np.random.RandomState(4),
+            n_jobs=1,
         ).fit(frame, risk)
         for _ in range(2)
     )
@@ -285,7 +326,11 @@ def test_scikit_learns_other_seeds_are_taken(payments):
 @pytest.mark.parametrize(
     ("rows", "labels", "sentence"),
     [
-        (slice(0, 400), slice(0, 300), "eval_set must have one label a row; got 400 rows and 300"),
+        (
+            slice(0, 400),
+            slice(0, 300),
+            "eval_set must have one label per row; got 400 rows and 300",
+        ),
         (slice(0, 400), 7, r"labels of eval_set must be \[False, True\]; got 7 in 400 of 400"),
         (slice(0, 400), False, "eval_set must hold both classes; got 0 rows of"),
     ],
@@ -294,7 +339,7 @@ def test_validation_rows_that_do_not_fit_are_named(payments, rows, labels, sente
     frame, risk = payments
     y = risk[labels] if isinstance(labels, slice) else np.full(400, labels)
     with pytest.raises(ValueError, match=sentence):
-        BoostedRanker(n_estimators=3).fit(frame, risk, eval_set=(frame[rows], y))
+        BoostedRanker("ap-exp", n_estimators=3).fit(frame, risk, eval_set=(frame[rows], y))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from cli.running import names_here, one_sentence, run_main, written
-from toprank import model_file, training
-from toprank.cli.fit import LEARNERS
+from toprank import model_file
 
 FIT = ("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
 AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
@@ -169,10 +168,6 @@ def test_an_option_without_a_meaning_for_the_learner_is_refused(options, sentenc
     assert outcome.exit_code == 2
     assert sentence in " ".join(outcome.stderr.split())
     assert names_here() == [csv.name]
-
-
-def test_the_learners_of_the_command_are_those_of_the_library():
-    assert LEARNERS == training.LEARNERS
 
 
 # Tables of many shapes

@@ -31,7 +31,7 @@ def test_a_worker_without_rows_takes_no_part(client, places):
     X, y = table()
     training = trained(client, *in_parts(X, y, borders=()))
     assert len(places[0]) == 1
-    check_same(training, BoostedRanker(**LOCALLY).fit(X, y), X)
+    check_same(training, BoostedRanker("ap-exp", **LOCALLY).fit(X, y), X)
 
 
 def test_progress_hears_of_trees_and_of_the_last(client):
@@ -72,7 +72,7 @@ def test_a_worker_lost_before_or_after_the_trees_grow_is_made_up_for(
 
     monkeypatch.setattr(module, step, do_and_kill)
     training = trained(client_to_hurt, *in_parts(X, y))
-    check_same(training, BoostedRanker(**LOCALLY).fit(X, y), X)
+    check_same(training, BoostedRanker("ap-exp", **LOCALLY).fit(X, y), X)
 
 
 def oldest_worker(client):

@@ -23,7 +23,9 @@ def test_parquet_files_become_features_labels_and_weights(client, tmp_path):
     training = trained(client, features, labels, weight)
     assert training.schema == Schema.of(X)
     assert suspicion(training, X) == approx(
-        BoostedRanker(**LOCALLY).fit(X.drop(7), y.drop(7), np.full(399, 1.5)).suspicion(X),
+        BoostedRanker("ap-exp", **LOCALLY)
+        .fit(X.drop(7), y.drop(7), np.full(399, 1.5))
+        .suspicion(X),
         abs=1e-5,
     )
     with pytest.raises(TableError, match=r"column 'vale' is not in .*; did you mean 'value'"):

@@ -6,7 +6,7 @@ import pytest
 from pytest import approx
 
 from cluster.ranked_rows import LOCALLY, check_same, in_parts, suspicion, table, trained
-from toprank import BoostedRanker, metrics
+from toprank import BoostedRanker, MetaAP, cluster, metrics
 from toprank.tables import TableError
 
 
@@ -27,7 +27,7 @@ def test_balanced_bins_weigh_by_the_classes_of_all_workers(client):
     alike = [
         np.corrcoef(suspicion(training, X), ranker.fit(X, y).suspicion(X))[0, 1]
         for binning in ("balanced", "quantile")
-        for ranker in [BoostedRanker(binning=binning, max_bins=8, **LOCALLY)]
+        for ranker in [BoostedRanker("ap-exp", binning=binning, max_bins=8, **LOCALLY)]
     ]
     assert alike[0] > 0.98
     assert alike[0] > alike[1]
@@ -52,7 +52,7 @@ def test_an_empty_partition_and_one_without_positives_change_nothing(client, pla
     X, y = X.iloc[order], y.iloc[order]
     training = trained(client, *in_parts(X, y, borders=(0, 500, 500, 1000)))
     assert len(places[0]) == 2
-    check_same(training, BoostedRanker(**LOCALLY).fit(X, y), X)
+    check_same(training, BoostedRanker("ap-exp", **LOCALLY).fit(X, y), X)
 
 
 def test_weights_count_and_rows_of_no_weight_do_not(client):
@@ -60,7 +60,7 @@ def test_weights_count_and_rows_of_no_weight_do_not(client):
     weight = pd.Series(np.random.default_rng(1).integers(0, 4, len(y)).astype(float))
     weight.iloc[:666] = 0  # the first partition is left without rows
     training = trained(client, *in_parts(X, y, weight))
-    check_same(training, BoostedRanker(**LOCALLY).fit(X, y, weight), X)
+    check_same(training, BoostedRanker("ap-exp", **LOCALLY).fit(X, y, weight), X)
 
 
 def test_batches_are_drawn_on_each_worker(client):
@@ -97,7 +97,7 @@ def test_what_cannot_be_trained_on_is_refused(client):
 def test_a_ranker_fitted_with_a_client_is_like_any_other(client):
     X, y = table()
     features, labels = in_parts(X, y)
-    ranker = BoostedRanker("ap-exp", **LOCALLY).fit(features, labels, client=client)
+    ranker = cluster.fit(BoostedRanker("ap-exp", **LOCALLY), features, labels, client=client)
     alone = BoostedRanker("ap-exp", **LOCALLY).fit(X, y)
     assert ranker.positive_label_ == "fraud"
     assert ranker.suspicion(X) == approx(alone.suspicion(X), abs=1e-4)
@@ -107,7 +107,11 @@ def test_a_ranker_fitted_with_a_client_is_like_any_other(client):
 
 def test_what_a_cluster_cannot_do_is_refused(client):
     X, y = table()
-    with pytest.raises(ValueError, match="eval_set must be left out on a cluster"):
-        BoostedRanker().fit(X, y, client=client, eval_set=(X, y))
+    with pytest.raises(ValueError, match="early_stopping_rounds must be None on a cluster"):
+        cluster.fit(BoostedRanker(early_stopping_rounds=5), *in_parts(X, y), client=client)
     with pytest.raises(ValueError, match="engine must be 'xgboost' on a cluster; got 'paper'"):
-        BoostedRanker(engine="paper").fit(X, y, client=client)
+        cluster.fit(BoostedRanker(engine="paper"), X, y, client=client)
+    with pytest.raises(ValueError, match="max_depth must be"):
+        cluster.fit(BoostedRanker(max_depth=0), X, y, client=client)
+    with pytest.raises(TypeError, match="must be a BoostedRanker on a cluster; got MetaAP"):
+        cluster.fit(MetaAP(), X, y, client=client)

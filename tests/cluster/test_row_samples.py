@@ -13,7 +13,7 @@ def test_samples_of_large_data_are_every_nth_row_as_on_one_machine(client, monke
     monkeypatch.setattr("toprank.reasons._ROWS_FOR_USUAL", 300)
     monkeypatch.setattr(row_samples, "_ROWS_FOR_CALIBRATION", 500)
     training = trained(client, *in_parts(X, y))
-    local = BoostedRanker(**LOCALLY).fit(X, y)
+    local = BoostedRanker("ap-exp", **LOCALLY).fit(X, y)
     assert training.usual == local.usual_
     expected = local.probability(X).sum()
     assert training.calibration.probability(suspicion(training, X)).sum() == approx(

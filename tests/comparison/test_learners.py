@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from toprank import MetaAP, comparison, losses, metrics
+from toprank import MetaAP, comparison, losses, metrics, registry
 from toprank.base import Ranker
 from toprank.boosting.ranker import BoostedRanker
-from toprank.comparison import LEARNERS, MARK, Compared, Difference, compare_learners, learners
+from toprank.comparison import (
+    MARK,
+    Compared,
+    Difference,
+    comparable_learners,
+    compare_learners,
+    learners,
+)
 from toprank.comparison.differences import N_RESAMPLES
 from toprank.evaluation import evaluate
+from toprank.registry import LearnerRow
 from toprank.training import prepare
 from toprank.transactions.simulator import simulate
 
@@ -32,6 +40,15 @@ class Broken(Ranker):
 
     def fit(self, X, y, *, progress=None):
         raise ValueError("this learner must have luck; got none.\nat line 7")
+
+
+def break_learners(monkeypatch, *names):
+    """Put the learner that cannot learn in the place of others."""
+    rows = [
+        LearnerRow(f"{__name__}:Broken", name, in_compare=True, trees="many", takes_progress=True)
+        for name in names
+    ]
+    monkeypatch.setattr(registry, "LEARNERS", (*registry.LEARNERS, *rows))
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +84,11 @@ def scores_of_alike(generator, names, n_positive=40, n_negative=1000):
 
 
 def test_every_learner_has_its_row_and_the_best_comes_first(compared):
-    assert {each.name for each in compared.judged} == set(LEARNERS)
+    assert {each.name for each in compared.judged} == set(comparable_learners())
     trees = {"metaap", "treerank", "rank-forest"}
-    assert {*losses.LOSSES, "auto", "rank-boost", "non-linear", *trees} == set(LEARNERS)
+    assert {*losses.LOSSES, "auto", "rank-boost", "non-linear", *trees} == set(
+        comparable_learners()
+    )
     assert compared.failed == {}
     precisions = [each.test.average_precision.value for each in compared.judged]
     assert precisions == sorted(precisions, reverse=True)
@@ -125,12 +144,12 @@ def test_trees_choose_their_settings_and_a_forest_has_as_many_as_asked(compared,
     assert rankers["metaap"].to_text() == expected.to_text()
 
 
-@pytest.mark.parametrize(("n_jobs", "expected"), [(None, -1), (1, 1)])
-def test_trees_grow_on_all_cores_unless_told_otherwise(task, n_jobs, expected):
+@pytest.mark.parametrize("n_jobs", [None, 1, -1])
+def test_every_learner_gets_n_jobs_as_it_is(task, n_jobs):
     compared = compare_learners(task, 10, ["rank-forest"], n_estimators=2, n_jobs=n_jobs)
 
     assert {each.name: each.ranker.n_jobs for each in compared.judged} == {
-        "rank-forest": expected,
+        "rank-forest": n_jobs,
         MARK: n_jobs,
     }
 
@@ -175,7 +194,7 @@ def test_progress_of_each_learner_ends_at_its_total(task, n_estimators):
 
 
 def test_a_learner_that_fails_is_noted_and_the_others_go_on(task, monkeypatch):
-    monkeypatch.setitem(LEARNERS, "rank-boost", Broken)
+    break_learners(monkeypatch, "rank-boost")
     compared = compare_learners(task, 10, ["rank-boost", "ap-exp"], **FAST)
 
     assert compared.failed == {"rank-boost": "this learner must have luck; got none."}
@@ -190,7 +209,7 @@ def test_a_learner_that_fails_is_noted_and_the_others_go_on(task, monkeypatch):
 
 
 def test_when_the_mark_fails_the_best_is_still_compared(task, monkeypatch):
-    monkeypatch.setitem(LEARNERS, MARK, Broken)
+    break_learners(monkeypatch, MARK)
     compared = compare_learners(task, 10, ["rank-boost", "ap-exp"], **FAST)
 
     (difference,) = compared.differences
@@ -198,8 +217,7 @@ def test_when_the_mark_fails_the_best_is_still_compared(task, monkeypatch):
 
 
 def test_when_all_fail_the_first_error_is_raised(task, monkeypatch):
-    for name in ("ap-exp", MARK):
-        monkeypatch.setitem(LEARNERS, name, Broken)
+    break_learners(monkeypatch, "ap-exp", MARK)
     with pytest.raises(ValueError, match="this learner must have luck"):
         compare_learners(task, 10, ["ap-exp"], **FAST)
 

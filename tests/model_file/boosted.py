@@ -16,12 +16,12 @@ def real_rankers():
     is_fraud = labels == "fraud"
     small = {"n_estimators": 4, "max_depth": 2, "n_jobs": 1}
     return [
-        BoostedRanker(**small, early_stopping_rounds=2).fit(frame, labels),
+        BoostedRanker("ap-exp", **small, early_stopping_rounds=2).fit(frame, labels),
         BoostedRanker("log", **small, loss_options={}, positive_label="genuine").fit(
             frame, labels
         ),
-        BoostedRanker(**small, engine="paper").fit(numbers, is_fraud.astype(int)),
-        BoostedRanker(**small, engine="paper", positive_label=True).fit(array, is_fraud),
+        BoostedRanker("ap-exp", **small, engine="paper").fit(numbers, is_fraud.astype(int)),
+        BoostedRanker("ap-exp", **small, engine="paper", positive_label=True).fit(array, is_fraud),
     ]
 
 

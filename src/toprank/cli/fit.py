@@ -319,11 +319,13 @@ def _check_learner(learner: str, cluster: str | None) -> None:
             f"--learner {learner} must be trained on one machine; with --cluster, leave it out "
             "and choose what boosted trees learn with --loss."
         )
-    grown = {"one": "it is one tree", "many": "it keeps its own number of them"}
+    trees = "it has none"
+    if row.trees is not None:
+        trees = "it is one tree" if row.trees == "one" else f"it has {row.default('n_estimators')}"
     refuse_given(
         f"--learner {learner}",
         {
-            "trees": grown.get(row.trees or "", "it has none"),
+            "trees": trees,
             "minutes": "no recipes are tried",
             "losses": "no recipes are tried",
         },

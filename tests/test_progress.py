@@ -1,0 +1,14 @@
+"""Progress has one signature, and can be reported under another name."""
+
+from toprank.progress import renamed, silent
+
+
+def test_renamed_steps_keep_their_numbers():
+    told = []
+    renamed(lambda *step: told.append(step), "MetaAP")("growing trees", 2, 5)
+    assert told == [("MetaAP", 2, 5)]
+
+
+def test_nobody_to_report_to_stays_nobody():
+    assert renamed(None, "MetaAP") is None
+    silent("anything", 1, 2)
