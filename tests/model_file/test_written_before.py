@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
+from toprank import AnomalyForest, BoostedRanker
 from toprank.cli import commands
 from toprank.model_file import load, read_manifest
 from toprank.model_file.learners import learner_names
@@ -95,3 +96,11 @@ def test_a_model_and_a_history_written_by_the_command_line_list_as_they_did(tmp_
     assert list(found) == list(EXPECTED["by_command"])
     for row_id, expected in EXPECTED["by_command"].items():
         np.testing.assert_allclose(found[row_id], expected, rtol=LAST_BITS)
+
+
+def test_a_default_that_changed_since_does_not_change_what_was_saved():
+    assert BoostedRanker().loss == "log"
+    assert load(FOLDER / "boosted.toprank").loss == "ap-exp"
+    assert load(FOLDER / "auto.toprank").losses is None
+    # made there as RankForest(AnomalyTreeRank())
+    assert type(load(FOLDER / "anomaly_forest.toprank")) is AnomalyForest
