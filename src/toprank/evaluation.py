@@ -1,9 +1,7 @@
 """How well a ranking serves people with time for so many checks."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,10 +173,10 @@ def evaluate(
     )
 
 
-def evaluate_file(
+def evaluate_rows(
     ranker: Any,
-    path: Path,
-    batches: Iterable[pa.Table],
+    known: pa.Table,
+    suspicion: NDArray[np.float64],
     *,
     label: str,
     time: str | None,
@@ -186,18 +184,19 @@ def evaluate_file(
     card: str | None = None,
     amount: str | None = None,
 ) -> Evaluation:
-    """Return the figures of a ranker on the labelled rows of a file, scored batch by batch."""
-    named = [name for name in (label, time, card, amount) if name is not None]
-    known = tables.read_table(path, list(dict.fromkeys(named)))
+    """Return the figures of a ranker on rows it has scored; those without a label are left out.
+
+    `known` holds their label, and time, card and amount where they are named.
+    """
     labels = tables.split_label(known, label, ranker.positive_label_)
-    suspicion = np.concatenate([ranker.suspicion(batch) for batch in batches])[labels.known]
     day = None
     if time is not None:
         day = splits.days(tables.time_column(known, time))[labels.known]
-    probability = ranker.calibration_.probability(suspicion)
     cards = None
     if card is not None:
         cards = cards_of(known, card, amount, np.flatnonzero(labels.known))
+    suspicion = suspicion[labels.known]
+    probability = ranker.calibration_.probability(suspicion)
     return evaluate(labels.is_positive[labels.known], suspicion, probability, budget, day, cards)
 
 

@@ -11,7 +11,7 @@ Examples:
   toprank demo
   toprank demo --folder try --seed 7
 """
-_TREES, _MINUTES = 100, 0.1  # a demo is to be short
+_TREES, _SECONDS = 100, 6  # a demo is to be short
 
 
 @click.command(epilog=EXAMPLES, short_help="Try it all on made-up payments with hidden frauds.")
@@ -32,9 +32,9 @@ def demo(folder: Path, budget: int, seed: int) -> None:
     Writes payments.parquet, last-day.parquet, the model, its report and alerts.csv.
     """
     from toprank import summary, tables
-    from toprank.alert_list import top_alerts
     from toprank.cli import screen
-    from toprank.cli.fit import fit_and_write, report_path
+    from toprank.cli.fit import fit_and_write
+    from toprank.transactions.payment_model import PaymentModel
     from toprank.transactions.simulator import simulate
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,15 +44,14 @@ def demo(folder: Path, budget: int, seed: int) -> None:
     tables.write_rows(known, folder / "payments.parquet")
     tables.write_rows(today.drop_columns(["is_fraud"]), folder / "last-day.parquet")
 
-    model = folder / "payments.toprank"
-    trained = fit_and_write(
-        known, model, "Made-up card payments", budget, label="is_fraud", time="paid_at", seed=seed,
-        drop=("card", "terminal"), trees=_TREES,
-        minutes=_MINUTES,
+    model = PaymentModel(
+        "is_fraud", time="paid_at", drop=("card", "terminal"), budget=budget,
+        n_estimators=_TREES, time_limit=_SECONDS, random_state=seed, n_jobs=-1,
     )  # fmt: skip
-    click.echo(summary.text_of(trained, "frauds"))
+    written = fit_and_write(model, known, folder / "payments.toprank", "Made-up card payments")
+    click.echo(summary.text_of(model.training_, "frauds"))
 
-    alerts = top_alerts(trained.chosen.ranker, [today.drop_columns(["is_fraud"])], budget)
+    alerts = model.rank(today.drop_columns(["is_fraud"]))
     tables.write_rows(alerts.to_table(), folder / "alerts.csv")
     n_shown, n_listed = min(3, len(alerts.suspicion)), len(alerts.suspicion)
     click.echo(
@@ -66,7 +65,7 @@ def demo(folder: Path, budget: int, seed: int) -> None:
         f"\nExpected {summary.counted(alerts.expected)} frauds in the {n_listed:,}; "
         f"there were {truth[alerts.row_numbers - 1].sum()}, of {truth.sum()} that day."
     )
-    screen.remark(f"Wrote {folder / 'alerts.csv'}, {model} and {report_path(model)}")
+    screen.remark(f"Wrote {folder / 'alerts.csv'}, {written}")
 
 
 def _last_day_apart(payments: Any) -> tuple[Any, Any]:

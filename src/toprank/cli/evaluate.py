@@ -35,28 +35,18 @@ def evaluate(
 ) -> None:
     """Measure how well MODEL ranks the labelled rows of DATA."""
     from toprank import summary
-    from toprank.cli import files, payments, screen
-    from toprank.evaluation import evaluate_file
+    from toprank.cli import files, screen
+    from toprank.plain_facts import evaluation_facts
 
-    ranker, facts = files.open_model(model)
-    _check_labelled(ranker, model)
-    label = label or facts.label
-    if label is None:
-        raise click.UsageError("--label must name the column of labels; the model names none.")
-    past = payments.open_history(model, facts, history)
-    with payments.batches(data, ranker, past, "scoring") as batches:
-        figures = evaluate_file(
-            ranker,
-            data,
-            batches,
-            label=label,
-            time=time or _fitted_time(facts.time, data),
-            budget=budget or facts.budget,
-            card=None if facts.payments is None else facts.payments.card,
-            amount=None if facts.payments is None else facts.payments.amount,
-        )
+    with files.opened_model(model, history) as payments:
+        _check_labelled(payments.ranker_, model)
+        label = label or payments.label
+        if not label:
+            raise click.UsageError("--label must name the column of labels; the model names none.")
+        with files.batches(data, payments.schema_, "scoring") as batches:
+            figures = payments.evaluate(batches, budget, label=label, time=time)
     if as_json:
-        screen.print_json(summary.evaluation_facts(figures))
+        screen.print_json(evaluation_facts(figures))
         return
     noun = summary.noun_of(label)
     share = summary.percent(figures.is_positive.mean())
@@ -76,14 +66,3 @@ def _check_labelled(ranker: Any, model: Path) -> None:
             f"{type(ranker).__name__}, which learned without; judge such learners with toprank "
             "anomalies DATA --label COLUMN --compare."
         )
-
-
-def _fitted_time(name: str | None, data: Path) -> str | None:
-    """Return the time column the model was fitted with, if the data have it."""
-    from toprank import tables
-    from toprank.cli import screen
-
-    if name is None or name in tables.column_names(data):
-        return name
-    screen.remark(f"note: {data.name} has no column {name!r}; its rows are taken as one list.")
-    return None

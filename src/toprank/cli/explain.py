@@ -83,13 +83,13 @@ def _explain_rows(
 ) -> None:
     from toprank import reasons as why
     from toprank import summary
-    from toprank.cli import files, payments, screen
+    from toprank.cli import files, screen
 
-    ranker, facts = files.open_model(model)
-    past = payments.open_history(model, facts, history)
-    with payments.batches(data, ranker, past, "reading") as batches:
-        rows = _rows_of(batches, numbers, data.name)
-    scored = _scored(ranker, rows, numbers, files.tree_noun(ranker, facts))
+    with files.opened_model(model, history) as payments:
+        with files.batches(data, payments.schema_, "reading") as batches:
+            rows = _rows_of(payments.batches_with_features(batches), numbers, data.name)
+        ranker, label = payments.ranker_, payments.label
+    scored = _scored(ranker, rows, numbers, files.tree_noun(ranker, label))
     if len(numbers) == 1:
         given: Sequence[Any] = why.explain(ranker, rows, n_reasons)[0]
     else:

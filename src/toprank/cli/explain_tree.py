@@ -10,7 +10,7 @@ _PICTURES = (".svg", ".dot")
 
 def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
     """Print the tree of a model and the rules of its groups; draw it where asked."""
-    from toprank import summary
+    from toprank import model_file, summary
     from toprank.cli import files, screen
     from toprank.model_file.atomic import atomic_path
 
@@ -18,9 +18,9 @@ def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
         if output.suffix.lower() not in _PICTURES:
             raise click.UsageError(f"-o must name a picture, .svg or .dot; got {output.name!r}.")
         files.check_output(output, model)
-    ranker, facts = files.open_model(model)
+    ranker, manifest = model_file.open_model(model)
     _check_tree(ranker, model)
-    noun = files.tree_noun(ranker, facts)
+    noun = files.tree_noun(ranker, str(manifest["facts"].get("label") or ""))
     groups = summary.rules_of(ranker)
     if as_json:
         screen.print_json(tree_facts(ranker, groups, noun))

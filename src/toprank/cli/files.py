@@ -4,65 +4,38 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from toprank.cli import screen
 
-_BUDGET = 100
 _BATCH_ROWS = 20_000  # small enough for rows of many long texts, large enough to score at speed
 
 
-class Facts(NamedTuple):
-    """What `toprank fit` noted beside the model, for the commands that come after it.
+@contextmanager
+def opened_model(
+    path: Path, history: Path | None = None, *, for_writing: bool = False
+) -> Iterator[Any]:
+    """Give the payment model in a file; its history is held against other writers meanwhile."""
+    from toprank.transactions.payment_model import PaymentModel
 
-    `payments` says which column is what, where the model knows cards by their history, and
-    `history` is the id of that.
-    """
-
-    label: str | None
-    time: str | None
-    budget: int
-    payments: Any = None
-    history: str | None = None
-
-
-def open_model(path: Path) -> tuple[Any, Facts]:
-    """Return a saved ranker and what was noted when it was fitted."""
-    from toprank import model_file
-    from toprank.cli.payments import noted_roles
-
-    ranker = model_file.load(path)
-    if type(ranker).__name__ == "History":
-        raise ValueError(
-            f"{path.name} is the history of a model; name the model, which is called the same but "
-            "for its ending, .toprank."
-        )
-    if not hasattr(ranker, "schema_"):
-        raise ValueError(
-            f"{path.name} is the model of a stream; score rows with: "
-            f"toprank stream ROWS --model {path.name}"
-        )
-    noted = model_file.read_manifest(path)["facts"]
-    # a file may come from anyone: what is not as `fit` writes it counts as not noted
-    label, time, budget = (noted.get(name) for name in ("label", "time", "budget"))
-    return ranker, Facts(
-        label if isinstance(label, str) else None,
-        time if isinstance(time, str) else None,
-        budget if type(budget) is int and budget >= 1 else _BUDGET,
-        noted_roles(noted.get("payments")),
-        noted.get("history"),
-    )
+    with screen.busy(f"reading {path.name}"):
+        model = PaymentModel.load(path, history=history, for_writing=for_writing)
+    with model:
+        if model.state_ is not None:
+            for note in model.state_.notes:
+                screen.remark(f"note: {note}")
+        yield model
 
 
-def tree_noun(ranker: Any, facts: Facts) -> str:
+def tree_noun(ranker: Any, label: str) -> str:
     """Return what the tree of a model finds: its positives, or space where no labels were."""
     from toprank import summary
     from toprank.alert_list import has_probabilities
     from toprank.trees.reading.words import SPACE
 
-    return summary.noun_of(facts.label or "") if has_probabilities(ranker) else SPACE
+    return summary.noun_of(label) if has_probabilities(ranker) else SPACE
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`toprank fit`: from a labelled table to a model, its report and honest figures."""
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,6 @@ from click.core import ParameterSource
 
 from toprank import registry
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
-from toprank.cli.payments import Past, history_path, past_of, remember, with_past
 
 EXAMPLES = """
 \b
@@ -135,106 +135,76 @@ def fit(
     """
     from toprank import summary
     from toprank.cli import files, screen
+    from toprank.plain_facts import training_facts
 
     check_roles(label, time, gap, drop)
-    past = past_of(time, card, terminal, amount, row_id, delay, features)
-    _check_past(past, label, drop, cluster)
+    roles = {"card": card, "terminal": terminal, "amount": amount, "row_id": row_id}
+    _check_past(roles, label, time, delay, features, drop, cluster)
     _check_place(cluster, loss)
     _check_learner(learner, cluster)
-    loss_names = _loss_names(losses)
     path = Path(data)
     output = output or _model_beside(path if cluster is None else place_of(data))
     files.check_output(output, path)
     page = report_path(output)
     options = {
-        "label": label, "time": time, "gap": _duration(gap), "trees": trees, "seed": seed,
-        "positive_label": positive, "drop": drop,
+        "label": label, "time": time, "gap": _duration(gap), "positive_label": positive,
+        "drop": drop,
     }  # fmt: skip
     if cluster is None:
+        from toprank.transactions.payment_model import PaymentModel
+
         files.check_output(page, path)
-        if past is not None:
-            files.check_output(history_path(output), path)
-        table = _read(path, [name for name in (label, time, *drop) if name is not None], past)
-        trained = fit_and_write(
-            table,
-            output,
-            path.name,
-            budget,
-            learner=learner,
-            minutes=minutes,
-            losses=loss_names,
-            jobs=jobs,
-            past=past,
+        model = PaymentModel(
             **options,
+            **roles,
+            delay="7d" if delay is None else f"{delay}d",
+            features=None if features is None else _features_in(features),
+            budget=budget,
+            learner=learner,
+            losses=_loss_names(losses),
+            n_estimators=trees,
+            time_limit=60 * minutes,
+            random_state=seed,
+            n_jobs=-1 if jobs is None else jobs,
         )
-        beside = "" if past is None else f", {history_path(output)}"
-        written = f"{output}{beside} and {page}"
+        table = _read(path, [name for name in (label, time, *drop) if name is not None], roles)
+        written = fit_and_write(model, table, output, path.name)
+        trained = model.training_
     else:
-        trained = fit_on_cluster(cluster, data, output, budget, loss=loss or "log", **options)
+        trained = fit_on_cluster(
+            cluster, data, output, budget, loss=loss or "log", trees=trees, seed=seed, **options
+        )
         written = f"{output}; of a training on a cluster there is no HTML report."
     if as_json:
-        screen.print_json(summary.facts_of(trained, label, time))
+        screen.print_json(training_facts(trained, label, time))
     else:
         click.echo(summary.text_of(trained, summary.noun_of(label)))
     screen.remark(f"Wrote {written}")
-    if registry.fit_choices()[learner].row.trees == "one":
+    if learner in ("metaap", "treerank"):
         screen.remark(f"The whole tree in words: toprank explain {quote(str(output))} --tree")
 
 
-def fit_and_write(
-    table: Any,
-    output: Path,
-    title: str,
-    budget: int,
-    *,
-    label: str,
-    time: str | None,
-    learner: str = "auto",
-    trees: int = 300,
-    minutes: float = 10.0,
-    losses: list[str] | None = None,
-    jobs: int | None = None,
-    seed: int = 0,
-    past: Past | None = None,
-    **options: Any,
-) -> Any:
-    """Train, write the model, its history and its report, and return the outcome."""
-    from toprank import model_file, summary, training
+def fit_and_write(model: Any, table: Any, output: Path, title: str) -> str:
+    """Fit a payment model, write it, its history and its report; return what was written."""
+    from toprank import summary
     from toprank.cli import screen
     from toprank.report import report_of, write_report
+    from toprank.transactions.model_files import history_folder
 
-    history = None
-    if past is not None:
-        dropped = [name for name in options.get("drop", ()) if name in table.column_names]
-        table = table.drop_columns(dropped)
-        table, history = with_past(table, past, label, options.get("positive_label"))
-        options = _options_with_past(past, options)
-    task = training.prepare(table, label, time=time, random_state=seed, **options)
-    remarks = []
-    if task.n_unlabelled:
-        remarks.append(f"{task.n_unlabelled:,} rows without a label were left out.")
-        screen.remark(f"note: {remarks[0]}")
     with screen.progress_bar() as progress:
-        trained = training.train(
-            task,
-            budget,
-            learner=learner,
-            n_estimators=trees,
-            time_limit=60 * minutes,
-            losses=losses,
-            random_state=seed,
-            n_jobs=-1 if jobs is None else jobs,
-            progress=progress,
-        )
+        model.fit(table, progress=progress)
+    remarks = []
+    if n_unlabelled := model.training_.task.n_unlabelled:
+        remarks.append(f"{n_unlabelled:,} rows without a label were left out.")
+        screen.remark(f"note: {remarks[0]}")
+    page = report_path(output)
     with screen.busy("writing the report"):
-        report = report_of(trained, title, summary.noun_of(label), remarks)
-        facts = summary.facts_of(trained, label, time)
-        if past is not None and history is not None:
-            facts["payments"], facts["history"] = past.roles._asdict(), history.id
-            remember(history, history_path(output))
-        model_file.save(trained.ranker, output, facts)
-        write_report(report, report_path(output))
-    return trained
+        report = report_of(model.training_, title, summary.noun_of(model.label), remarks)
+        model.save(output)
+        model.close()
+        write_report(report, page)
+    beside = "" if model.state_ is None else f", {history_folder(output)}"
+    return f"{output}{beside} and {page}"
 
 
 def report_path(model: Path) -> Path:
@@ -281,32 +251,50 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
     )
 
 
-def _check_past(past: Past | None, label: str, drop: tuple[str, ...], cluster: str | None) -> None:
-    """Raise where the columns of payments are asked to be something else, too."""
-    if past is None:
+def _check_past(
+    roles: dict[str, str | None],
+    label: str,
+    time: str | None,
+    delay: int | None,
+    features: Path | None,
+    drop: tuple[str, ...],
+    cluster: str | None,
+) -> None:
+    """Raise where options about cards do not fit together, naming them as they were typed."""
+    named = {f"--{name.removeprefix('row_')}": column for name, column in roles.items()}
+    if roles["card"] is None:
+        for option, value in {**named, "--delay": delay, "--features": features}.items():
+            if value is not None:
+                raise click.UsageError(f"{option} must come with --card: it is about its past.")
         return
     if cluster is not None:
         raise click.UsageError("--card must be left out with --cluster: a past needs all rows.")
-    for name in past.roles.names:
+    for option in ("--time", "--terminal", "--amount"):
+        if ({"--time": time} | named)[option] is None:
+            raise click.UsageError(f"{option} must be given with --card, to know its past.")
+    columns = [time, *(column for column in roles.values() if column is not None)]
+    if len(set(columns)) < len(columns):
+        raise click.UsageError(
+            "--time, --card, --terminal, --amount and --id must name different columns; got "
+            f"{', '.join(map(str, columns))}."
+        )
+    for name in columns:
         if name == label or name in drop:
             other = "--label" if name == label else "--drop"
             raise click.UsageError(f"{other} must not name a column of the past; got {name!r}.")
 
 
-def _options_with_past(past: Past, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a training that learns from the features of cards, not their names."""
-    import numpy as np
+def _features_in(path: Path) -> Any:
+    """Return the features that a JSON file describes."""
+    from toprank.transactions.features import from_json
 
-    roles = past.roles
-    names = [roles.card, roles.terminal, *([roles.row_id] if roles.row_id else [])]
-    gap = options.get("gap")
-    return {
-        **options,
-        "drop": names,
-        "gap": np.timedelta64(int(past.delay.removesuffix("d")), "D") if gap is None else gap,
-        "card": roles.card,
-        "amount": roles.amount,
-    }
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"{path.name} must hold a list of features as JSON, such as "
+            f'[{{"kind": "SinceLast", "key": "card"}}]; {error}'
+        ) from error
 
 
 def _check_learner(learner: str, cluster: str | None) -> None:
@@ -349,17 +337,14 @@ def _loss_names(losses: str | None) -> list[str] | None:
     return names
 
 
-def _read(path: Path, named: list[str], past: Past | None) -> Any:
+def _read(path: Path, named: list[str], roles: dict[str, str | None]) -> Any:
     """Return the table in a file, which must have the columns that were named."""
     from toprank import tables
     from toprank.cli import screen
 
-    keys: list[str] = []
-    if past is not None:
-        roles = past.roles
-        keys = [name for name in (roles.card, roles.terminal, roles.row_id) if name is not None]
-        named = [*named, *roles.names]
-    tables.check_columns(named, tables.column_names(path), path.name)
+    given = [name for name in roles.values() if name is not None]
+    keys = [name for role, name in roles.items() if name is not None and role != "amount"]
+    tables.check_columns([*named, *given], tables.column_names(path), path.name)
     with screen.busy(f"reading {path.name}"):
         return tables.read_table(path, as_text=keys)
 

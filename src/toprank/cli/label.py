@@ -1,18 +1,21 @@
-"""`toprank label`: verdicts that came later, for the history of a model."""
+"""`toprank label`: verdicts and claims that came later, for the ledger of a model."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 EXAMPLES = """
 \b
 Examples:
-  toprank label payments.toprank verdicts.csv
+  toprank label payments.toprank alerts.csv                       # the verdicts of a list
   toprank label payments.toprank claims.parquet --known-at reported_at
+  toprank label payments.toprank checks.csv --source investigator --who "team 2"
 """
 
 
-@click.command(epilog=EXAMPLES, short_help="Tell a model's history which rows were positive.")
+@click.command(epilog=EXAMPLES, short_help="Record which payments were fraud.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
@@ -20,37 +23,78 @@ Examples:
     help="History of the model.  [default: the one beside it]",
 )  # fmt: skip
 @click.option(
-    "--known-at", help="Column of when each became known.  [default: as late as --delay of fit]"
+    "--known-at",
+    help="Column of the times at which the labels became known.  [default: the time of the "
+    "newest payment in the history]",
 )
-def label(model: Path, data: Path, history: Path | None, known_at: str | None) -> None:
-    """Take in labels, new ones and corrections, of rows that the history of MODEL remembers.
+@click.option(
+    "--source", type=click.Choice(("investigator", "claim")),
+    help="Where the labels come from.  [default: investigator for verdicts, claim for labels]",
+)  # fmt: skip
+@click.option("--who", default="", help="Name to note beside the labels.")
+def label(
+    model: Path,
+    data: Path,
+    history: Path | None,
+    known_at: str | None,
+    source: str | None,
+    who: str,
+) -> None:
+    """Record the labels of payments that the history of MODEL remembers.
 
-    DATA has two columns, called as those of --id and --label when MODEL was fitted. Terminals
-    where frauds were found are then more suspicious to `toprank rank`; the model itself learns
-    when it is fitted again.
+    DATA is a list that `toprank rank` wrote, with its column `verdict` filled in (fraud, genuine
+    or unsure), or a table with the columns of --id and --label that MODEL was fitted with. A
+    payment may be labelled again: the label known last holds, and of those known at the same time
+    an investigator's. Terminals where frauds were found are then more suspicious to `toprank
+    rank`, cards found fraudulent leave its list, and `toprank refit` learns from all of it.
+
+    The exit code is 1 where no label found its payment.
     """
     from toprank import tables
-    from toprank.cli import files, payments, screen
+    from toprank.cli import files, screen
+    from toprank.transactions.verdicts import verdicts_in
 
-    ranker, facts = files.open_model(model)
-    past = payments.open_history(model, facts, history)
-    if past is None or past.row_id is None:
-        raise ValueError(
-            f"{model.name} must be fitted with --card and --id for labels to find their rows; it "
-            "was not; fit it again with both."
+    with files.opened_model(model, history, for_writing=True) as payments:
+        if payments.row_id is None:
+            raise ValueError(
+                f"{model.name} must be fitted with --card and --id for labels to find their "
+                "payments; it was not; fit it again with both."
+            )
+        table = tables.read_table(data, as_text=[payments.row_id])
+        found = verdicts_in(table, payments.row_id, payments.label, payments.classes_)
+        known = None
+        if known_at is not None:
+            known = tables.time_column(table, known_at)[found.rows]
+        counts = payments.label(
+            found.ids, found.is_positive, known_at=known, source=source or found.source, who=who
         )
-    named = [past.row_id, past.label_column, *([known_at] if known_at else [])]
-    table = tables.read_table(data, named, as_text=[past.row_id])
-    truths = tables.truths(table, past.label_column, *payments.classes_of(ranker))
-    known = table.filter(truths.is_valid())
-    taken = past.label(
-        known[past.row_id].to_pylist(),
-        truths.drop_null().to_numpy(zero_copy_only=False),
-        None if known_at is None else tables.time_column(known, known_at),
-    )
-    payments.remember(past, history or payments.history_path(model))
-    screen.remark(
-        f"{taken.n_new:,} of {known.num_rows:,} labels are new, {taken.n_corrected:,} correct an "
-        f"earlier one, {taken.n_known:,} were known already, {taken.n_unknown:,} have an unknown "
-        f"{past.row_id}."
-    )
+    for line in _lines(found, counts, payments.row_id):
+        screen.remark(line)
+    if not counts.n_new + counts.n_corrected + counts.n_known:
+        sys.exit(1)
+
+
+def _lines(found: Any, counts: Any, row_id: str) -> list[str]:
+    """Return what became of the labels, a line for each thing worth knowing."""
+    said = [
+        f"{count:,} {what}"
+        for count, what in (
+            (counts.n_new, "new"),
+            (counts.n_corrected, "corrected"),
+            (counts.n_known, "known already"),
+        )
+        if count
+    ]
+    lines = [f"{len(found.ids):,} labels: {', '.join(said) or 'none found its payment'}."]
+    if counts.n_unknown:
+        first = ", ".join(repr(str(found.ids[place])) for place in counts.unknown[:3])
+        lines.append(
+            f"note: the history has no payment for {counts.n_unknown:,} of the ids in "
+            f"{row_id!r}, such as {first}; they were not recorded."
+        )
+    if found.n_empty or found.n_unsure:
+        lines.append(
+            f"{found.n_empty:,} rows have no verdict, {found.n_unsure:,} are unsure: nothing was "
+            "recorded for them."
+        )
+    return lines

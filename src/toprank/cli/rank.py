@@ -48,25 +48,21 @@ def rank(
     them: all are carried into the list. A model fitted with --card lists cards: of each, the most
     suspicious row.
     """
-    from toprank.alert_list import top_alerts
-    from toprank.cli import files, payments, screen
+    from toprank.cli import files, screen
 
     if output is not None:
         files.check_list_output(output, data)
-    ranker, facts = files.open_model(model)
-    past = payments.open_history(model, facts, history)
-    if is_remembered:
-        _check_remembering(past, data)
-    card = None if facts.payments is None else facts.payments.card
-    with payments.batches(data, ranker, past, "scoring") as batches:
-        alerts = top_alerts(ranker, batches, budget or facts.budget, reasons, one_per=card)
-    if past is not None:
-        alerts = _as_they_came(alerts, data)
-    noun = "" if card is None else " cards"
-    screen.remark(
-        f"{alerts.n_seen:,} rows scored, {len(alerts.suspicion):,}{noun} listed"
-        f"{_expectation(alerts, facts.label or '')}."
-    )
+    with files.opened_model(model, history, for_writing=is_remembered) as payments:
+        if is_remembered and payments.state_ is None:
+            raise click.UsageError(
+                "--remember must be left out: the model was fitted without --card."
+            )
+        with files.batches(data, payments.schema_, "scoring") as batches:
+            alerts = payments.rank(
+                batches, budget, n_reasons=reasons, remember=is_remembered,
+                cleared_within=cleared_within,
+            )  # fmt: skip
+    screen.remark(_what_was_done(alerts, payments))
     if output is not None:
         write_list(alerts, data, output)
     if as_json:
@@ -74,9 +70,7 @@ def rank(
     elif output is None:
         print_list(alerts, data)
     if is_remembered:
-        kept = history or payments.history_path(model)
-        payments.remember(past, kept)
-        screen.remark(f"Remembered {alerts.n_seen:,} rows in {kept}")
+        screen.remark(f"Remembered {alerts.n_seen:,} rows in {payments.state_.folder.parent}")
 
 
 def write_list(alerts: Any, data: Path, output: Path) -> None:

@@ -78,6 +78,18 @@ def required_frame(table: Any) -> Frame:
     return frame
 
 
+def arrow_table(table: Any) -> pa.Table:
+    """Return a data frame of any library as a table of Arrow's.
+
+    >>> arrow_table(pa.record_batch({"amount": [1.0]})).column_names
+    ['amount']
+    """
+    if isinstance(table, pa.Table):
+        return table
+    frame = required_frame(table)
+    return pa.table({name: frame.column(name) for name in frame.names})
+
+
 def check_columns(names: Iterable[str], present: Sequence[str], source: str = "the table") -> None:
     """Raise for the first of `names` that is not among the columns `present` in `source`.
 

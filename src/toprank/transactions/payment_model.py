@@ -5,9 +5,10 @@ and the rules of labels. Without a card it is a ranker of plain rows, so that ca
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,24 +19,28 @@ from sklearn.utils.validation import check_is_fitted
 from toprank import evaluation, reasons, tables, training
 from toprank.alert_list import AlertList, top_alerts
 from toprank.evaluation import Evaluation
-from toprank.reasons import Difference, Reason
+from toprank.progress import Progress
+from toprank.reasons import Difference, Explained, Reason
+from toprank.splits.moments import span_of
+from toprank.tables import Schema, TableWarning
 from toprank.tables.columns import arrow_table
 from toprank.transactions import model_files
 from toprank.transactions.features import Feature
+from toprank.transactions.features.past import LabelCounts
+from toprank.transactions.join_watch import JoinWatch
 from toprank.transactions.known_cards import KnownCards, known_cards
-from toprank.transactions.payment_state import PaymentState, Recorded
-from toprank.transactions.payments import Roles, new_history, row_of, rows_of, with_columns
+from toprank.transactions.payment_state import MemoryState, PaymentState, looking
+from toprank.transactions.payments import (
+    Roles,
+    columns_to_read,
+    new_history,
+    row_of,
+    rows_of,
+    with_columns,
+)
 
 CLEARED_WITHIN = "14d"
 """Cards that an investigator cleared within this time are marked on the list."""
-
-
-class PaymentScore(NamedTuple):
-    """What there is to say of one payment."""
-
-    suspicion: float
-    probability: float | None
-    reasons: list[Reason]
 
 
 class PaymentModel(BaseEstimator):
@@ -103,6 +108,7 @@ class PaymentModel(BaseEstimator):
         gap: Any = None,
         budget: int = 100,
         learner: str = "auto",
+        losses: Sequence[str] | None = None,
         n_estimators: int = 300,
         time_limit: float | None = 600.0,
         random_state: int = 0,
@@ -121,6 +127,7 @@ class PaymentModel(BaseEstimator):
         self.gap = gap
         self.budget = budget
         self.learner = learner
+        self.losses = losses
         self.n_estimators = n_estimators
         self.time_limit = time_limit
         self.random_state = random_state
@@ -128,25 +135,40 @@ class PaymentModel(BaseEstimator):
 
     # Learning
 
-    def fit(self, table: Any, *, progress: training.Progress | None = None) -> Self:
+    def fit(self, table: Any, *, progress: Progress | None = None) -> Self:
         """Learn from a labelled table; with a card, from what each did before, too."""
         roles = self._checked_roles()
         table = arrow_table(table)
-        table = table.drop_columns([name for name in self.drop if name in table.column_names])
+        tables.check_columns(self.drop, table.column_names)
+        table = table.drop_columns(list(self.drop))
         labels = tables.split_label(table, self.label, self.positive_label)
-        classes = labels.positive, labels.negative
-        joined, self.state_ = table, None
+        self.classes_ = training.class_names(labels.positive, labels.negative)
+        self.state_: PaymentState | None = None
         if roles is not None:
-            self.state_ = PaymentState(
-                new_history(roles, self.label, self.delay, self.features)
-            )
-            tables.check_columns(self.state_.history.columns, table.column_names)
-            joined = next(self._with_features([table], remember=True))
-        task = training.prepare(joined, self.label, **self._training_options(roles))
+            self.state_ = MemoryState(new_history(roles, self.label, self.delay, self.features))
+            if progress is not None:
+                progress("features of the past", 0, 1)
+            (table,) = self._with_features([table], remember=True)
+            if progress is not None:
+                progress("features of the past", 1, 1)
+        return self.fit_features(table, labels=labels, progress=progress)
+
+    def fit_features(
+        self,
+        table: pa.Table,
+        *,
+        labels: tables.Labels | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from a table that has the features of the past already."""
+        task = training.prepare(
+            table, self.label, labels=labels, **self._training_options(self._checked_roles())
+        )
         self.training_ = training.train(
             task,
             self.budget,
             learner=self.learner,
+            losses=self.losses,
             n_estimators=self.n_estimators,
             time_limit=self.time_limit,
             random_state=self.random_state,
@@ -181,18 +203,17 @@ class PaymentModel(BaseEstimator):
 
     def score(
         self, payment: Mapping[str, Any], *, n_reasons: int = 5, remember: bool = False
-    ) -> PaymentScore:
+    ) -> Explained:
         """Return suspicion, probability and reasons of one payment, given as a dict.
 
-        The same figures, to the last bit, that `rank` gives the payment in a table.
+        They are, to the last bit, what `rank` gives the payment in a table.
         """
         check_is_fitted(self, "ranker_")
-        features: Mapping[str, Any] = {}
-        if self.state_ is not None:
-            row = row_of(self.state_.history, payment, self.classes_)
-            features = self.state_.one(row) if remember else self.state_.history.look(row)
-        scored = self.ranker_.score_one({**payment, **features}, n_reasons=n_reasons)
-        return PaymentScore(*scored)
+        if self.state_ is None:
+            return self.ranker_.explain_one(payment, n_reasons)
+        row = row_of(self.state_.history, payment, self.classes_)
+        features = self.state_.one(row) if remember else self.state_.history.look(row)
+        return self.ranker_.explain_one({**row, **features}, n_reasons)
 
     def explain(
         self, payments: Any, row: int = 0, above: int | None = None, *, n_reasons: int = 5
@@ -206,8 +227,12 @@ class PaymentModel(BaseEstimator):
 
     def with_features(self, payments: Any) -> pa.Table:
         """Return a table with the features of its rows beside its columns; nothing is kept."""
+        return pa.concat_tables(self.batches_with_features(_tables(payments)))
+
+    def batches_with_features(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Yield tables with the features of their rows, which see those before; nothing is kept."""
         check_is_fitted(self, "ranker_")
-        return pa.concat_tables(self._with_features(_tables(payments), remember=False))
+        return self._with_features(batches, remember=False)
 
     def remember(self, payments: Any) -> None:
         """Add payments to the history, for those that come after them."""
@@ -224,7 +249,7 @@ class PaymentModel(BaseEstimator):
         known_at: Any = None,
         source: str = "investigator",
         who: str = "",
-    ) -> Recorded:
+    ) -> LabelCounts:
         """Write labels to the ledger and let the features know them; return what came of each.
 
         `ids` name payments by `row_id`. A label counts from the moment it became known: left out,
@@ -238,7 +263,7 @@ class PaymentModel(BaseEstimator):
                 "payments; it was fitted without; fit it again with both."
             )
         known = self.state_.history.until if known_at is None else known_at
-        return self.state_.label(ids, is_positive, known=known, source=source, who=who)
+        return self.state_.label(ids, is_positive, known, source, who)
 
     def known_cards(self, cleared_within: Any = CLEARED_WITHIN) -> KnownCards:
         """Return the cards that the ledger knows as fraud, and those cleared lately."""
@@ -258,17 +283,21 @@ class PaymentModel(BaseEstimator):
     ) -> Evaluation:
         """Return how well the model ranks labelled rows, a list per day where there are times."""
         check_is_fitted(self, "ranker_")
-        label, time = label or self.label, time or self.time
-        named = [name for name in (label, time, self.card, self.amount) if name is not None]
+        label = label or self.label
         facts, suspicion = [], []
         for batch in self._with_features(_tables(payments), remember=False):
+            if not facts:
+                time = time or self._fitted_time(batch)
+                named = [name for name in (label, time, self.card, self.amount) if name]
             tables.check_columns(named, batch.column_names)
             facts.append(batch.select(list(dict.fromkeys(named))))
             suspicion.append(self.ranker_.suspicion(batch))
+        if not facts:
+            raise ValueError("there are no rows to measure the model on.")
         return evaluation.evaluate_rows(
+            self.ranker_,
             pa.concat_tables(facts, promote_options="permissive"),
             np.concatenate(suspicion),
-            self.ranker_,
             label=label,
             time=time,
             budget=k or self.budget,
@@ -314,10 +343,27 @@ class PaymentModel(BaseEstimator):
     # How it is done
 
     @property
-    def classes_(self) -> tuple[Any, Any]:
-        """The two labels, the positive first."""
-        first, second = self.ranker_.classes_.tolist()
-        return (first, second) if first == self.ranker_.positive_label_ else (second, first)
+    def schema_(self) -> Schema | None:
+        """The columns of a file that the model takes as they are; others may be beside them."""
+        if self.state_ is None:
+            return self.ranker_.schema_
+        return columns_to_read(self.state_.history, self.ranker_.schema_)
+
+    def _fitted_time(self, batch: pa.Table) -> str | None:
+        """Return the column of times that the model was fitted with, if the rows have it."""
+        if self.time is None or self.time in batch.column_names:
+            return self.time
+        warnings.warn(
+            f"there is no column {self.time!r}; the rows are taken as one list.",
+            TableWarning,
+            stacklevel=3,
+        )
+        return None
+
+    @property
+    def roles(self) -> Roles | None:
+        """Which column is what; None without a card."""
+        return self._checked_roles()
 
     def _checked_roles(self) -> Roles | None:
         """Return which column is what; None without a card."""
@@ -331,9 +377,7 @@ class PaymentModel(BaseEstimator):
         for name, value in required.items():
             if value is None:
                 raise ValueError(f"{name} must be given with card, to know its past; got None.")
-        return Roles(
-            str(self.time), self.card, str(self.terminal), str(self.amount), self.row_id
-        )
+        return Roles(str(self.time), self.card, str(self.terminal), str(self.amount), self.row_id)
 
     def _training_options(self, roles: Roles | None) -> dict[str, Any]:
         """Return how the rows are split and what of them is learned from."""
@@ -355,11 +399,15 @@ class PaymentModel(BaseEstimator):
         if self.state_ is None:
             yield from batches
             return
-        taking_in = self.state_.remembering() if remember else self.state_.looking()
+        history = self.state_.history
+        taking_in = self.state_.remembering() if remember else looking(history)
         with taking_in as features_of:
+            watch = JoinWatch(history)
             for batch in batches:
-                rows = rows_of(self.state_.history, batch, self.classes_)
-                yield with_columns(batch, features_of(rows, batch))
+                rows = rows_of(history, batch, self.classes_)
+                watch.see(rows)
+                yield with_columns(batch, features_of(rows))
+            watch.end(is_remembered=remember)
 
 
 def _tables(payments: Any) -> Iterator[pa.Table]:

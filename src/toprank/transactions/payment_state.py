@@ -5,11 +5,11 @@ In memory as here, or in a folder as `HistoryStore` keeps it; both do the same.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from toprank.tables.ids import id_texts
 from toprank.transactions.features import History

@@ -10,6 +10,7 @@ would have reported otherwise, and charge the new one for cards it was never che
 holders claim and what nobody speaks of does not depend on any list.
 """
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class VersionFigures(NamedTuple):
     """One version on the days of the comparison."""
 
     average_precision: Interval
-    cards_found: float | None  # per day, in the budget's checks; None without cards
+    cards_found: float  # per day, in the budget's checks
 
 
 class VersionComparison(NamedTuple):
@@ -39,7 +40,7 @@ class VersionComparison(NamedTuple):
     old: VersionFigures
     new: VersionFigures
     average_precision: Comparison
-    cards_found: Comparison | None
+    cards_found: Comparison
     first_day: np.datetime64
     last_day: np.datetime64
     n_rows: int
@@ -76,7 +77,7 @@ def refit(
         )
     rows = matured_rows(model, silence)
     new = PaymentModel(**model.get_params(deep=False))
-    new.state_ = model.state_
+    new.state_, new.classes_ = model.state_, model.classes_
     new.fit_features(rows.table, progress=progress)
     return Refitted(new, compare_versions(model, new, rows.is_verdict_alone))
 
@@ -85,32 +86,25 @@ def matured_rows(model: PaymentModel, silence: Any = SILENCE) -> MaturedRows:
     """Return the archived rows of matured days, in order of time."""
     state = model.state_
     assert state is not None
-    rows = state.rows()
+    rows = _in_order_of_time(state.rows(), model)
+    if not rows.num_rows:
+        raise ValueError("the history must have kept its rows to be learned from; it has none.")
     times = tables.time_column(rows, str(model.time))
-    order = np.argsort(times, kind="stable")
-    rows, times = rows.take(pa.array(order)), times[order]
-    held = state.labels_of(rows, model.label, model.classes_)
-    is_silent = times < state.history.until - span_of(silence, "silence")
-    has_label = held.has_label | is_silent
+    held = _held_labels(state, rows, model)
+    has_label = held.has_label | (times < times.max() - span_of(silence, "silence"))
     day = splits.days(times)
-    immature = np.unique(day[~has_label])
-    is_used = ~np.isin(day, immature)
+    is_used = ~np.isin(day, np.unique(day[~has_label]))
     if not is_used.any():
         raise ValueError(
-            f"no day of the history has matured: each has payments without a label that are "
-            f"younger than {silence}; add labels, or wait."
+            "a day must have matured to be learned from; every day of the history has payments "
+            f"without a label that are younger than {silence}; add labels, or wait."
         )
-    joined = _as_they_were(model, state, rows)
-    positive, negative = model.classes_
-    names = pa.array([negative, positive])
-    column = names.take(pa.array(held.is_positive.astype(np.int64)))
-    place = joined.column_names.index(model.label) if model.label in joined.column_names else None
-    if place is None:
-        joined = joined.append_column(model.label, column)
-    else:
-        joined = joined.set_column(place, model.label, column)
+    joined = _as_they_were(model, rows, day).filter(pa.array(is_used))
+    labels = pa.array([model.classes_[0 if each else 1] for each in held.is_positive[is_used]])
     return MaturedRows(
-        joined.filter(pa.array(is_used)),
+        joined.drop_columns(
+            [model.label] if model.label in joined.column_names else []
+        ).append_column(model.label, labels),
         held.is_verdict_alone[is_used],
         int(np.count_nonzero(~is_used)),
     )
@@ -127,11 +121,16 @@ def compare_versions(
     y = task.is_positive[rows]
     features = task.features.take(pa.array(rows))
     scores = [each.ranker_.suspicion(features) for each in (old, new)]
-    day, cards = splits.days(task.time[rows]), None if task.cards is None else task.cards.card[rows]
+    day, cards = (
+        splits.days(task.time[rows]),
+        None if task.cards is None else task.cards.card[rows],
+    )
     found: list[float | None] = [None, None]
     ahead = None
     if cards is not None:
-        precision = [metrics.card_precision_at_k(y, each, cards, day, new.budget) for each in scores]
+        precision = [
+            metrics.card_precision_at_k(y, each, cards, day, new.budget) for each in scores
+        ]
         found = [new.budget * each for each in precision]
         ahead = metrics.compare_card_precision(y, scores[1], scores[0], cards, day, new.budget)
         ahead = Comparison(*(new.budget * each for each in ahead[:3]), ahead.share_above)
@@ -149,3 +148,69 @@ def compare_versions(
         int(y.sum()),
         int(left_out.sum()),
     )
+
+
+class _Held(NamedTuple):
+    """The labels that hold by now, a value per row."""
+
+    has_label: NDArray[np.bool_]
+    is_positive: NDArray[np.bool_]
+    is_verdict_alone: NDArray[np.bool_]
+
+
+def _in_order_of_time(rows: pa.Table, model: PaymentModel) -> pa.Table:
+    """Return the columns that the model learns from, rows in order of time."""
+    roles = (model.label, model.time, model.card, model.terminal, model.amount, model.row_id)
+    named = {*model.ranker_.schema_.names, *roles}
+    rows = rows.select([name for name in rows.column_names if name in named])
+    order = np.argsort(tables.time_column(rows, str(model.time)), kind="stable")
+    return rows.take(pa.array(order))
+
+
+def _held_labels(state: PaymentState, rows: pa.Table, model: PaymentModel) -> _Held:
+    """Return the label that holds of each row: by its id, else the one it came with."""
+    own = np.full(rows.num_rows, np.nan)
+    if model.label in rows.column_names:
+        own = np.array(
+            [np.nan if each is None else each for each in rows[model.label].to_pylist()]
+        )
+    has_label, is_positive = ~np.isnan(own), own == 1
+    if model.row_id is None or model.row_id not in rows.column_names:
+        return _Held(has_label, is_positive, np.zeros(rows.num_rows, dtype=bool))
+    by_id = state.history.held_labels(rows[model.row_id])
+    return _Held(
+        has_label | by_id.has_label,
+        np.where(by_id.has_label, by_id.is_positive, is_positive),
+        ~has_label & (by_id.source == "investigator"),
+    )
+
+
+def _as_they_were(model: PaymentModel, rows: pa.Table, day: NDArray[np.int64]) -> pa.Table:
+    """Return the rows with their features as of their own time, from a history made anew.
+
+    Day by day, each day's labels follow its rows; they count from when they became known.
+    """
+    history = new_history(model.roles, model.label, model.delay, model.features)
+    said = _labels_by_id(model.state_.ledger)
+    parts = []
+    starts = [0, *(np.flatnonzero(np.diff(day)) + 1).tolist(), day.size]
+    for start, stop in pairwise(starts):
+        part = rows.slice(start, stop - start)
+        parts.append(with_columns(part, history.batch(rows_of(history, part, (True, False)))))
+        if said:
+            ids = id_texts(part[model.row_id], model.row_id).to_pylist()
+            labels = [(each, *label) for each in ids for label in said.get(each, ())]
+            if labels:
+                found, is_positive, known, source = zip(*labels, strict=True)
+                history.label(list(found), np.array(is_positive), np.array(known), list(source))
+    return pa.concat_tables(parts)
+
+
+def _labels_by_id(ledger: Ledger) -> dict[str, list[tuple[bool, np.datetime64, str]]]:
+    """Return all labels of the ledger, in the order they were added."""
+    entries = ledger.entries_after(0)
+    found: dict[str, list[tuple[bool, np.datetime64, str]]] = {}
+    columns = (entries.is_positive.tolist(), entries.known, entries.source_code.tolist())
+    for row_id, is_positive, known, code in zip(entries.ids.to_pylist(), *columns, strict=True):
+        found.setdefault(row_id, []).append((is_positive, known, SOURCES[code]))
+    return found

@@ -1,4 +1,4 @@
-"""Verdicts and labels as people write them: in the list that `rank` wrote, or in a table of claims.
+"""Verdicts as people write them: in the list that `rank` wrote, or in a table of claims.
 
 A verdict is fraud, genuine or unsure; the words of the labels a model learned from do as well. A
 row without a verdict says nothing, and neither does one that is unsure.

@@ -211,9 +211,7 @@ def look_past_ended(
             high = _until(ended_key, runs.key[r])
             for g in range(runs.begin[r], runs.begin[r + 1]):
                 moment = time[rows[g]]
-                value, known = _held_by(
-                    events, 0, runs.key[r], window == ALL, first[g], stop[g]
-                )
+                value, known = _held_by(events, 0, runs.key[r], window == ALL, first[g], stop[g])
                 for e in range(low, high):
                     is_inside = window == ALL or ended_since[e] > moment - window
                     if is_inside and ended_until[e] <= moment:

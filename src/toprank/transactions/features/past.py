@@ -239,9 +239,7 @@ class Past:
         # the first label of a row is one more event; any other is a correction
         is_first = (times[place] == 1) & ~self._remembered.has_label(number[found])
         first = found[is_first]
-        self._remembered.set_first_labels(
-            number[first], label[first], known[first], source[first]
-        )
+        self._remembered.set_first_labels(number[first], label[first], known[first], source[first])
         time = self._remembered.time[number[first]]
         keys = list(self._remembered.keys[:, number[first]].astype(np.int64))
         self._insert_labels(time, keys, label[first], known[first], np.arange(first.size))
@@ -257,9 +255,7 @@ class Past:
         ]
         n_new, n_corrected, n_known = self._correct(number[others].tolist(), given)
         unknown = np.flatnonzero(number < 0).tolist()
-        return LabelCounts(
-            first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown)
-        )
+        return LabelCounts(first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown))
 
     def _correct(self, numbers: list[int], given: list[RowLabel]) -> tuple[int, int, int]:
         """Take in labels one by one; return how many were new, corrections, and known already."""

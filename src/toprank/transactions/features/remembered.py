@@ -127,9 +127,7 @@ class RememberedRows:
         self._ids.keep(is_kept)
         self._columns = _Columns._make(column[..., kept] for column in self._columns)
         self.corrected = {
-            int(new_number[old]): labels
-            for old, labels in self.corrected.items()
-            if is_kept[old]
+            int(new_number[old]): labels for old, labels in self.corrected.items() if is_kept[old]
         }
 
     def recode(self, k: int, new_code: NDArray[np.int64]) -> None:
@@ -240,7 +238,9 @@ class RememberedRows:
         stored = _stored(arrays, "corrected", np.int64, (-1, 1 + len(RowLabel._fields)))
         for number, known, source, is_positive in stored.tolist():
             if not (0 <= number < len(self) and 0 <= source < len(SOURCES)):
-                raise ValueError("array 'corrected' must speak of rows and sources that there are.")
+                raise ValueError(
+                    "array 'corrected' must speak of rows and sources that there are."
+                )
             label = RowLabel(known, source, bool(is_positive))
             self.corrected.setdefault(number, []).append(label)
         for number, labels in self.corrected.items():
@@ -249,9 +249,7 @@ class RememberedRows:
                 raise ValueError("corrected labels of a row must be in order of time.")
 
 
-def _stored(
-    arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int, int]
-) -> NDArray:
+def _stored(arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int, int]) -> NDArray:
     array = arrays.get(name)
     wanted = shape if array is None or shape[0] >= 0 else (len(array), shape[1])
     if array is None or array.dtype != kind or array.shape != wanted:
