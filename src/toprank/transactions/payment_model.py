@@ -230,7 +230,7 @@ class PaymentModel(BaseEstimator):
         return pa.concat_tables(self.batches_with_features(_tables(payments)))
 
     def batches_with_features(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Yield tables with the features of their rows, which see those before; nothing is kept."""
+        """Yield tables with the features of their rows; nothing is kept."""
         check_is_fitted(self, "ranker_")
         return self._with_features(batches, remember=False)
 

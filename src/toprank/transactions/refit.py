@@ -19,9 +19,13 @@ from numpy.typing import NDArray
 
 from toprank import metrics, splits, tables
 from toprank.metrics import Comparison, Interval
+from toprank.progress import Progress
 from toprank.splits.moments import span_of
-from toprank.training import Progress
+from toprank.tables.ids import id_texts
+from toprank.transactions.ledger import SOURCES, Ledger
 from toprank.transactions.payment_model import PaymentModel
+from toprank.transactions.payment_state import PaymentState
+from toprank.transactions.payments import new_history, rows_of, with_columns
 
 SILENCE = "30d"
 """Payments that nobody spoke of for so long count as genuine."""
