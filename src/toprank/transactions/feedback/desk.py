@@ -77,7 +77,7 @@ class Desk:
         """Return the payments that became known as frauds on a day."""
         known = self.ledger.as_known(self._payments.begin_of(day + 1))
         is_new = known.known >= self._payments.begin_of(day)
-        return known.ids[known.is_positive & is_new]
+        return known.ids[known.is_positive & is_new].astype(np.int64)  # a ledger's are texts
 
     def known(self, day: int, rows: NDArray[np.int64]) -> Known:
         """Return the labels of rows as known when a day is over."""

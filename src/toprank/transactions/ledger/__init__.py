@@ -13,18 +13,24 @@ correction is one more label, and `as_known` tells what they came to at any mome
 A label dated by day alone, as `2025-03-01`, is therefore not yet known as that day begins.
 """
 
-from toprank.transactions.ledger.entries import SOURCES, Entry
+from toprank.transactions.ledger.database import LedgerError
+from toprank.transactions.ledger.entries import Entries, Entry
+from toprank.transactions.ledger.holding import SOURCES, holds, strength
 from toprank.transactions.ledger.known import Known, Matured, mature
-from toprank.transactions.ledger.ledgers import Ledger, MemoryLedger
-from toprank.transactions.ledger.sqlite import SqliteLedger
+from toprank.transactions.ledger.ledgers import Ledger, MemoryLedger, Recorded, SqliteLedger
 
 __all__ = [
     "SOURCES",
+    "Entries",
     "Entry",
     "Known",
     "Ledger",
+    "LedgerError",
     "Matured",
     "MemoryLedger",
+    "Recorded",
     "SqliteLedger",
+    "holds",
     "mature",
+    "strength",
 ]

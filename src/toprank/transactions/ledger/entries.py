@@ -1,6 +1,6 @@
 """Labels as they are added: columns, checked."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -8,16 +8,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks
 from toprank.splits.moments import moment_of, moments_of
+from toprank.tables.ids import comparable_ids
+from toprank.transactions.ledger.holding import FIRST_KNOWN, LAST_KNOWN, SOURCES
 
-SOURCES = ("investigator", "claim", "silence")  # the first goes before the others
-SILENCE = SOURCES.index("silence")
 NO_SOURCE = -1
+_CODES = {source: code for code, source in enumerate(SOURCES)}
+NO_NUMBERS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 class Entry(NamedTuple):
     """One label as it was added."""
 
-    id: int | str
+    id: str
     is_positive: bool
     known: np.datetime64
     source: str
@@ -28,12 +30,14 @@ class Entry(NamedTuple):
 class Entries(NamedTuple):
     """Labels as columns, in the order they were added."""
 
-    ids: pa.Array  # int64 or large_string
+    ids: pa.Array  # int64 or large_string; out of a ledger they are texts
     is_positive: NDArray[np.bool_]
     known: NDArray[np.datetime64]
     source_code: NDArray[np.int8]
     confidence: NDArray[np.float64]
     who: pa.Array
+    numbers: NDArray[np.int64] = NO_NUMBERS
+    """Of labels in a ledger, the number of each: the first has 1."""
 
     @classmethod
     def of(cls, ids, is_positive, known, source, confidence, who) -> "Entries":
@@ -52,6 +56,8 @@ class Entries(NamedTuple):
     @classmethod
     def joined(cls, parts: "list[Entries]") -> "Entries":
         """Return the entries of all parts, one after the other."""
+        if len({part.ids.type for part in parts}) > 1:
+            parts = [part._replace(ids=part.ids.cast(pa.large_string())) for part in parts]
         columns = zip(*parts, strict=True)
         return cls(
             *(
@@ -62,37 +68,58 @@ class Entries(NamedTuple):
             )
         )
 
+    def stored(self) -> "list[StoredLabel]":
+        """Return the labels as rows of the table."""
+        columns = (
+            self.ids.cast(pa.large_string()).to_pylist(),
+            self.is_positive.tolist(),
+            self.known.view(np.int64).tolist(),
+            [SOURCES[code] for code in self.source_code.tolist()],
+            self.confidence.tolist(),
+            self.who.to_pylist(),
+        )
+        return list(map(StoredLabel._make, zip(*columns, strict=True)))
+
+    @classmethod
+    def of_stored(cls, rows: list[tuple[Any, ...]]) -> "Entries":
+        """Return rows of the table, each with its number at the end."""
+        columns = zip(*rows, strict=True) if rows else ((),) * 7
+        ids, labels, known, sources, confidences, who, numbers = columns
+        return cls(
+            pa.array(ids, pa.large_string()),
+            np.array(labels, dtype=bool),
+            np.array(known, dtype=np.int64).view("datetime64[us]"),
+            np.array([_CODES[source] for source in sources], dtype=np.int8),
+            np.array(confidences, dtype=np.float64),
+            pa.array(who, pa.large_string()),
+            np.array(numbers, dtype=np.int64),
+        )
+
+
+class StoredLabel(NamedTuple):
+    """A label as a row of the table; `known` is in microseconds from 1970."""
+
+    id: str
+    is_positive: int
+    known: int
+    source: str
+    confidence: float
+    who: str
+
+    def entry(self) -> Entry:
+        """Return the label as it was added."""
+        known = np.datetime64(self.known, "us")
+        return Entry(
+            self.id, bool(self.is_positive), known, self.source, self.confidence, self.who
+        )
+
 
 def ids_of(ids: ArrayLike) -> pa.Array:
-    """Return row ids, one or many, as int64 or text, none of them missing."""
-    values = np.atleast_1d(np.asarray(ids))
-    if values.ndim != 1:
-        raise ValueError(f"ids must have one dimension; got shape {values.shape}.")
-    if values.dtype.kind in "iu":
-        if values.dtype == np.uint64 and values.max(initial=0) > np.iinfo(np.int64).max:
-            raise ValueError(f"ids must be below 2^63; got {values.max()}. Pass them as text.")
-        return pa.array(values.astype(np.int64))
-    if values.dtype.kind not in "UOT":
-        raise TypeError(f"ids must be whole numbers or text; got {values.dtype}.")
-    if not isinstance(ids, np.ndarray):
-        values = np.atleast_1d(np.asarray(ids, dtype=object))  # numbers among text stay numbers
-    try:
-        texts = pa.array(values.tolist(), pa.large_string())
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise TypeError(f"ids must be all whole numbers or all text; {error}.") from None
-    if texts.null_count:
-        raise ValueError(f"ids must not be missing; {texts.null_count} of {len(texts)} are.")
-    return texts
-
-
-def check_kind(ids: pa.Array, kind: pa.DataType) -> None:
-    """Raise a TypeError unless the ids are of the kind that the ledger holds."""
-    if ids.type != kind:
-        names = {True: "whole numbers", False: "text"}
-        raise TypeError(
-            f"ids must be {names[pa.types.is_integer(kind)]}, as in the rest of this ledger; got "
-            f"{names[pa.types.is_integer(ids.type)]}."
-        )
+    """Return row ids, one or many, none of them missing: as numbers if all are, else as texts."""
+    found = comparable_ids([ids] if np.ndim(ids) == 0 else ids, "ids")
+    if found.null_count:
+        raise ValueError(f"ids must not be missing; {found.null_count} of {len(found)} are.")
+    return found
 
 
 def _filled(values, n_rows, name):
@@ -117,15 +144,26 @@ def _labels(is_positive):
 
 
 def _moments(known):
-    if np.ndim(known) == 0:
-        return np.asarray(moment_of(known, "known"))
-    return moments_of(known, "known")
+    alone = np.ndim(known) == 0
+    moments = np.asarray(moment_of(known, "known")) if alone else moments_of(known, "known")
+    is_far = (moments < FIRST_KNOWN) | (moments > LAST_KNOWN)
+    if is_far.any():
+        raise ValueError(
+            f"known must lie between the years 1 and 9999; got {moments[is_far].flat[0]}."
+        )
+    return moments
 
 
 def _source_codes(source):
-    names, place = np.unique(np.asarray(source, dtype=str), return_inverse=True)
-    codes = [SOURCES.index(checks.one_of(str(name), "source", SOURCES)) for name in names]
-    return np.array(codes, dtype=np.int8)[place].reshape(np.shape(source))
+    if isinstance(source, str):
+        return np.array(_source_code(source), dtype=np.int8)
+    encoded = pa.array(np.asarray(source, dtype=object).ravel(), pa.string()).dictionary_encode()
+    codes = [_source_code(name) for name in encoded.dictionary.to_pylist()]
+    return np.array(codes, dtype=np.int8)[encoded.indices.to_numpy()].reshape(np.shape(source))
+
+
+def _source_code(name):
+    return SOURCES.index(checks.one_of(name, "source", SOURCES))
 
 
 def _confidences(confidence):
@@ -137,6 +175,8 @@ def _confidences(confidence):
 
 
 def _names(who, n_rows):
+    if isinstance(who, str):
+        return pa.repeat(pa.scalar(who, pa.large_string()), n_rows)
     values = _filled(np.asarray(who, dtype=object), n_rows, "who")
     if not all(isinstance(name, str) for name in values):
         raise TypeError("who must be text, such as a name; leave it out where nobody is known.")

@@ -10,7 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks
 from toprank.splits.moments import moments_of, span_of
-from toprank.transactions.ledger.entries import SILENCE, SOURCES
+from toprank.transactions.ledger.entries import NO_SOURCE, StoredLabel
+from toprank.transactions.ledger.holding import SILENCE, SOURCES
+
+_CODES = {"": NO_SOURCE, **{source: code for code, source in enumerate(SOURCES)}}
+_NOTHING = StoredLabel("", False, np.datetime64("NaT", "us").view(np.int64).item(), "", 0.0, "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,22 @@ class Known:
     source_code: NDArray[np.int8]
     confidence: NDArray[np.float64]
     known: NDArray[np.datetime64]
+
+    @classmethod
+    def of_labels(
+        cls, moment: np.datetime64, ids: NDArray, labels: "list[StoredLabel | None]"
+    ) -> "Known":
+        """Return what labels say, one per id; None where a row has none."""
+        found = [_NOTHING if label is None else label for label in labels]
+        return cls(
+            moment,
+            ids,
+            np.array([label is not None for label in labels], dtype=bool),
+            np.array([label.is_positive for label in found], dtype=bool),
+            np.array([_CODES[label.source] for label in found], dtype=np.int8),
+            np.array([label.confidence for label in found], dtype=np.float64),
+            np.array([label.known for label in found], dtype=np.int64).view("datetime64[us]"),
+        )
 
     @cached_property
     def source(self) -> NDArray[np.str_]:

@@ -1,35 +1,61 @@
-"""What labels come to at a moment, whatever they are kept in; and the ledger in memory."""
+"""Ledgers: labels that are only ever added, and what they come to at a moment.
 
-from abc import ABC, abstractmethod
+Both kinds keep their labels in the same table of SQLite, one in a file and one in memory.
+Questions about a few rows go to its index; questions about many go to columns in memory, which
+take in what the table has more since the last such question.
+"""
+
+import threading
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from toprank import checks
 from toprank.splits.moments import moment_of
-from toprank.transactions.ledger.entries import (
-    NO_SOURCE,
-    SILENCE,
-    SOURCES,
-    Entries,
-    Entry,
-    check_kind,
-    ids_of,
+from toprank.transactions.ledger.database import (
+    LabelDatabase,
+    MemoryDatabase,
+    Transaction,
 )
+from toprank.transactions.ledger.entries import Entries, Entry, StoredLabel, ids_of
+from toprank.transactions.ledger.holding import SILENCE, SOURCES, holds
 from toprank.transactions.ledger.known import Known
+from toprank.transactions.ledger.label_columns import LabelColumns
+
+OUTCOMES = ("new", "known", "corrected")
+
+_FEW_ROWS = 100  # are always looked up one by one
+_LABELS_PER_LOOK_UP = 50  # that columns take in and go through in the time of one look-up
 
 
-class Ledger(ABC):
-    """Labels that are only ever added, and what they come to at a moment.
+class Recorded(NamedTuple):
+    """What became of labels that were recorded: how many of each outcome, and which of each id.
 
-    A ledger's ids are either all whole numbers or all text. Moments are UTC.
+    - "new": written, and it says nothing else than what held before, if anything did;
+    - "known": not written, since the label that held said the same, from the same source and with
+      the same confidence; or since it is silence, where somebody had spoken;
+    - "corrected": written, and it holds in place of what somebody had said otherwise.
     """
 
-    def __init__(self) -> None:
-        self._parts: list[Entries] = []
-        self._index: _Index | None = None
+    n_new: int
+    n_known: int
+    n_corrected: int
+    outcome: NDArray[np.str_]
+
+
+class Ledger:
+    """Labels that are only ever added, and what they come to at a moment.
+
+    Ids are as `toprank.tables.ids` has them: 7 and "7" are one row. Moments are UTC. A ledger may
+    be used by several threads at once.
+    """
+
+    def __init__(self, database: LabelDatabase) -> None:
+        self._database = database
+        self._columns, self._columns_turn = LabelColumns(), threading.Lock()
 
     def append(
         self,
@@ -49,39 +75,91 @@ class Ledger(ABC):
         if np.size(ids) == 0:
             return 0
         entries = Entries.of(ids, is_positive, known, source, confidence, who)
-        self._store(entries)
+        self._database.add(entries)
         return len(entries.ids)
+
+    def record(
+        self,
+        ids: ArrayLike,
+        is_positive: ArrayLike,
+        *,
+        known: Any,
+        source: Any,
+        confidence: ArrayLike = 1.0,
+        who: Any = "",
+    ) -> Recorded:
+        """Add those labels that are not known yet, and return what became of each.
+
+        Each is compared with the label that holds when it becomes known, those before it in
+        `ids` included. All is one transaction: two who record the same labels at once write them
+        once. `Recorded` says what the outcomes mean.
+
+        >>> ledger = MemoryLedger()
+        >>> both = {"known": "2025-01-05", "source": "investigator"}
+        >>> ledger.record([7, 8], [True, False], **both).outcome.tolist()
+        ['new', 'new']
+        >>> ledger.record(["7", "8", "9"], [False, False, True], **both)[:3]
+        (1, 1, 1)
+        """
+        outcome: list[str] = []
+        if np.size(ids):
+            entries = Entries.of(ids, is_positive, known, source, confidence, who)
+            with self._database.writing() as transaction:
+                outcome = [_recorded(label, transaction) for label in entries.stored()]
+        n_new, n_known, n_corrected = map(outcome.count, OUTCOMES)
+        return Recorded(n_new, n_known, n_corrected, np.array(outcome, dtype=str))
 
     def as_known(self, moment: Any, ids: ArrayLike | None = None) -> Known:
         """Return the labels known before `moment` of the rows `ids`, or of all that have one.
 
-        A date is the moment its day begins.
+        A date is the moment its day begins. Without `ids`, those of the answer are texts.
         """
         moment = moment_of(moment, "moment")
-        index = self._indexed()
         if ids is None:
-            holding = index.holding(moment) if index else np.empty(0, dtype=np.int64)
-            labelled = np.flatnonzero(holding >= 0)
-            all_ids = index.ids.take(pa.array(labelled)) if index else pa.array([], pa.int64())
-            return _view(moment, _as_numpy(all_ids), index, holding[labelled])
-        rows = np.atleast_1d(np.asarray(ids))
-        if index is None or rows.size == 0:
-            return _view(moment, rows, None, np.full(rows.size, -1))
-        place = index.places(ids_of(ids))
-        # one more place at the end, for rows the ledger has never seen: -1 leads there
-        return _view(moment, rows, index, np.append(index.holding(moment), -1)[place])
+            with self._columns_turn:
+                return self._caught_up().all_known(moment)
+        given = np.atleast_1d(np.asarray(ids))
+        if given.size == 0:
+            return Known.of_labels(moment, given, [])
+        rows = ids_of(ids)
+        if len(rows) <= max(_FEW_ROWS, self.position // _LABELS_PER_LOOK_UP):
+            texts = rows.cast(pa.large_string()).to_pylist()
+            labels, just_before = self._database.of_ids(texts), int(moment.view(np.int64)) - 1
+            held = {each: _holding(of_row, just_before) for each, of_row in labels.items()}
+            return Known.of_labels(moment, given, [held[each] for each in texts])
+        with self._columns_turn:
+            return self._caught_up().known(moment, given, rows)
 
     def history(self, row_id: int | str) -> list[Entry]:
         """Return all labels of one row in the order they were added."""
-        index = self._indexed()
-        if index is None:
-            return []
-        place = index.places(ids_of([row_id]))[0]
-        return [_entry(index.entries, i) for i in np.flatnonzero(index.place == place)]
+        texts = ids_of([row_id]).cast(pa.large_string()).to_pylist()
+        return [label.entry() for label in self._database.of_ids(texts)[texts[0]]]
+
+    @property
+    def position(self) -> int:
+        """The number of the last label: the first has 1, and an empty ledger is at 0."""
+        return self._database.last()
+
+    def entries_after(self, position: int, most: int | None = None) -> Entries:
+        """Return the labels added after the one numbered `position`, at most so many.
+
+        For a store of its own that follows a ledger: it starts at 0, and `numbers[-1]` of what it
+        was given is where it goes on. Labels are numbered in the order they become visible, so
+        none is missed.
+
+        >>> ledger = MemoryLedger()
+        >>> ledger.append(["a", "b"], [True, False], known="2025-01-05", source="claim")
+        2
+        >>> missed = ledger.entries_after(1)
+        >>> missed.ids.to_pylist(), missed.numbers.tolist(), ledger.position
+        (['b'], [2], 2)
+        """
+        position = checks.whole_number(position, "position", 0)
+        most = 2**62 if most is None else checks.whole_number(most, "most", 1)
+        return self._database.after(position, most)
 
     def __len__(self) -> int:
-        index = self._indexed()
-        return 0 if index is None else len(index.entries.ids)
+        return self._database.count()
 
     def __enter__(self) -> Self:
         return self
@@ -89,34 +167,17 @@ class Ledger(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @abstractmethod
     def close(self) -> None:
-        """Let go of what the ledger holds open."""
+        """Let go of what the ledger holds open; a second time does nothing."""
+        self._database.close()
 
-    @abstractmethod
-    def _store(self, entries: Entries) -> None:
-        """Keep the entries, or none of them."""
-
-    @abstractmethod
-    def _catch_up(self) -> None:
-        """Take in what others have added."""
-
-    def _take_in(self, entries: Entries) -> None:
-        if self._parts:
-            check_kind(entries.ids, self._parts[0].ids.type)
-        self._parts.append(entries)
-        self._index = None
-
-    def _indexed(self) -> "_Index | None":
-        self._catch_up()
-        if self._index is None and self._parts:
-            self._parts = [Entries.joined(self._parts)]
-            self._index = _Index.of(self._parts[0])
-        return self._index
+    def _caught_up(self) -> LabelColumns:
+        self._columns.take_in(self._database.parts_after(self._columns.position))
+        return self._columns
 
 
 class MemoryLedger(Ledger):
-    """A ledger that lasts as long as the process.
+    """A ledger that lasts as long as the object.
 
     >>> ledger = MemoryLedger()
     >>> ledger.append(["a", "b"], [False, True], known="2025-01-05", source="investigator")
@@ -129,81 +190,57 @@ class MemoryLedger(Ledger):
     array(['claim', 'investigator', ''], dtype='<U12')
     """
 
-    def close(self) -> None:
-        """Do nothing: memory needs no closing."""
-
-    def _store(self, entries: Entries) -> None:
-        self._take_in(entries)
-
-    def _catch_up(self) -> None:
-        pass  # nobody else can add to it
+    def __init__(self) -> None:
+        super().__init__(MemoryDatabase())
 
 
-class _Index(NamedTuple):
-    """The entries, the distinct ids, and the order that decides which entry holds."""
+class SqliteLedger(Ledger):
+    """A ledger that lasts, in the SQLite file at `path`; made if it is not there.
 
-    entries: Entries
-    ids: pa.Array
-    place: NDArray[np.int64]  # of each entry's id among the distinct ones
-    order: NDArray[np.int64]  # entries by rising claim to be the label
+    Other processes may open the same file, read it and add to it meanwhile. A file of an earlier
+    version is renewed when it is opened.
 
-    @classmethod
-    def of(cls, entries):
-        encoded = entries.ids.dictionary_encode()
-        place = encoded.indices.to_numpy().astype(np.int64)
-        speaks = entries.source_code != SILENCE
-        # equal in all three, the entry added last comes last
-        order = np.lexsort((-entries.source_code, entries.known, speaks))
-        return cls(entries, encoded.dictionary, place, order)
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with SqliteLedger(f"{folder.name}/labels.db") as ledger:
+    ...     ledger.append([1, 2], [True, False], known="2025-01-05", source="claim", who="desk 4")
+    ...     ledger.as_known("2025-02-01", ids=[2, 1, 3]).is_positive
+    2
+    array([False,  True, False])
+    >>> folder.cleanup()
+    """
 
-    def holding(self, moment):
-        """Return for each distinct id the entry that holds, or -1."""
-        known = self.order[self.entries.known[self.order] < moment]
-        entry = np.full(len(self.ids), -1)
-        entry[self.place[known]] = known  # of several for one id the last one stays
-        return entry
-
-    def places(self, ids):
-        """Return the place of each id among the distinct ones, or -1."""
-        check_kind(ids, self.ids.type)
-        found = pc.index_in(ids, value_set=self.ids)
-        return pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(LabelDatabase(Path(path)))
 
 
-def _view(moment, ids, index, holding):
-    """Return what the entries `holding`, one per id and -1 for none, say."""
-    has_label = holding >= 0
-    if index is None:
-        n_rows = holding.size
-        no_time = np.full(n_rows, np.datetime64("NaT", "us"))
-        no_source = np.full(n_rows, NO_SOURCE, dtype=np.int8)
-        return Known(
-            moment, ids, has_label, np.zeros(n_rows, bool), no_source, np.zeros(n_rows), no_time
-        )
-    entries = index.entries
-    return Known(
-        moment,
-        ids,
-        has_label,
-        entries.is_positive[holding] & has_label,
-        np.where(has_label, entries.source_code[holding], np.int8(NO_SOURCE)),
-        np.where(has_label, entries.confidence[holding], 0.0),
-        np.where(has_label, entries.known[holding], np.datetime64("NaT", "us")),
-    )
+def _recorded(label: StoredLabel, transaction: Transaction) -> str:
+    """Add a label unless it is known, and return what became of it."""
+    held = _holding(transaction.of_id(label.id), label.known)
+    outcome = "new" if held is None else _outcome(label, held)
+    if outcome != "known":
+        transaction.add([label])
+    return outcome
 
 
-def _entry(entries, i):
-    return Entry(
-        entries.ids[i].as_py(),
-        bool(entries.is_positive[i]),
-        entries.known[i],
-        SOURCES[entries.source_code[i]],
-        float(entries.confidence[i]),
-        entries.who[i].as_py(),
-    )
+def _holding(labels: list[StoredLabel], moment: int) -> StoredLabel | None:
+    """Return the one of a row's labels that holds just after a moment, in microseconds."""
+    held = None
+    for each in labels:
+        if each.known <= moment and (held is None or _holds(each, held)):
+            held = each
+    return held
 
 
-def _as_numpy(ids):
-    if pa.types.is_integer(ids.type):
-        return ids.to_numpy()
-    return np.array(ids.to_pylist(), dtype=str)
+def _outcome(label: StoredLabel, held: StoredLabel) -> str:
+    has_spoken = held.source != SOURCES[SILENCE]
+    if has_spoken and label.source == SOURCES[SILENCE]:
+        return "known"
+    if label.is_positive == held.is_positive:
+        is_same = (label.source, label.confidence) == (held.source, held.confidence)
+        return "known" if is_same else "new"
+    return "corrected" if has_spoken and _holds(label, held) else "new"
+
+
+def _holds(label: StoredLabel, over: StoredLabel) -> bool:
+    return holds(label.known, SOURCES.index(label.source), over.known, SOURCES.index(over.source))
