@@ -220,9 +220,10 @@ def test_labels_that_come_later_raise_the_risk_of_their_terminals(fitted, days):
     written(verdicts.iloc[:40], "verdicts.csv")
     outcome = run_main("label", "payments.toprank", "verdicts.csv", "--known-at", "seen")
     assert outcome.exit_code == 0, outcome.stderr
-    assert "40 of 40 labels found a row that waited for one." in outcome.stderr
+    assert "40 of 40 labels are new, 0 correct an earlier one" in outcome.stderr
     again = run_main("label", "payments.toprank", "verdicts.csv")
-    assert "0 of 40 labels" in again.stderr
+    assert "0 of 40 labels are new" in again.stderr
+    assert "40 were known already, 0 have an unknown tx." in again.stderr
     after = days[2].assign(paid_at=days[2]["paid_at"] + pd.Timedelta(days=8))
     shops = days[1]["terminal"].iloc[:40]
     rows = after.assign(terminal=shops.iloc[np.arange(len(after)) % 40].to_numpy())

@@ -11,6 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transactions.features.slow_history import (
+    EVERY_KIND,
+    PAIR,
+    SECOND,
+    START,
+    SlowHistory,
+    assert_same,
+)
 
 import toprank
 from toprank.model_file import ModelFileError, archive
@@ -34,124 +42,6 @@ from toprank.transactions.features import (
 pytestmark = pytest.mark.kernel
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "1"
-START = np.datetime64("2025-03-01T00:00:00", "us")
-SECOND = 1_000_000
-PAIR = ("card", "terminal")
-EVERY_KIND = (
-    Value("amount"),
-    Weekend(),
-    Night(22, 6),
-    Recent("count", "card", "10s"),
-    Recent("count", "card", None),
-    Recent("count", "card", "5s", until="before"),
-    Recent("count", "terminal", "10s", until="4s"),
-    Recent("sum", "card", "10s", of="amount"),
-    Recent("sum", "terminal", None, of="amount", until="3s"),
-    Recent("mean", "card", "5s", of="amount", until="before"),
-    Recent("mean", PAIR, "20s", of="amount"),
-    Recent("max", "card", "5s", of="amount"),
-    Recent("max", "terminal", "20s", of="amount", until="before"),
-    Recent("distinct", "card", "10s", of="terminal"),
-    Recent("distinct", "terminal", "20s", of="card", until="before"),
-    Recent("distinct", "terminal", "10s", of="card", until="3s"),
-    SinceLast("card"),
-    SinceLast(PAIR),
-    ToUsual("card", "amount", "20s"),
-    ToUsual("terminal", "amount"),
-    FirstTime(PAIR),
-    FirstTime("terminal"),
-    LabelRisk("count", "terminal", "10s", "4s"),
-    LabelRisk("share", "terminal", "10s", "4s"),
-    LabelRisk("share", "card", None, "2s"),
-)
-NAMES = [feature.name for feature in EVERY_KIND]
-
-
-class SlowHistory:
-    """The obvious twin: every feature looks at every row that has come."""
-
-    def __init__(self, features):
-        self.features = features
-        self.seen = []
-
-    def batch(self, rows):
-        found = [None] * len(rows)
-        for i in sorted(range(len(rows)), key=lambda i: rows[i]["time"]):
-            found[i] = self.one(rows[i])
-        return found
-
-    def one(self, row):
-        self.seen.append(row)
-        return {each.name: self.feature(each, row) for each in self.features}
-
-    def span(self, text):
-        digits = text.rstrip("sh")
-        return int(digits) * SECOND * {"s": 1, "h": 3600}[text[len(digits) :]]
-
-    def key(self, row, key):
-        cells = [row[name] for name in ([key] if isinstance(key, str) else key)]
-        return None if None in cells else tuple(cells)
-
-    def feature(self, each, row):
-        moment = (START + np.timedelta64(row["time"], "us")).item()
-        if isinstance(each, Value):
-            return math.nan if row[each.of] is None else row[each.of]
-        if isinstance(each, Weekend):
-            return float(moment.weekday() >= 5)
-        if isinstance(each, Night):
-            return float(moment.hour >= each.start or moment.hour < each.stop)
-        if self.key(row, each.key) is None:
-            return math.nan
-        if isinstance(each, LabelRisk):
-            return self.risk(each, row)
-        same = [s for s in self.seen if self.key(s, each.key) == self.key(row, each.key)]
-        same = sorted([s for s in same if s["time"] <= row["time"]], key=lambda s: s["time"])
-        if isinstance(each, FirstTime):
-            return float(len(same) == 1)
-        if isinstance(each, SinceLast):
-            return (row["time"] - same[-2]["time"]) / SECOND if same[1:] else math.nan
-        until = "before" if isinstance(each, ToUsual) else each.until
-        chosen = self.window(same, row["time"], each.window, until)
-        numbers = [s[each.of] for s in chosen if each.of is not None and s[each.of] is not None]
-        if isinstance(each, ToUsual):
-            usual = math.fsum(numbers) / len(numbers) if numbers else 0.0
-            return math.nan if row[each.of] is None or usual == 0 else row[each.of] / usual
-        if each.what == "count":
-            return float(len(chosen))
-        if each.what == "distinct":
-            return float(len(set(numbers)))
-        if each.what == "sum":
-            return math.fsum(numbers)
-        if not numbers:
-            return math.nan
-        return max(numbers) if each.what == "max" else math.fsum(numbers) / len(numbers)
-
-    def window(self, rows, t, window, until):
-        """(t - w, t], [t - w, t) or (t - delay - w, t - delay]"""
-        width = math.inf if window is None else self.span(window)
-        if until == "row":
-            return [s for s in rows if t - width < s["time"] <= t]
-        if until == "before":
-            return [s for s in rows if t - width <= s["time"] < t]
-        end = t - self.span(until)
-        return [s for s in rows if end - width < s["time"] <= end]
-
-    def risk(self, each, row):
-        width = math.inf if each.window is None else self.span(each.window)
-        labels = []
-        for s in self.seen:
-            if self.key(s, each.key) != self.key(row, each.key) or s["label"] is None:
-                continue
-            since = s["time"] + self.span(each.delay)
-            if s["known_at"] is not None:
-                since = max(since, s["known_at"], s["time"] + 1)
-            if row["time"] - width < since <= row["time"]:
-                labels.append(s["label"])
-        if each.what == "count":
-            return float(len(labels))
-        return sum(labels) / len(labels) if labels else 0.0
-
-
 def timestamps(values):
     start = int(START.astype(np.int64))
     since = pa.array([None if value is None else start + value for value in values], pa.int64())
@@ -183,22 +73,6 @@ def as_given(row):
 
 def fresh(features=EVERY_KIND, **options):
     return History(features, **{"label": "label", "known_at": "known_at"} | options)
-
-
-def assert_same(got, wanted, exactly=False):
-    """Two lists of dicts of features are equal, NaN and missing being the same."""
-    assert len(got) == len(wanted)
-    for own, other in zip(got, wanted, strict=True):
-        assert own.keys() == other.keys()
-        for name in own:
-            a = math.nan if own[name] is None else own[name]
-            b = math.nan if other[name] is None else other[name]
-            both_missing = math.isnan(a) and math.isnan(b)
-            assert both_missing or a == b or (not exactly and a == pytest.approx(b, rel=1e-12)), (
-                name,
-                a,
-                b,
-            )
 
 
 def answers(history, **row):

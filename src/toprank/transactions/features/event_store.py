@@ -62,11 +62,18 @@ class EventStore:
         return int(self._events.size.sum())
 
     def learn(
-        self, rows: Rows, k: int, which: NDArray[np.int64], n_codes: int, out: NDArray[np.float64]
+        self,
+        rows: Rows,
+        k: int,
+        which: NDArray[np.int64],
+        n_codes: int,
+        out: NDArray[np.float64],
+        is_kept: bool = True,
     ) -> Placed:
         """Take in some rows, grouped by key and in order of time; fill their features.
 
-        `k` is which of their keys it is, `n_codes` how many values any coded column has.
+        `k` is which of their keys it is, `n_codes` how many values any coded column has. Rows
+        that are not to be kept are taken out again at once.
         """
         self._hold(n_codes)
         placed = Placed(rows.keys[k], which)
@@ -84,6 +91,7 @@ class EventStore:
                 self._code_columns,
                 self._held,
                 out,
+                is_kept,
                 placed.place,
                 placed.n_before,
                 *self._events,

@@ -106,26 +106,30 @@ def learn(
     code_columns,
     held,
     out,
+    is_kept,
     place,
     n_before,
     *arrays,
 ):
-    """Insert rows and look back from them; what comes back is that of `insert`."""
+    """Insert rows and look back from them; take them out again unless they are kept.
+
+    What comes back is that of `insert`.
+    """
     events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
     runs = _runs(key, rows)
     used = _insert(events, used, incoming, runs, value_columns, code_columns, place)
     if used >= 0:
         _count_before(events, incoming, runs, place, n_before)
         _look_back(events, query, incoming, runs, value_columns, place, held, out)
+        if not is_kept:
+            _take_out(events, runs, place)
     return used
 
 
 @njit(cache=True)
 def take_out(rows, key, place, *arrays):
     """Take back what `insert` or `learn` put at these places; rows are grouped as they were."""
-    events, runs = Events(*arrays), _runs(key, rows)
-    for r in range(runs.key.size):
-        _drop(events, runs.key[r], place[runs.begin[r] : runs.begin[r + 1]])
+    _take_out(Events(*arrays), _runs(key, rows), place)
 
 
 @njit(cache=True)
@@ -391,6 +395,12 @@ def _count_before(events, incoming, runs, place, n_before):
             else:
                 earlier = events.time[start : start + place[g]]
                 n_before[g] = place[g] - _until(earlier, moment - 1)
+
+
+@njit(cache=True)
+def _take_out(events, runs, place):
+    for r in range(runs.key.size):
+        _drop(events, runs.key[r], place[runs.begin[r] : runs.begin[r + 1]])
 
 
 @njit(cache=True)

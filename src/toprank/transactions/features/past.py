@@ -152,15 +152,18 @@ class Past:
         """Remember new rows; fill the features of all, a column of `out` for each row."""
         groups = [_grouped(rows.keys[k], arrivals.new) for k in range(len(self.keys))]
         n_values = max(map(len, self.values), default=0)
+        # rows to be taken back stay only where other rows will look at them from their own place
+        is_kept = self._undo is None or arrivals.again.size > 0
         for k, store in self._rows.items():
-            if groups[k].size:
-                store.grow(len(self.keys[k]))
-                if out is None:
-                    placed = store.insert(
-                        rows.keys[k], rows.time, rows.numbers, rows.codes, groups[k]
-                    )
-                else:
-                    placed = store.learn(rows, k, groups[k], n_values, out)
+            if not groups[k].size:
+                continue
+            store.grow(len(self.keys[k]))
+            if out is None:
+                numbers, codes = rows.numbers, rows.codes
+                placed = store.insert(rows.keys[k], rows.time, numbers, codes, groups[k])
+            else:
+                placed = store.learn(rows, k, groups[k], n_values, out, is_kept)
+            if is_kept:
                 self._note_placed(k, store, placed, arrivals.number)
         if rows.label is not None:
             self._learn_labels_of(rows, arrivals)

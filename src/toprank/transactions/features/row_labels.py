@@ -63,7 +63,7 @@ def holdings(labels: Sequence[RowLabel], time: int, delay: int, begin: int) -> l
     `time` is that of the row, `delay` how long after it a label counts at the earliest.
     """
     since = [max(time + max(delay, 1), each.known) for each in labels]  # never at its own moment
-    spans = zip(since, [*since[1:], _END_OF_TIME], labels, strict=True)
+    spans = zip(since, [*since[1:], _END_OF_TIME], labels, strict=False)
     return [
         Holding(start, stop, each.is_positive)
         for start, stop, each in spans
