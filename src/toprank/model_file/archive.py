@@ -154,7 +154,10 @@ def _end_of(tail: bytes) -> _End:
         own_bytes = len(tail)
     else:
         raise ValueError("bytes were lost or added to its zip archive; copy or fit it again.")
-    return _End(*(int.from_bytes(field, "little") for field in fields), own_bytes)
+    n_members, directory_bytes, directory_start = (
+        int.from_bytes(field, "little") for field in fields
+    )
+    return _End(n_members, directory_bytes, directory_start, own_bytes)
 
 
 def _check_directory(archive: zipfile.ZipFile, file_bytes: int) -> None:

@@ -53,13 +53,22 @@ def atomic_path(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
         sync(target.parent)
 
 
+def path_beside(target: Path) -> Path:
+    """Return a new name beside `target`, with its suffix, that nobody can foresee."""
+    return target.with_name(f".part-{token_hex(8)}-{target.name}")
+
+
+def paths_beside(folder: str | os.PathLike[str], name: str | None = None) -> list[Path]:
+    """Return what has names of `path_beside` in a folder: beside the file `name`, or any."""
+    found = ((path, _BESIDE.fullmatch(path.name)) for path in Path(folder).iterdir())
+    return [path for path, match in found if match and name in (None, match[1])]
+
+
 def remove_leftovers(folder: str | os.PathLike[str], name: str | None = None) -> None:
     """Remove what killed writers left in a folder: of the file called `name`, or of all."""
-    with os.scandir(folder) as entries:
-        found = [(entry, _BESIDE.fullmatch(entry.name)) for entry in entries]
-    for entry, match in found:
-        if match and name in (None, match[1]) and entry.is_file(follow_symlinks=False):
-            _remove_unless_held(entry.path)
+    for path in paths_beside(folder, name):
+        if path.is_file() and not path.is_symlink():
+            _remove_unless_held(path)
 
 
 def sync(path: str | os.PathLike[str]) -> None:
@@ -105,7 +114,7 @@ def _held_beside(target: Path, mode: int) -> Iterator[Path]:
 
 def _made_beside(target: Path, mode: int) -> tuple[Path, int]:
     while True:
-        beside = target.with_name(f".part-{token_hex(8)}-{target.name}")  # keeps the suffix
+        beside = path_beside(target)
         descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         if try_lock(descriptor) and os.fstat(descriptor).st_nlink:
             return beside, descriptor
@@ -119,13 +128,13 @@ def _mode_of(path: Path) -> int | None:
         return None
 
 
-def _remove_unless_held(path: str) -> None:
+def _remove_unless_held(path: Path) -> None:
     if fcntl is None:
         return
     with suppress(OSError):  # another process was faster, or the file is not ours to open
         descriptor = os.open(path, os.O_RDONLY)
         try:
             if try_lock(descriptor):
-                Path(path).unlink()
+                path.unlink()
         finally:
             os.close(descriptor)

@@ -1,0 +1,187 @@
+"""A history brought up to date: its snapshot, and the same calls again that the log tells of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toprank.model_file.faults import ModelFileError
+from toprank.transactions.features import History, history_file
+from toprank.transactions.history_store import row_payload
+from toprank.transactions.history_store.generations import Generations
+from toprank.transactions.history_store.label_ledger import LabelLedger, NewLabels
+from toprank.transactions.history_store.record_log import Record, RecordLog, records
+
+
+@dataclass
+class StoreState:
+    """The history and what has to be known to go on writing after it.
+
+    `position` is how far the ledger was read. The archive has the rows from `first_row` up to
+    `n_archived`; `pending_rows` came singly since. `generation` is the number of the log, of
+    which the first `log_size` bytes are sound.
+    """
+
+    history: History
+    generation: int = 1
+    position: int = 0
+    first_row: int = 0
+    n_archived: int = 0
+    pending_rows: list[dict[str, Any]] = field(default_factory=list)
+    log_size: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a snapshot says beside the history; single rows must be in the archive by then."""
+        return {
+            "ledger_position": self.position,
+            "first_row": self.first_row,
+            "n_rows": self.n_archived,
+        }
+
+
+def state_of(folder: Path, ledger: LabelLedger) -> StoreState:
+    """Return the state on disk; what no writer has finished is left out.
+
+    Raises FileNotFoundError if a writer has removed a file meanwhile; then ask again.
+    """
+    generations = Generations(folder)
+    numbers = generations.numbers()
+    if not numbers:
+        raise ModelFileError(f"{folder} must hold a history's snapshots and logs; it holds none.")
+    faults: list[ModelFileError] = []
+    for number in numbers:
+        try:
+            state = _read_snapshot(generations.snapshot(number))
+        except ModelFileError as fault:
+            faults.append(fault)
+            continue
+        state.notes += [
+            f"{fault} The one before it and the logs gave the same." for fault in faults
+        ]
+        for each in range(number, numbers[0] + 1):
+            state.generation = each
+            _replay_log(generations.log(each), state, ledger, is_last=each == numbers[0])
+        return state
+    raise faults[0]
+
+
+def apply_labels(history: History, labels: NewLabels) -> Any:
+    """Give labels of the ledger to a history; return what it says of them.
+
+    Labels of one source go together: a history takes the source of all labels of a call.
+    """
+    label: Callable[..., Any] = history.label
+    if "source" not in signature(label).parameters:
+        return label(labels.ids, labels.is_positive, labels.known)
+    results = [
+        label(
+            labels.ids[run],
+            labels.is_positive[run],
+            labels.known[run],
+            source=labels.source[run.start],
+        )
+        for run in _runs(labels.source)
+    ]
+    return results[0] if len(results) == 1 else results
+
+
+def remember_row(history: History, call: str, row: dict[str, Any]) -> Any:
+    """Remember one row by the call named: "one" returns its features, "commit" is without."""
+    method = getattr(history, call, None) or history.one
+    return method(row)
+
+
+def purge(history: History, before: int, forget: int | None) -> None:
+    """Purge by moments in microseconds."""
+    since = None if forget is None else np.datetime64(forget, "us")
+    history.purge(np.datetime64(before, "us"), since)
+
+
+def _read_snapshot(path: Path) -> StoreState:
+    history, facts = history_file.read_with_facts(path, History._from_saved)
+    try:
+        return StoreState(
+            history,
+            position=int(facts["ledger_position"]),
+            first_row=int(facts["first_row"]),
+            n_archived=int(facts["n_rows"]),
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} must say where ledger and rows were; {error!r}.") from error
+
+
+def _replay_log(path: Path, state: StoreState, ledger: LabelLedger, is_last: bool) -> None:
+    """Do again what the log tells of.
+
+    A last record that the history refuses was refused before, and its writer was killed before it
+    could take it back.
+    """
+    refused = None
+    state.log_size = RecordLog.HEAD_BYTES
+    for found in records(path):
+        if refused is not None:
+            raise _unreadable(path, *refused)
+        try:
+            _replay(found, state, ledger)
+        except ModelFileError:
+            raise
+        except (ValueError, TypeError) as error:
+            refused = (found, error)
+            continue
+        state.log_size = found.stop
+    if refused is not None and not is_last:
+        raise _unreadable(path, *refused)
+
+
+def _replay(record: Record, state: StoreState, ledger: LabelLedger) -> None:
+    kind, facts, body = row_payload.read_payload(record.payload)
+    history = state.history
+    if kind == row_payload.TABLE:
+        history.batch(row_payload.table_of(body))
+        state.n_archived = facts["n_rows"]
+    elif kind == row_payload.ROW:
+        row = row_payload.row_of(facts["row"])
+        remember_row(history, facts["call"], row)
+        state.pending_rows.append(row)
+    elif kind == row_payload.LABELS:
+        _replay_labels(state, ledger, facts["position"])
+    elif kind == row_payload.PURGE:
+        purge(history, facts["before"], facts["forget"])
+    elif kind == row_payload.ARCHIVED:
+        state.n_archived = facts["n_rows"]
+        state.pending_rows = []
+    elif kind == row_payload.DROPPED:
+        state.first_row = facts["first_row"]
+    else:
+        raise ModelFileError(f"the log has a record of kind {kind!r}; update toprank.")
+
+
+def _replay_labels(state: StoreState, ledger: LabelLedger, position: int) -> None:
+    if ledger.position < position:
+        raise ModelFileError(
+            f"the label ledger must have the {position} entries that the history was given; it "
+            f"has {ledger.position}; restore the folder whole from a copy."
+        )
+    apply_labels(state.history, ledger.between(state.position, position))
+    state.position = position
+
+
+def _runs(values: list[str]) -> list[slice]:
+    """Return where equal values follow each other.
+
+    >>> _runs(["claim", "claim", "investigator"])
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    starts = [i for i in range(len(values)) if i == 0 or values[i] != values[i - 1]]
+    return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(values)], strict=True)]
+
+
+def _unreadable(path: Path, record: Record, error: Exception) -> ModelFileError:
+    return ModelFileError(
+        f"{path} has a record at byte {record.start} that the history refuses: {error}"
+    )
