@@ -155,6 +155,19 @@ def test_a_forest_is_fitted_and_ranks(csv):
             "--minutes must be left out with --learner treerank: no recipes are tried.",
         ),
         (
+            ["--learner", "treerank", "--losses", "log"],
+            "--losses must be left out with --learner treerank: no recipes are tried.",
+        ),
+        (
+            ["--cluster", "tcp://localhost:1", "--losses", "log"],
+            "--losses must be left out with --cluster: one recipe is trained there; --loss names",
+        ),
+        (
+            ["--losses", "log,ap-epx"],
+            "--losses must be among log, ap-exp, ap-sigmoid, ap-lambda, auc-exp, auc-hinge; got "
+            "'ap-epx'; did you mean 'ap-exp'?",
+        ),
+        (
             ["--learner", "metaap", "--cluster", "tcp://localhost:1"],
             "--learner metaap must be trained on one machine; with --cluster, leave it out",
         ),
@@ -168,6 +181,20 @@ def test_an_option_without_a_meaning_for_the_learner_is_refused(options, sentenc
     assert outcome.exit_code == 2
     assert sentence in " ".join(outcome.stderr.split())
     assert names_here() == [csv.name]
+
+
+@pytest.mark.parametrize(
+    ("options", "losses", "n_jobs"),
+    [((), None, -1), (("--losses", "log", "--jobs", 1), ["log"], 1),
+     (("--losses", "ap-exp, auc-exp"), ["ap-exp", "auc-exp"], -1)],
+)  # fmt: skip
+def test_losses_and_jobs_reach_the_learner(options, losses, n_jobs, csv):
+    quick = ("--label", "is_fraud", "--trees", 5, "--minutes", 1e-9)
+    outcome = run_main("fit", csv, *quick, *options)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    ranker = model_file.load("payments.toprank")
+    assert (ranker.losses, ranker.n_jobs) == (losses, n_jobs)
 
 
 # Tables of many shapes

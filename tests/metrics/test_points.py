@@ -71,6 +71,33 @@ def test_average_precision_is_that_of_scikit_learn(sample):
 
 
 @settings(deadline=None)
+@given(rankings(), st.data())
+def test_a_row_of_weight_two_counts_as_two_rows_and_one_of_none_not_at_all(sample, data):
+    y, suspicion = sample
+    counts = st.lists(st.integers(0, 3), min_size=len(y), max_size=len(y))
+    weight = np.array(data.draw(counts))
+    weight[[np.argmax(y), np.argmin(y)]] = 1  # both classes stay
+    repeated = np.repeat(y, weight), np.repeat(suspicion, weight)
+    expected = reference.average_precision(*repeated)
+
+    assert metrics.average_precision(y, suspicion, weight) == approx(expected)
+    assert metrics.average_precision(y, suspicion, 0.1 * weight) == approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ([1, 1], "sample_weight must have 3 values; got 2"),
+        ([1, -1, 1], "sample_weight must not be negative"),
+        ([0, 1, 1], "y, without rows of zero weight, must hold both classes; got 0 positives"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(weight, words):
+    with pytest.raises(ValueError, match=words):
+        metrics.average_precision([1, 0, 0], [3, 2, 1], weight)
+
+
+@settings(deadline=None)
 @given(rankings(), shares)
 def test_prevalence_adjusted_ap_weighs_negatives_to_the_prevalence(sample, prevalence):
     is_positive, _ = sample

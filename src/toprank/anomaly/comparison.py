@@ -23,6 +23,7 @@ from toprank.anomaly.held_out import N_POINTS, Halves, has_exact_volumes
 from toprank.anomaly.ranker import AnomalyRanker
 from toprank.anomaly.tree_rank import AnomalyTreeRank
 from toprank.base import seed_of
+from toprank.boosting.ranker import BoostedRanker
 from toprank.metrics import HopelessVolume, Interval
 
 _MOST_COLUMNS_FOR_RANKER = 10
@@ -119,7 +120,8 @@ def default_detectors(
         "AnomalyTreeRank": AnomalyTreeRank(),
     }
     if n_columns <= _MOST_COLUMNS_FOR_RANKER:
-        found["AnomalyRanker"] = AnomalyRanker(random_state=random_state)
+        base = BoostedRanker(n_jobs=n_jobs)
+        found["AnomalyRanker"] = AnomalyRanker(base, random_state=random_state)
     forest = IsolationForest(random_state=random_state, n_jobs=n_jobs)
     found["IsolationForest"] = BorrowedDetector(forest)
     if n_rows is not None and n_rows <= _MOST_ROWS_FOR_SVM:
