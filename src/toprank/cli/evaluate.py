@@ -40,7 +40,7 @@ def evaluate(
 
     with files.opened_model(model, history) as payments:
         _check_labelled(payments.ranker_, model)
-        label = label or payments.label
+        label = label or payments.label_column
         if not label:
             raise click.UsageError("--label must name the column of labels; the model names none.")
         with files.batches(data, payments.schema_, "scoring") as batches:

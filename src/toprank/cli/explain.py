@@ -88,7 +88,7 @@ def _explain_rows(
     with files.opened_model(model, history) as payments:
         with files.batches(data, payments.schema_, "reading") as batches:
             rows = _rows_of(payments.batches_with_features(batches), numbers, data.name)
-        ranker, label = payments.ranker_, payments.label
+        ranker, label = payments.ranker_, payments.label_column
     scored = _scored(ranker, rows, numbers, files.tree_noun(ranker, label))
     if len(numbers) == 1:
         given: Sequence[Any] = why.explain(ranker, rows, n_reasons)[0]

@@ -138,7 +138,7 @@ def fit(
     from toprank.plain_facts import training_facts
 
     check_roles(label, time, gap, drop)
-    roles = {"card": card, "terminal": terminal, "amount": amount, "row_id": row_id}
+    roles: dict[str, Any] = {"card": card, "terminal": terminal, "amount": amount, "row_id": row_id}
     _check_past(roles, label, time, delay, features, drop, cluster)
     _check_place(cluster, loss)
     _check_learner(learner, cluster)
@@ -146,15 +146,15 @@ def fit(
     output = output or _model_beside(path if cluster is None else place_of(data))
     files.check_output(output, path)
     page = report_path(output)
-    options = {
-        "label": label, "time": time, "gap": _duration(gap), "positive_label": positive,
-        "drop": drop,
+    options: dict[str, Any] = {
+        "time": time, "gap": _duration(gap), "positive_label": positive, "drop": drop,
     }  # fmt: skip
     if cluster is None:
         from toprank.transactions.payment_model import PaymentModel
 
         files.check_output(page, path)
         model = PaymentModel(
+            label,
             **options,
             **roles,
             delay="7d" if delay is None else f"{delay}d",
@@ -172,8 +172,9 @@ def fit(
         trained = model.training_
     else:
         trained = fit_on_cluster(
-            cluster, data, output, budget, loss=loss or "log", trees=trees, seed=seed, **options
-        )
+            cluster, data, output, budget, label=label, loss=loss or "log", trees=trees,
+            seed=seed, **options,
+        )  # fmt: skip
         written = f"{output}; of a training on a cluster there is no HTML report."
     if as_json:
         screen.print_json(training_facts(trained, label, time))
@@ -199,7 +200,7 @@ def fit_and_write(model: Any, table: Any, output: Path, title: str) -> str:
         screen.remark(f"note: {remarks[0]}")
     page = report_path(output)
     with screen.busy("writing the report"):
-        report = report_of(model.training_, title, summary.noun_of(model.label), remarks)
+        report = report_of(model.training_, title, summary.noun_of(model.label_column), remarks)
         model.save(output)
         model.close()
         write_report(report, page)

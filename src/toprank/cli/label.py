@@ -61,7 +61,7 @@ def label(
                 "payments; it was not; fit it again with both."
             )
         table = tables.read_table(data, as_text=[payments.row_id])
-        found = verdicts_in(table, payments.row_id, payments.label, payments.classes_)
+        found = verdicts_in(table, payments.row_id, payments.label_column, payments.classes_)
         known = None
         if known_at is not None:
             known = tables.time_column(table, known_at)[found.rows]

@@ -54,9 +54,11 @@ def print_csv(table: Any) -> None:
     import pyarrow as pa
     import pyarrow.csv as pacsv
 
+    from toprank.tables.spreadsheet import without_formulas
+
     sink = pa.BufferOutputStream()
     try:
-        pacsv.write_csv(table, sink)
+        pacsv.write_csv(without_formulas(table), sink)
     except pa.ArrowInvalid as error:
         raise ValueError(
             "a CSV holds plain values only; a column of the data holds lists or the like; "

@@ -9,7 +9,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from toprank.model_file.atomic import atomic_path
-from toprank.tables.columns import TableError, required_frame
+from toprank.tables.columns import TableError, arrow_table
+from toprank.tables.spreadsheet import without_formulas
 
 _DELIMITER_OF = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 _PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -32,7 +33,7 @@ def write_rows(table: Any, path: str | Path) -> None:
     if not is_parquet and suffix not in _DELIMITER_OF:
         known = ", ".join((*_DELIMITER_OF, *_PARQUET_SUFFIXES))
         raise TableError(f"{path.name} must end in one of {known}; got {suffix!r}.")
-    rows = _arrow_table(table)
+    rows = arrow_table(table)
     with atomic_path(path) as beside:
         if is_parquet:
             pq.write_table(rows, beside)
@@ -40,18 +41,13 @@ def write_rows(table: Any, path: str | Path) -> None:
             _write_delimited(rows, beside, _DELIMITER_OF[suffix])
 
 
-def _arrow_table(table: Any) -> pa.Table:
-    if isinstance(table, pa.Table):
-        return table
-    frame = required_frame(table)
-    return pa.table({name: frame.column(name) for name in frame.names})
-
-
 def _write_delimited(rows: pa.Table, path: Path, delimiter: str) -> None:
     compression = "gzip" if path.suffix.lower() == ".gz" else None
     try:
         with pa.output_stream(os.fspath(path), compression=compression) as stream:
-            pacsv.write_csv(rows, stream, pacsv.WriteOptions(delimiter=delimiter))
+            pacsv.write_csv(
+                without_formulas(rows), stream, pacsv.WriteOptions(delimiter=delimiter)
+            )
     except pa.ArrowInvalid as error:
         arrow_type = str(error).partition(":")[2]
         raise TableError(

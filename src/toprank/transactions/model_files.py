@@ -63,7 +63,7 @@ def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -
 def facts_of(model: Any, version: int) -> dict[str, Any]:
     """Return what is noted beside a ranker, so that the whole model comes back."""
     if hasattr(model, "training_"):
-        facts = training_facts(model.training_, model.label, model.time)
+        facts = training_facts(model.training_, model.label_column, model.time)
     else:
         facts = dict(model.facts_)
     facts["version"] = version
@@ -84,7 +84,7 @@ def settings_in(facts: dict[str, Any], ranker: Any) -> dict[str, Any]:
     """
     label, time, budget = (facts.get(name) for name in ("label", "time", "budget"))
     found: dict[str, Any] = {
-        "label": label if isinstance(label, str) else "",
+        "label_column": label if isinstance(label, str) else "",
         "time": time if isinstance(time, str) else None,
         "budget": budget if type(budget) is int and budget >= 1 else DEFAULT_BUDGET,
         "positive_label": getattr(ranker, "positive_label_", None),
@@ -110,11 +110,9 @@ def _stored(state: PaymentState, folder: Path) -> HistoryStore:
     if folder.is_file():  # of an earlier version
         folder.rename(folder.with_name(f"{folder.name}.bak"))
     folder.mkdir(mode=0o700, exist_ok=True)
-    store = HistoryStore.create(folder / history.id, history, rows)
-    entries = state.ledger.entries_after(0)
-    if len(entries.ids):
-        store.take_over(entries)
-    return store
+    return HistoryStore.create(
+        folder / history.id, history, rows, labels=state.ledger.entries_after(0)
+    )
 
 
 def _opened_state(

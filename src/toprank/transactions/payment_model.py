@@ -48,7 +48,7 @@ class PaymentModel(BaseEstimator):
 
     Parameters
     ----------
-    label
+    label_column
         The column of labels, of two values.
     time, card, terminal, amount
         The columns of the payment's time, card, terminal (shop, payee) and amount. With a card,
@@ -94,7 +94,7 @@ class PaymentModel(BaseEstimator):
 
     def __init__(
         self,
-        label: str = "label",
+        label_column: str = "label",
         *,
         time: str | None = None,
         card: str | None = None,
@@ -114,7 +114,7 @@ class PaymentModel(BaseEstimator):
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        self.label = label
+        self.label_column = label_column
         self.time = time
         self.card = card
         self.terminal = terminal
@@ -141,11 +141,11 @@ class PaymentModel(BaseEstimator):
         table = arrow_table(table)
         tables.check_columns(self.drop, table.column_names)
         table = table.drop_columns(list(self.drop))
-        labels = tables.split_label(table, self.label, self.positive_label)
+        labels = tables.split_label(table, self.label_column, self.positive_label)
         self.classes_ = training.class_names(labels.positive, labels.negative)
         self.state_: PaymentState | None = None
         if roles is not None:
-            self.state_ = MemoryState(new_history(roles, self.label, self.delay, self.features))
+            self.state_ = MemoryState(new_history(roles, self.label_column, self.delay, self.features))
             if progress is not None:
                 progress("features of the past", 0, 1)
             (table,) = self._with_features([table], remember=True)
@@ -162,7 +162,7 @@ class PaymentModel(BaseEstimator):
     ) -> Self:
         """Learn from a table that has the features of the past already."""
         task = training.prepare(
-            table, self.label, labels=labels, **self._training_options(self._checked_roles())
+            table, self.label_column, labels=labels, **self._training_options(self._checked_roles())
         )
         self.training_ = training.train(
             task,
@@ -283,7 +283,7 @@ class PaymentModel(BaseEstimator):
     ) -> Evaluation:
         """Return how well the model ranks labelled rows, a list per day where there are times."""
         check_is_fitted(self, "ranker_")
-        label = label or self.label
+        label = label or self.label_column
         facts, suspicion = [], []
         for batch in self._with_features(_tables(payments), remember=False):
             if not facts:

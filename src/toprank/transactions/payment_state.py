@@ -3,7 +3,7 @@
 In memory as here, or in a folder as `HistoryStore` keeps it; both do the same.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike
 from toprank.tables.ids import id_texts
 from toprank.transactions.features import History
 from toprank.transactions.features.past import LabelCounts
+from toprank.transactions.history_store.history_store import FeaturesOf
 from toprank.transactions.ledger import Ledger, MemoryLedger
-
-FeaturesOf = Callable[[pa.Table], pa.Table]
-"""Returns the features of a table's rows."""
 
 
 class PaymentState(Protocol):

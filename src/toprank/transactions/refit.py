@@ -107,8 +107,8 @@ def matured_rows(model: PaymentModel, silence: Any = SILENCE) -> MaturedRows:
     labels = pa.array([model.classes_[0 if each else 1] for each in held.is_positive[is_used]])
     return MaturedRows(
         joined.drop_columns(
-            [model.label] if model.label in joined.column_names else []
-        ).append_column(model.label, labels),
+            [model.label_column] if model.label_column in joined.column_names else []
+        ).append_column(model.label_column, labels),
         held.is_verdict_alone[is_used],
         int(np.count_nonzero(~is_used)),
     )
@@ -119,38 +119,34 @@ def compare_versions(
 ) -> VersionComparison:
     """Return how two versions do on the test rows of the new one, which neither learned from."""
     task = new.training_.task
+    assert task.time is not None and task.cards is not None
     test = task.split.parts()["test"]
     left_out = is_verdict_alone[task.row_numbers[test] - 1]
     rows = test[~left_out]
-    y = task.is_positive[rows]
+    y, time, card = task.is_positive[rows], task.time[rows], task.cards.card[rows]
     features = task.features.take(pa.array(rows))
-    scores = [each.ranker_.suspicion(features) for each in (old, new)]
-    day, cards = (
-        splits.days(task.time[rows]),
-        None if task.cards is None else task.cards.card[rows],
-    )
-    found: list[float | None] = [None, None]
-    ahead = None
-    if cards is not None:
-        precision = [
-            metrics.card_precision_at_k(y, each, cards, day, new.budget) for each in scores
-        ]
-        found = [new.budget * each for each in precision]
-        ahead = metrics.compare_card_precision(y, scores[1], scores[0], cards, day, new.budget)
-        ahead = Comparison(*(new.budget * each for each in ahead[:3]), ahead.share_above)
+    before, after = (each.ranker_.suspicion(features) for each in (old, new))
+    day, k = splits.days(time), new.budget
+    ahead = metrics.compare_card_precision(y, after, before, card, day, k)
     figures = [
-        VersionFigures(metrics.interval("average_precision", y, each), count)
-        for each, count in zip(scores, found, strict=True)
+        VersionFigures(
+            metrics.interval("average_precision", y, each),
+            k * metrics.card_precision_at_k(y, each, card, day, k),
+        )
+        for each in (before, after)
     ]
     return VersionComparison(
-        *figures,
-        metrics.compare("average_precision", y, scores[1], scores[0]),
-        ahead,
-        task.time[rows].min().astype("datetime64[D]"),
-        task.time[rows].max().astype("datetime64[D]"),
-        rows.size,
-        int(y.sum()),
-        int(left_out.sum()),
+        old=figures[0],
+        new=figures[1],
+        average_precision=metrics.compare("average_precision", y, after, before),
+        cards_found=Comparison(
+            k * ahead.difference, k * ahead.low, k * ahead.high, ahead.share_above
+        ),
+        first_day=time.min().astype("datetime64[D]"),
+        last_day=time.max().astype("datetime64[D]"),
+        n_rows=rows.size,
+        n_positives=int(y.sum()),
+        n_verdicts_alone=int(left_out.sum()),
     )
 
 
@@ -164,7 +160,7 @@ class _Held(NamedTuple):
 
 def _in_order_of_time(rows: pa.Table, model: PaymentModel) -> pa.Table:
     """Return the columns that the model learns from, rows in order of time."""
-    roles = (model.label, model.time, model.card, model.terminal, model.amount, model.row_id)
+    roles = (model.label_column, model.time, model.card, model.terminal, model.amount, model.row_id)
     named = {*model.ranker_.schema_.names, *roles}
     rows = rows.select([name for name in rows.column_names if name in named])
     order = np.argsort(tables.time_column(rows, str(model.time)), kind="stable")
@@ -174,9 +170,9 @@ def _in_order_of_time(rows: pa.Table, model: PaymentModel) -> pa.Table:
 def _held_labels(state: PaymentState, rows: pa.Table, model: PaymentModel) -> _Held:
     """Return the label that holds of each row: by its id, else the one it came with."""
     own = np.full(rows.num_rows, np.nan)
-    if model.label in rows.column_names:
+    if model.label_column in rows.column_names:
         own = np.array(
-            [np.nan if each is None else each for each in rows[model.label].to_pylist()]
+            [np.nan if each is None else each for each in rows[model.label_column].to_pylist()]
         )
     has_label, is_positive = ~np.isnan(own), own == 1
     if model.row_id is None or model.row_id not in rows.column_names:
@@ -194,14 +190,15 @@ def _as_they_were(model: PaymentModel, rows: pa.Table, day: NDArray[np.int64]) -
 
     Day by day, each day's labels follow its rows; they count from when they became known.
     """
-    history = new_history(model.roles, model.label, model.delay, model.features)
+    assert model.state_ is not None and model.roles is not None
+    history = new_history(model.roles, model.label_column, model.delay, model.features)
     said = _labels_by_id(model.state_.ledger)
     parts = []
     starts = [0, *(np.flatnonzero(np.diff(day)) + 1).tolist(), day.size]
     for start, stop in pairwise(starts):
         part = rows.slice(start, stop - start)
         parts.append(with_columns(part, history.batch(rows_of(history, part, (True, False)))))
-        if said:
+        if said and model.row_id is not None:
             ids = id_texts(part[model.row_id], model.row_id).to_pylist()
             labels = [(each, *label) for each in ids for label in said.get(each, ())]
             if labels:

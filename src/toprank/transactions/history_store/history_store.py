@@ -5,17 +5,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from toprank import checks
 from toprank.model_file.atomic import sync
 from toprank.model_file.faults import ModelFileError
-from toprank.tables.columns import check_columns
+from toprank.tables.columns import arrow_table, check_columns
+from toprank.tables.ids import id_texts
 from toprank.transactions.features import History, cells, history_file
+from toprank.transactions.features.past import LabelCounts
 from toprank.transactions.history_store import row_payload
 from toprank.transactions.history_store.generations import (
     LEDGER,
@@ -24,7 +28,6 @@ from toprank.transactions.history_store.generations import (
     ROWS,
     Generations,
 )
-from toprank.transactions.history_store.label_ledger import LabelLedger, moment_known
 from toprank.transactions.history_store.new_folder import (
     file_to_read,
     folder_from_file,
@@ -40,12 +43,16 @@ from toprank.transactions.history_store.replayed import (
 )
 from toprank.transactions.history_store.row_archive import RowArchive, table_of_rows
 from toprank.transactions.history_store.writer_lock import WriterLock
+from toprank.transactions.ledger import Ledger, MemoryLedger, SqliteLedger
+from toprank.transactions.ledger.entries import Entries
 
 _LEAST_LOG = 16 * 2**20  # bytes: a log that is read in no time needs no snapshot
 _MOST_PENDING = 20_000  # single rows that are in the log only
 _READ_TRIES, _READ_PAUSE = 5, 0.02  # seconds
 
 Durability = Literal["process", "power"]
+FeaturesOf = Callable[[pa.Table], pa.Table]
+"""Returns the features of a table's rows."""
 
 
 class HistoryStore:
@@ -59,6 +66,8 @@ class HistoryStore:
     ----------
     history
         The history, up to date. Change it through the store only; a reader's is its own copy.
+    ledger
+        The labels. Add to it through the store only.
     notes
         What was found odd and mended while opening, in sentences.
 
@@ -83,7 +92,7 @@ class HistoryStore:
         self,
         folder: Path,
         state: StoreState,
-        ledger: LabelLedger | None,
+        ledger: Ledger,
         lock: WriterLock | None,
         *,
         is_synced: bool = False,
@@ -91,7 +100,8 @@ class HistoryStore:
         on_step: Callable[[str], None] | None = None,
     ) -> None:
         self.folder, self.history, self.notes = folder, state.history, state.notes
-        self._state, self._ledger, self._lock = state, ledger, lock
+        self.ledger = ledger
+        self._state, self._lock = state, lock
         self._is_synced, self._compact_share = is_synced, compact_share
         self._step = on_step or (lambda name: None)
         self._generations = Generations(folder)
@@ -107,6 +117,7 @@ class HistoryStore:
         folder: str | os.PathLike[str],
         history: History,
         rows: Any = None,
+        labels: Entries | None = None,
         *,
         durability: Durability = "process",
         compact_share: float | None = 1.0,
@@ -172,12 +183,13 @@ class HistoryStore:
     def _reader(cls, path: Path) -> Self:
         file = file_to_read(path)
         if file is not None:
-            return cls(path, StoreState(History.load(file)), None, None)
+            return cls(path, StoreState(History.load(file)), MemoryLedger(), None)
         if not path.is_dir():
             raise _no_such(path)
-        ledger = LabelLedger(path / LEDGER, is_writer=False)
-        state = _seen_at_once(path, ledger)
-        apply_labels(state.history, ledger.between(state.position))
+        ledger = _ledger_to_read(path / LEDGER)
+        state, position = _seen_at_once(path, ledger), ledger.position
+        if position > state.position:
+            apply_labels(state.history, ledger, state.position, position)
         return cls(path, state, ledger, None)
 
     @classmethod
@@ -194,7 +206,7 @@ class HistoryStore:
         is_synced = checks.one_of(durability, "durability", ("process", "power")) == "power"
         generations = Generations(folder)
         mode = generations.mode_of(generations.numbers()[0])
-        ledger = LabelLedger(folder / LEDGER, is_writer=True, mode=mode)
+        ledger = _ledger_to_write(folder / LEDGER, mode)
         try:
             state = state or state_of(folder, ledger)
             store = cls(
@@ -236,30 +248,44 @@ class HistoryStore:
 
     def remember(self, table: Any) -> pa.Table:
         """Return the features of a table's rows, in its order, and remember the rows."""
-        rows = row_payload.arrow_table(table)
-        check_columns(self.history.columns, rows.column_names)
         with self._changing():
-            if not rows.num_rows:
-                return self.history.batch(rows)
-            needed = self._needed(rows)
             self._archive_pending()
-            state = self._state
-            stop = state.n_archived + rows.num_rows
-            self._archive.append(rows, state.n_archived, self._mode)
-            self._step("rows written")
-            try:
-                features = self._logged(
-                    row_payload.TABLE,
-                    {"n_rows": stop},
-                    lambda body: self.history.batch(row_payload.table_of(body)),
-                    row_payload.table_bytes(needed),
-                )
-            except (ValueError, TypeError):
-                self._archive.drop_outside(state.first_row, state.n_archived)
-                raise
-            state.n_archived = stop
+            features = self._remember_table(arrow_table(table), is_part=False)
             self._compact_if_long()
             return features
+
+    @contextmanager
+    def remembering(self, note: Callable[[], Any] | None = None) -> Iterator[FeaturesOf]:
+        """Give a function that returns the features of tables and remembers them: all or none.
+
+        The tables count once the block has ended well; `note` is then asked for what `self.note`
+        keeps with them, in plain values. Otherwise the folder is left as it was and the store,
+        whose history is ahead of it, must be opened again.
+        """
+        with self._changing():
+            assert self._log is not None
+            self._archive_pending()
+            state, start, n_before = self._state, self._log.size, self._state.n_archived
+            try:
+                yield lambda table: self._remember_table(table, is_part=True)
+                facts = {} if note is None else {"note": note()}
+                self._logged(row_payload.FINISHED, facts, lambda _: None)
+                state.note = facts.get("note", state.note)
+                self._step("rows finished")
+            except BaseException:
+                self._log.cut(start)
+                self._archive.drop_outside(state.first_row, n_before)
+                self._why_not = (
+                    f"{self.folder} was left as it was, since not all rows could be remembered; "
+                    "open it again."
+                )
+                raise
+            self._compact_if_long()
+
+    @property
+    def note(self) -> Any:
+        """What was noted with the rows that were remembered last."""
+        return self._state.note
 
     def one(self, row: Mapping[str, Any]) -> dict[str, float]:
         """Return the features of one row, NaN where missing, and remember the row."""
@@ -274,22 +300,33 @@ class HistoryStore:
         row_id: Any,
         is_positive: ArrayLike,
         known_at: Any = None,
-        source: Any = "claim",
+        source: str = "claim",
         who: str = "",
-    ) -> Any:
-        """Add labels to the ledger, then to the history; return what the history says of them.
+    ) -> LabelCounts:
+        """Add labels of remembered rows to the ledger, then to the history; say what came of it.
 
-        Without `known_at` they count as known from the time of the latest payment on.
+        Without `known_at` they count as known from the time of the latest payment on. Ids of no
+        remembered row are counted and not recorded; nor is what the ledger says already.
         """
+        ids, labels = id_texts(np.atleast_1d(row_id), "row_id"), np.atleast_1d(is_positive)
         with self._changing():
-            assert self._ledger is not None
             self._catch_up()
+            is_known = self.history.knows(ids)
+            unknown = tuple(np.flatnonzero(~is_known).tolist())
             known = moment_known(known_at, self.history.until)
-            self._ledger.add(row_id, is_positive, known, source, who)
+            recorded = self.ledger.record(
+                ids.filter(pa.array(is_known)).to_pylist(),
+                labels[is_known],
+                known=known if np.ndim(known) == 0 else np.asarray(known)[is_known],
+                source=source,
+                who=who,
+            )
             self._step("ledger written")
-            result = self._catch_up()
+            counts = self._catch_up()
             self._compact_if_long()
-            return result
+            return counts._replace(
+                n_known=counts.n_known + recorded.n_known, n_unknown=len(unknown), unknown=unknown
+            )
 
     def purge(self, before: Any, forget: Any = None) -> None:
         """Let go of what no row from `before` on needs, and of keys unseen since `forget`."""
@@ -330,8 +367,7 @@ class HistoryStore:
                 return
             if self._log is not None:
                 self._log.close()
-            if self._ledger is not None:
-                self._ledger.close()
+            self.ledger.close()
             self._lock.release()
             self._lock, self._why_not = None, f"{self.folder} was closed; open it again."
 
@@ -390,6 +426,30 @@ class HistoryStore:
         names = dict.fromkeys([*history.columns, *filter(None, optional)])
         return rows.select([name for name in names if name in rows.column_names])
 
+    def _remember_table(self, rows: pa.Table, is_part: bool) -> pa.Table:
+        """Write rows to archive and log, then let the history take them in."""
+        check_columns(self.history.columns, rows.column_names)
+        if not rows.num_rows:
+            return self.history.batch(rows)
+        state = self._state
+        stop = state.n_archived + rows.num_rows
+        needed = row_payload.table_bytes(self._needed(rows))
+        self._archive.append(rows, state.n_archived, self._mode)
+        self._step("rows written")
+        facts = {"n_rows": stop, "is_part": True} if is_part else {"n_rows": stop}
+        try:
+            features = self._logged(
+                row_payload.TABLE,
+                facts,
+                lambda body: self.history.batch(row_payload.table_of(body)),
+                needed,
+            )
+        except (ValueError, TypeError):
+            self._archive.drop_outside(state.first_row, state.n_archived)
+            raise
+        state.n_archived = stop
+        return features
+
     def _remember_row(self, call: str, row: Mapping[str, Any]) -> Any:
         as_json = row_payload.row_facts(row)
         facts = {"call": call, "row": as_json}
@@ -418,20 +478,18 @@ class HistoryStore:
             self._log.cut(start)
             raise
 
-    def _catch_up(self) -> Any:
+    def _catch_up(self) -> LabelCounts:
         """Give the history what the ledger has and it has not; return what it says."""
-        assert self._ledger is not None
-        state, position = self._state, self._ledger.position
+        state, position = self._state, self.ledger.position
         if position == state.position:
-            return None
-        labels = self._ledger.between(state.position, position)
-        result = self._logged(
+            return LabelCounts()
+        counts = self._logged(
             row_payload.LABELS,
             {"position": position},
-            lambda _: apply_labels(self.history, labels),
+            lambda _: apply_labels(self.history, self.ledger, state.position, position),
         )
         state.position = position
-        return result
+        return counts
 
     def _archive_pending(self) -> None:
         """Write rows that came singly to a file of their own."""
@@ -480,7 +538,7 @@ def _no_such(path: Path) -> FileNotFoundError:
     return FileNotFoundError(f"there is no history {path}; make it with HistoryStore.create.")
 
 
-def _seen_at_once(folder: Path, ledger: LabelLedger) -> StoreState:
+def _seen_at_once(folder: Path, ledger: Ledger) -> StoreState:
     """Return the state as it was at one moment, while a writer may be at work.
 
     What it read half before and half after a change, a reader reads again.
@@ -497,12 +555,23 @@ def _write_snapshot(path: Path, state: StoreState, mode: int) -> None:
     history_file.write(state.history._to_saved(), path, state.facts, mode)
 
 
-def _fill(folder: Path, state: StoreState, rows: Any, step: Callable[[str], None]) -> None:
+def _fill(
+    folder: Path,
+    state: StoreState,
+    rows: Any,
+    step: Callable[[str], None],
+    labels: Entries | None = None,
+) -> None:
     """Write the first generation of a folder."""
+    with _ledger_to_write(folder / LEDGER, PRIVATE) as ledger:
+        if labels is not None:
+            ledger.take_over(labels)
+        state.position = ledger.position
+    step("ledger created")
     generations = Generations(folder)
     (folder / ROWS).mkdir(mode=0o700)
     if rows is not None:
-        table = row_payload.arrow_table(rows)
+        table = arrow_table(rows)
         RowArchive(folder / ROWS, []).append(table, 0, PRIVATE)
         state.n_archived = table.num_rows
         step("rows written")
@@ -510,19 +579,33 @@ def _fill(folder: Path, state: StoreState, rows: Any, step: Callable[[str], None
     step("log created")
     _write_snapshot(generations.snapshot(1), state, PRIVATE)
     step("snapshot written")
-    LabelLedger(folder / LEDGER, is_writer=True).close()
     sync(folder)
-    step("ledger created")
 
 
 def _first_of_each_id(rows: pa.Table, row_id: str | None) -> pa.Table:
     if row_id is None or row_id not in rows.column_names:
         return rows
-    seen: set[str] = set()
-    kept = []
-    for i, each in enumerate(cells.id_texts(rows.column(row_id), row_id)):
-        if each is None or each not in seen:
-            kept.append(i)
-        if each is not None:
-            seen.add(each)
-    return rows if len(kept) == rows.num_rows else rows.take(pa.array(kept))
+    codes = id_texts(rows.column(row_id), row_id).dictionary_encode().indices
+    numbers = codes.fill_null(-1).to_numpy()
+    is_first = numbers < 0  # rows without an id are all kept
+    is_first[np.unique(numbers, return_index=True)[1]] = True
+    return rows if is_first.all() else rows.filter(pa.array(is_first))
+
+
+def _ledger_to_read(path: Path) -> Ledger:
+    return SqliteLedger(path) if path.exists() else MemoryLedger()
+
+
+def _ledger_to_write(path: Path, mode: int) -> Ledger:
+    path.touch(mode=mode)  # SQLite's own files beside it take its mode
+    return SqliteLedger(path)
+
+
+def moment_known(known_at: Any, until: np.datetime64 | None) -> Any:
+    """Return when labels became known: as given, or now, by the clock of the payments.
+
+    That is the time of the latest payment: no payment before it knew of them, all after it may.
+    """
+    if known_at is not None:
+        return known_at
+    return np.datetime64(datetime.now(UTC).replace(tzinfo=None), "us") if until is None else until

@@ -1,8 +1,6 @@
 """A history brought up to date: its snapshot, and the same calls again that the log tells of."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +8,11 @@ import numpy as np
 
 from toprank.model_file.faults import ModelFileError
 from toprank.transactions.features import History, history_file
+from toprank.transactions.features.past import LabelCounts
 from toprank.transactions.history_store import row_payload
 from toprank.transactions.history_store.generations import Generations
-from toprank.transactions.history_store.label_ledger import LabelLedger, NewLabels
 from toprank.transactions.history_store.record_log import Record, RecordLog, records
+from toprank.transactions.ledger import SOURCES, Ledger
 
 
 @dataclass
@@ -31,6 +30,7 @@ class StoreState:
     first_row: int = 0
     n_archived: int = 0
     pending_rows: list[dict[str, Any]] = field(default_factory=list)
+    note: Any = None
     log_size: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -44,7 +44,7 @@ class StoreState:
         }
 
 
-def state_of(folder: Path, ledger: LabelLedger) -> StoreState:
+def state_of(folder: Path, ledger: Ledger) -> StoreState:
     """Return the state on disk; what no writer has finished is left out.
 
     Raises FileNotFoundError if a writer has removed a file meanwhile; then ask again.
@@ -70,30 +70,16 @@ def state_of(folder: Path, ledger: LabelLedger) -> StoreState:
     raise faults[0]
 
 
-def apply_labels(history: History, labels: NewLabels) -> Any:
-    """Give labels of the ledger to a history; return what it says of them.
-
-    Labels of one source go together: a history takes the source of all labels of a call.
-    """
-    label: Callable[..., Any] = history.label
-    if "source" not in signature(label).parameters:
-        return label(labels.ids, labels.is_positive, labels.known)
-    results = [
-        label(
-            labels.ids[run],
-            labels.is_positive[run],
-            labels.known[run],
-            source=labels.source[run.start],
-        )
-        for run in _runs(labels.source)
-    ]
-    return results[0] if len(results) == 1 else results
+def apply_labels(history: History, ledger: Ledger, start: int, stop: int) -> LabelCounts:
+    """Give a history the ledger's labels from one position to another; return what it says."""
+    entries = ledger.entries_after(start, stop - start)
+    sources = np.array(SOURCES)[entries.source_code]
+    return history.label(entries.ids, entries.is_positive, entries.known, source=sources)
 
 
 def remember_row(history: History, call: str, row: dict[str, Any]) -> Any:
     """Remember one row by the call named: "one" returns its features, "commit" is without."""
-    method = getattr(history, call, None) or history.one
-    return method(row)
+    return getattr(history, call)(row)
 
 
 def purge(history: History, before: int, forget: int | None) -> None:
@@ -115,7 +101,7 @@ def _read_snapshot(path: Path) -> StoreState:
         raise ModelFileError(f"{path} must say where ledger and rows were; {error!r}.") from error
 
 
-def _replay_log(path: Path, state: StoreState, ledger: LabelLedger, is_last: bool) -> None:
+def _replay_log(path: Path, state: StoreState, ledger: Ledger, is_last: bool) -> None:
     """Do again what the log tells of.
 
     A last record that the history refuses was refused before, and its writer was killed before it
@@ -123,7 +109,10 @@ def _replay_log(path: Path, state: StoreState, ledger: LabelLedger, is_last: boo
     """
     refused = None
     state.log_size = RecordLog.HEAD_BYTES
+    stop = _end_of_finished(path) if is_last else None
     for found in records(path):
+        if found.start == stop:
+            return
         if refused is not None:
             raise _unreadable(path, *refused)
         try:
@@ -138,12 +127,26 @@ def _replay_log(path: Path, state: StoreState, ledger: LabelLedger, is_last: boo
         raise _unreadable(path, *refused)
 
 
-def _replay(record: Record, state: StoreState, ledger: LabelLedger) -> None:
+def _end_of_finished(path: Path) -> int | None:
+    """Return where the parts of a change begin that was never finished; None if all are whole."""
+    start = None
+    for found in records(path):
+        kind, facts, _ = row_payload.read_payload(found.payload)
+        if kind == row_payload.TABLE and facts.get("is_part"):
+            start = found.start if start is None else start
+        else:
+            start = None
+    return start
+
+
+def _replay(record: Record, state: StoreState, ledger: Ledger) -> None:
     kind, facts, body = row_payload.read_payload(record.payload)
     history = state.history
     if kind == row_payload.TABLE:
         history.batch(row_payload.table_of(body))
         state.n_archived = facts["n_rows"]
+    elif kind == row_payload.FINISHED:
+        state.note = facts.get("note")
     elif kind == row_payload.ROW:
         row = row_payload.row_of(facts["row"])
         remember_row(history, facts["call"], row)
@@ -161,24 +164,15 @@ def _replay(record: Record, state: StoreState, ledger: LabelLedger) -> None:
         raise ModelFileError(f"the log has a record of kind {kind!r}; update toprank.")
 
 
-def _replay_labels(state: StoreState, ledger: LabelLedger, position: int) -> None:
+def _replay_labels(state: StoreState, ledger: Ledger, position: int) -> None:
     if ledger.position < position:
         raise ModelFileError(
             f"the label ledger must have the {position} entries that the history was given; it "
             f"has {ledger.position}; restore the folder whole from a copy."
         )
-    apply_labels(state.history, ledger.between(state.position, position))
+    if position > state.position:
+        apply_labels(state.history, ledger, state.position, position)
     state.position = position
-
-
-def _runs(values: list[str]) -> list[slice]:
-    """Return where equal values follow each other.
-
-    >>> _runs(["claim", "claim", "investigator"])
-    [slice(0, 2, None), slice(2, 3, None)]
-    """
-    starts = [i for i in range(len(values)) if i == 0 or values[i] != values[i - 1]]
-    return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(values)], strict=True)]
 
 
 def _unreadable(path: Path, record: Record, error: Exception) -> ModelFileError:

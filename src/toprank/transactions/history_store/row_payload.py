@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from toprank.tables.columns import required_frame, shortened
+from toprank.tables.columns import shortened
 
 TABLE, ROW, LABELS, PURGE, ARCHIVED, DROPPED = b"T", b"R", b"L", b"P", b"A", b"D"
+FINISHED = b"F"  # the tables before it, which are parts of one change, count
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 # A value that JSON has no form for is a pair: what it is, and its text or number.
@@ -64,14 +65,6 @@ def table_of(raw: Any) -> pa.Table:
     """Return the table in an Arrow stream; its columns lie in the bytes given."""
     with pa.ipc.open_stream(pa.py_buffer(raw)) as stream:
         return stream.read_all()
-
-
-def arrow_table(table: Any) -> pa.Table:
-    """Return a table of any library as Arrow's."""
-    if isinstance(table, pa.Table):
-        return table
-    frame = required_frame(table)
-    return pa.table({name: frame.column(name) for name in frame.names})
 
 
 def row_facts(row: Mapping[str, Any]) -> list[list[Any]]:

@@ -78,6 +78,10 @@ class Ledger:
         self._database.add(entries)
         return len(entries.ids)
 
+    def take_over(self, entries: Entries) -> None:
+        """Add labels as another ledger's `entries_after` gave them."""
+        self._database.add(entries)
+
     def record(
         self,
         ids: ArrayLike,
