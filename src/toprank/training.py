@@ -152,7 +152,9 @@ def prepare(
         labels = tables.split_label(table, label, positive_label)
     known = np.flatnonzero(labels.known)
     features = table.select(feature_names(table.column_names, label, time, list(drop)))
-    features = rows_of(features, as_slice(known))
+    if known.size < table.num_rows:
+        tables.check_finite_columns(features)  # what is wrong is said of all rows
+        features = rows_of(features, as_slice(known))
     is_positive = labels.is_positive[known]
     times = None if time is None else tables.time_column(table, time)[known]
     if times is None:
@@ -170,7 +172,7 @@ def prepare(
         n_unlabelled=table.num_rows - known.size,
         cards=None if card is None else cards_of(table, card, amount, known),
     )
-    task.coded  # what is wrong with a column is found now, not once the trees are grown
+    _ = task.coded  # what is wrong with a column is found now, not once the trees are grown
     return task
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
-from sklearn.ensemble import ExtraTreesClassifier
 
 from toprank.auto.boosted import check_features
 from toprank.auto.members import Columns, Parts, sampled
@@ -20,6 +19,7 @@ from toprank.boosting import booster_trees, xgboost_engine
 from toprank.inputs import Rows
 
 if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesClassifier
     from xgboost import Booster
 
 _MOST_ROWS = 50_000
@@ -72,6 +72,8 @@ class RandomisedForest:
     def _grown(
         self, rows: Rows, columns: Columns, seed: int, n_threads: int
     ) -> tuple[ExtraTreesClassifier, dict[int, NDArray[np.float32]]]:
+        from sklearn.ensemble import ExtraTreesClassifier  # a fitted member needs none of it
+
         rows = sampled(rows, _MOST_ROWS, seed)
         orders = _category_orders(rows, columns)
         forest = ExtraTreesClassifier(

@@ -190,15 +190,16 @@ def fit_and_write(
     **options: Any,
 ) -> Any:
     """Train, write the model, its history and its report, and return the outcome."""
-    from toprank import model_file, summary, training
+    from toprank import model_file, summary, tables, training
     from toprank.cli import screen
     from toprank.report import report_of, write_report
 
     history = None
     if past is not None:
         dropped = [name for name in options.get("drop", ()) if name in table.column_names]
-        table = table.drop_columns(dropped)
-        table, history = with_past(table, past, label, options.get("positive_label"))
+        table = tables.with_times(table.drop_columns(dropped), past.roles.time)
+        options["labels"] = tables.split_label(table, label, options.get("positive_label"))
+        table, history = with_past(table, past, label, options["labels"])
         options = _options_with_past(past, options)
     task = training.prepare(table, label, time=time, random_state=seed, **options)
     remarks = []
@@ -324,9 +325,8 @@ def _read(path: Path, named: list[str], past: Past | None) -> Any:
         roles = past.roles
         keys = [name for name in (roles.card, roles.terminal, roles.row_id) if name is not None]
         named = [*named, *roles.names]
-    tables.check_columns(named, tables.column_names(path), path.name)
     with screen.busy(f"reading {path.name}"):
-        return tables.read_table(path, as_text=keys)
+        return tables.read_table(path, as_text=keys, required=named)
 
 
 def _model_beside(path: Path) -> Path:

@@ -52,18 +52,17 @@ def past_of(
     return Past(roles, f"{7 if delay is None else delay}d", features)
 
 
-def with_past(table: Any, past: Past, label: str, positive: Any) -> tuple[Any, Any]:
+def with_past(table: Any, past: Past, label: str, labels: Any) -> tuple[Any, Any]:
     """Return a labelled table with features of the past beside its columns, and the history."""
     from toprank import tables
     from toprank.transactions.payments import new_history, with_features
 
-    labels = tables.split_label(table, label, positive)
     features = None if past.features is None else _features_in(past.features)
     history = new_history(past.roles, label, past.delay, features)
     tables.check_columns(history.columns, table.column_names)
     with screen.busy(f"{len(history.names)} features of the past"):
         classes = labels.positive, labels.negative
-        return with_features(history, table, classes), history
+        return with_features(history, table, classes, labels=labels), history
 
 
 def history_path(model: Path) -> Path:
@@ -127,22 +126,22 @@ def batches(data: Path, ranker: Any, history: Any, doing: str) -> Iterator[Itera
             yield _with_features(plain, data, ranker, history)
 
 
-def check_new(history: Any, data: Path) -> None:
-    """Raise where most rows of a file are at or before the newest that the history knows."""
-    import numpy as np
+@contextmanager
+def batches_to_list(
+    data: Path, ranker: Any, history: Any, as_text: bool, must_be_new: bool
+) -> Iterator[Iterator[Any]]:
+    """Give the rows as `batches` does, each batch with its rows as the file has them.
 
-    from toprank import tables
-
-    if history.until is None:
-        return
-    times = tables.time_column(tables.read_table(data, [history.time]), history.time)
-    n_old = int(np.count_nonzero(times <= history.until))
-    if 2 * n_old > times.size:
-        raise ValueError(
-            f"{data.name} must have rows after {history.until}, up to which the history goes; "
-            f"{n_old:,} of its {times.size:,} are not, and were probably remembered before; "
-            "leave out --remember."
-        )
+    Where `as_text`, those of a CSV are text. Where they `must_be_new`, it is an error that most of
+    them are not after the newest row of the history; it is raised once all rows are read.
+    """
+    if history is None:
+        with files.batches(data, ranker.schema_, "scoring", is_written=as_text) as plain:
+            yield plain
+    else:
+        schema = _schema_of_rows(ranker, history)
+        with files.batches(data, schema, "scoring", is_written=as_text) as plain:
+            yield _listable(plain, data, ranker, history, must_be_new)
 
 
 def remember(history: Any, path: Path) -> None:
@@ -178,22 +177,32 @@ def _features_in(path: Path) -> Any:
 
 
 def _with_features(plain: Iterator[Any], data: Path, ranker: Any, history: Any) -> Iterator[Any]:
+    for batch in _listable(plain, data, ranker, history, must_be_new=False):
+        yield batch.table
+
+
+def _listable(
+    plain: Iterator[Any], data: Path, ranker: Any, history: Any, must_be_new: bool
+) -> Iterator[Any]:
+    """Give each batch with features of the past beside its columns, and as it came."""
     from toprank import tables
+    from toprank.transactions.arrivals import Arrivals
     from toprank.transactions.payments import with_features
 
-    newest, is_told, n_before = None, False, history.n_too_late
+    arrivals, n_before = Arrivals(history.until), history.n_too_late
     for batch in plain:
-        times = tables.time_column(batch, history.time)
-        if newest is None:
-            _tell_of_join(history, times.min(), data)
-        elif times.min() < newest and not is_told:
-            is_told = True
-            screen.remark(
-                f"note: the rows of {data.name} should be in order of {history.time!r}; a row is "
-                "not known to rows of its file that come long before it."
-            )
-        newest = times.max() if newest is None else max(newest, times.max())
-        yield with_features(history, batch, classes_of(ranker))
+        if not isinstance(batch, tables.WrittenBatch):
+            batch = tables.WrittenBatch(batch, batch)
+        arrivals.see(tables.time_column(batch.table, history.time))
+        yield batch._replace(table=with_features(history, batch.table, classes_of(ranker)))
+    if must_be_new:
+        arrivals.check_new(data.name)
+    _tell_of_join(arrivals, data)
+    if not arrivals.is_in_order:
+        screen.remark(
+            f"note: the rows of {data.name} should be in order of {history.time!r}; a row is "
+            "not known to rows of its file that come long before it."
+        )
     if n_late := history.n_too_late - n_before:
         screen.remark(
             f"note: {n_late:,} rows of {data.name} are older than what the history keeps; nothing "
@@ -201,13 +210,11 @@ def _with_features(plain: Iterator[Any], data: Path, ranker: Any, history: Any) 
         )
 
 
-def _tell_of_join(history: Any, first: Any, data: Path) -> None:
+def _tell_of_join(arrivals: Any, data: Path) -> None:
     """Say so where rows do not begin where the history ends."""
-    import numpy as np
-
-    if history.until is None:
+    days = arrivals.days_between
+    if days is None:
         return
-    days = (first - history.until) / np.timedelta64(1, "D")
     if days < 0:
         screen.remark(
             f"note: {data.name} begins before the history ends; a row that it knows already is "

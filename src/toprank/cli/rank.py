@@ -55,47 +55,46 @@ def rank(
         files.check_list_output(output, data)
     ranker, facts = files.open_model(model)
     past = payments.open_history(model, facts, history)
-    if is_remembered:
-        _check_remembering(past, data)
+    if is_remembered and past is None:
+        raise click.UsageError("--remember must be left out: the model was fitted without --card.")
     card = None if facts.payments is None else facts.payments.card
-    with payments.batches(data, ranker, past, "scoring") as batches:
+    as_text = not as_json and is_text(output)
+    with payments.batches_to_list(data, ranker, past, as_text, is_remembered) as batches:
         alerts = top_alerts(ranker, batches, budget or facts.budget, reasons, one_per=card)
-    if past is not None:
-        alerts = _as_they_came(alerts, data)
     noun = "" if card is None else " cards"
     screen.remark(
         f"{alerts.n_seen:,} rows scored, {len(alerts.suspicion):,}{noun} listed"
         f"{_expectation(alerts, facts.label or '')}."
     )
     if output is not None:
-        write_list(alerts, data, output)
+        write_list(alerts if as_text else as_written(alerts, data, output), output)
     if as_json:
         screen.print_json(document(alerts))
     elif output is None:
-        print_list(alerts, data)
+        print_list(alerts)
     if is_remembered:
         kept = history or payments.history_path(model)
         payments.remember(past, kept)
         screen.remark(f"Remembered {alerts.n_seen:,} rows in {kept}")
 
 
-def write_list(alerts: Any, data: Path, output: Path) -> None:
-    """Write the list of rows of `data` to a file, and say so."""
+def write_list(alerts: Any, output: Path) -> None:
+    """Write the list to a file, and say so."""
     from toprank import tables
     from toprank.cli import screen
 
-    tables.write_rows(_listed(alerts, data, output), output)
+    tables.write_rows(alerts.to_table(), output)
     screen.remark(f"Wrote {output}")
 
 
-def print_list(alerts: Any, data: Path) -> None:
-    """Print the list of rows of `data`: in lines for a person, as CSV for a program."""
+def print_list(alerts: Any) -> None:
+    """Print the list: in lines for a person, as CSV for a program."""
     from toprank.cli import screen
 
     if screen.is_terminal():
         click.echo(screen.alert_lines(alerts))
     else:
-        screen.print_csv(_listed(alerts, data))
+        screen.print_csv(alerts.to_table())
 
 
 def document(alerts: Any) -> dict[str, Any]:
@@ -105,24 +104,6 @@ def document(alerts: Any) -> dict[str, Any]:
         row["reasons"] = [vars(reason) | {"text": str(reason)} for reason in reasons]
     expected = {} if alerts.expected is None else {"expected": alerts.expected._asdict()}
     return {"rows": alerts.n_seen, **expected, "alerts": rows}
-
-
-def _check_remembering(past: Any, data: Path) -> None:
-    """Raise where there is no history, or it would learn twice from the same rows."""
-    from toprank.cli import payments
-
-    if past is None:
-        raise click.UsageError("--remember must be left out: the model was fitted without --card.")
-    payments.check_new(past, data)
-
-
-def _as_they_came(alerts: Any, data: Path) -> Any:
-    """Return the list without the features of the past, which its reasons tell of."""
-    from dataclasses import replace
-
-    from toprank import tables
-
-    return replace(alerts, rows=alerts.rows.select(tables.column_names(data)))
 
 
 def _expectation(alerts: Any, label: str) -> str:
@@ -135,13 +116,17 @@ def _expectation(alerts: Any, label: str) -> str:
     return f"; expect about {summary.counted(alerts.expected)} {noun} among them"
 
 
-def _listed(alerts: Any, data: Path, output: Path | None = None) -> Any:
-    """Return the list as a table; text that came from a CSV goes into text as it was."""
+def is_text(output: Path | None) -> bool:
+    """Return whether a list goes into text: fields of a CSV then stay as they are."""
+    return output is None or output.suffix.lower() not in (".parquet", ".pq")
+
+
+def as_written(alerts: Any, data: Path, output: Path | None = None) -> Any:
+    """Return the list with its rows as they are in a CSV, which is read again for that."""
     from dataclasses import replace
 
     from toprank import tables
 
-    is_text = output is None or output.suffix.lower() not in (".parquet", ".pq")
-    if is_text and tables.count_rows(data) is None:
-        alerts = replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers))
-    return alerts.to_table()
+    if not is_text(output) or tables.count_rows(data) is not None:
+        return alerts
+    return replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers))

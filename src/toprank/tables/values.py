@@ -137,9 +137,7 @@ def category_codes(values: pa.ChunkedArray, categories: Sequence[str]) -> NDArra
     return np.concatenate(parts)
 
 
-def codes_of(
-    texts: Sequence[str | None], categories: Sequence[str]
-) -> NDArray[np.float32]:
+def codes_of(texts: Sequence[str | None], categories: Sequence[str]) -> NDArray[np.float32]:
     """Return the place of each text in `categories`, NaN for others, and one more NaN at the end.
 
     A missing value, put at -1, so reads NaN.

@@ -51,11 +51,18 @@ def new_history(
     return history
 
 
-def with_features(history: History, table: pa.Table, classes: tuple[Any, Any]) -> pa.Table:
+def with_features(
+    history: History,
+    table: pa.Table,
+    classes: tuple[Any, Any],
+    *,
+    labels: tables.Labels | None = None,
+) -> pa.Table:
     """Return the table with the features of its rows beside its columns; the rows are remembered.
 
     Labels, where the table has any, are of these `classes`, the positive first, and count from the
-    delay of the features on. A key that is empty text, NA and the like is missing.
+    delay of the features on; who has parsed them passes `labels`. A key that is empty text, NA and
+    the like is missing.
 
     >>> history = new_history(Roles("at", "card", "shop", "amount"), "is_fraud")
     >>> row = {"at": ["2025-03-01"], "card": ["A"], "shop": ["S"], "amount": [9.5]}
@@ -74,12 +81,21 @@ def with_features(history: History, table: pa.Table, classes: tuple[Any, Any]) -
         rows = _replaced(rows, name, _without_empty(table[name]))
     label = history.label_column
     if label is not None and label in own:
-        rows = _replaced(rows, label, tables.truths(table, label, *classes))
+        rows = _replaced(rows, label, _truths(table, label, classes, labels))
     features = history.batch(rows)
     for name in features.column_names:
         if name not in own:
             table = table.append_column(name, features[name])
     return table
+
+
+def _truths(
+    table: pa.Table, label: str, classes: tuple[Any, Any], labels: tables.Labels | None
+) -> pa.Array:
+    """Return whether each row is positive, missing where it has no label."""
+    if labels is None:
+        return tables.truths(table, label, *classes)
+    return pa.array(labels.is_positive, mask=~labels.known)
 
 
 def _length(delay: str) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from toprank.tables.columns import TableError, shortened
 from toprank.tables.times import time_column
-from toprank.tables.values import decoded, is_number, true_or_false
+from toprank.tables.values import decoded, is_number, is_text, true_or_false
 
 _EPOCH, _UTC_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = float(np.finfo(np.float32).max)
@@ -124,7 +124,10 @@ def id_text(value: Any, name: str) -> str | None:
 
 def id_texts(values: pa.ChunkedArray, name: str) -> list[str | None]:
     """Return a column of ids as texts."""
-    return [id_text(value, name) for value in decoded(values).to_pylist()]
+    values = decoded(values)
+    if is_text(values.type) or pa.types.is_integer(values.type):
+        return values.cast(pa.string()).to_pylist()  # what `id_text` gives, for all at once
+    return [id_text(value, name) for value in values.to_pylist()]
 
 
 def _parsed(text: str, name: str) -> datetime | float:
