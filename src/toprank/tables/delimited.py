@@ -287,7 +287,7 @@ def _translated(message: str, path: Path, layout: Layout | None) -> TableError:
     wrong = re.search(r"column #(\d+).* error to (\S+): invalid value (.*)", message, re.DOTALL)
     if wrong and layout:
         (name,) = layout.names[int(wrong[1]) :][:1] or ["?"]
-        return wrong_value(path, name, wrong[2], wrong[3])
+        return wrong_value(path, name, wrong[2], wrong[3].strip().strip("'"))
     if "UTF8" in message or "codec" in message:
         return _not_utf8(path, "")
     if "Empty CSV" in message:
@@ -329,7 +329,6 @@ def _first_ragged_line(path: Path, layout: Layout) -> int | None:
 def wrong_value(path: Path, name: str, arrow_type: str, value: str) -> TableError:
     """Return the error that says which value of a column is not of its type."""
     words = _TYPE_WORDS.get(arrow_type, "what its first rows hold")
-    value = value.strip().strip("'")
     way_out = "mend that value or leave it empty."
     if words == "numbers" and decimals.looks_like_number(value):
         way_out = decimals.WAY_OUT

@@ -15,6 +15,7 @@ from toprank.tables.delimited import MISSING, Layout, decimal_mark_for, wrong_va
 from toprank.tables.schema import Schema
 
 _TRUE = ("1", "true", "True", "TRUE")
+_SPACE = " \t"  # around a number
 _FALSE = ("0", "false", "False", "FALSE")
 
 
@@ -35,6 +36,8 @@ def typed(text: pa.Table, layout: Layout, schema: Schema | None, path: Path) -> 
                 found = read(_without_missing(values))
             except pa.ArrowInvalid as error:
                 wrong = _first_unreadable(values, read)
+                if column.kind == "number":
+                    wrong = wrong.strip(_SPACE)
                 raise wrong_value(path, column.name, arrow_type, wrong) from error
             text = text.set_column(text.column_names.index(column.name), column.name, found)
     return text
@@ -46,7 +49,7 @@ def _without_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _numbers(values: pa.ChunkedArray, mark: str) -> pa.ChunkedArray:
-    values = pc.utf8_trim(values, characters=" \t")
+    values = pc.utf8_trim(values, characters=_SPACE)
     if mark == ",":
         if pc.any(pc.match_substring(values, ".")).as_py():
             raise pa.ArrowInvalid("a point in numbers whose decimal mark is a comma")
