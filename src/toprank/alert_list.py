@@ -3,16 +3,15 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank import checks, inputs, reasons
-from toprank.anomaly.listing import rules_of_rows
 from toprank.metrics import Interval
-from toprank.tables import TableError, TableWarning, key_codes
+from toprank.tables import TableError, TableWarning, WrittenBatch, check_columns, key_codes
 
 _ROWS_TO_TELL = 5
 
@@ -60,7 +59,7 @@ class AlertList:
 
 def top_alerts(
     ranker: Any,
-    batches: Iterable[pa.Table],
+    batches: Iterable[pa.Table | WrittenBatch],
     budget: int,
     n_reasons: int = 5,
     one_per: str | None = None,
@@ -68,7 +67,8 @@ def top_alerts(
     """Return the `budget` most suspicious rows of all batches; of equals, the earlier.
 
     With `one_per`, a column such as the card, only the most suspicious row of each of its values
-    is listed. Only one batch and the best rows so far are held at any time.
+    is listed. Only one batch and the best rows so far are held at any time. Of a `WrittenBatch`,
+    the rows are scored as read and listed as written.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -79,35 +79,40 @@ def top_alerts(
     """
     checks.whole_number(budget, "budget", 1)
     checks.whole_number(n_reasons, "n_reasons", 0)
-    best: pa.Table | None = None
-    scores, numbers, n_seen = np.empty(0), np.empty(0, dtype=np.int64), 0
+    best: _Top | None = None
+    n_seen = 0
     for batch in batches:
-        if not batch.num_rows:
+        table, shown = batch if isinstance(batch, WrittenBatch) else (batch, batch)
+        if not table.num_rows:
             continue
-        batch_scores = ranker.suspicion(batch)
-        batch_numbers = np.arange(n_seen + 1, n_seen + batch.num_rows + 1)
-        n_seen += batch.num_rows
-        chosen = _first_of(batch, batch_scores, budget, one_per)
-        top = batch.take(chosen)
-        best = top if best is None else _joined(best, top)
-        scores = np.concatenate([scores, batch_scores[chosen]])
-        numbers = np.concatenate([numbers, batch_numbers[chosen]])
-        order = _first_of(best, scores, budget, one_per)
-        best, scores, numbers = best.take(order), scores[order], numbers[order]
+        found = _Top.of(ranker, table, shown, n_seen, one_per)
+        n_seen += table.num_rows
+        best = found.first(budget) if best is None else best.joined(found.first(budget), budget)
     if best is None:
         raise ValueError("there are no rows to rank.")
-    _warn_of_gone_columns(ranker, best)
-    if not has_probabilities(ranker):
-        return _unusual(ranker, best, numbers, scores, n_reasons, n_seen)
-    return AlertList(
-        best,
-        numbers,
-        scores,
-        ranker.calibration_.probability(scores),
-        reasons.explain(ranker, best, n_reasons),
-        ranker.calibration_.expected_positives(scores),
-        n_seen,
-    )
+    return _listed(ranker, best, n_reasons, n_seen)
+
+
+def top_of_scored(
+    ranker: Any,
+    table: pa.Table,
+    suspicion: NDArray[np.float64],
+    budget: int,
+    n_reasons: int = 5,
+) -> AlertList:
+    """Return the `budget` most suspicious rows of a table whose rows have been scored before.
+
+    >>> from toprank import BoostedRanker
+    >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
+    >>> ranker = BoostedRanker(n_estimators=20).fit(payments, np.arange(200) > 190)
+    >>> top_of_scored(ranker, payments, ranker.suspicion(payments), 3).row_numbers.tolist()
+    [192, 193, 194]
+    """
+    first = _first(suspicion, budget)
+    rows = table.take(first)
+    features = inputs.read_features(ranker, rows)
+    best = _Top(rows, features, None, suspicion[first], first + 1)
+    return _listed(ranker, best, n_reasons, table.num_rows)
 
 
 def most_unusual(detector: Any, table: pa.Table, n_rows: int, n_reasons: int = 5) -> AlertList:
@@ -129,8 +134,10 @@ def most_unusual(detector: Any, table: pa.Table, n_rows: int, n_reasons: int = 5
             f"{table.num_rows}."
         )
     first = _first(scores, n_rows)
-    best = table.take(first)
-    return _unusual(detector, best, first + 1, scores[first], n_reasons, table.num_rows)
+    rows = table.take(first)
+    features = inputs.read_features(detector, rows)
+    best = _Top(rows, features, None, scores[first], first + 1)
+    return _unusual(detector, best, n_reasons, table.num_rows)
 
 
 def has_probabilities(ranker: Any) -> bool:
@@ -138,44 +145,100 @@ def has_probabilities(ranker: Any) -> bool:
     return hasattr(ranker, "calibration_")
 
 
-def _unusual(
-    detector: Any,
-    best: pa.Table,
-    numbers: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    n_reasons: int,
-    n_seen: int,
-) -> AlertList:
-    """Return the list of a detector."""
+class _Top(NamedTuple):
+    """Rows as they are shown, as the ranker takes them, and whose they are; None is nobody's."""
+
+    rows: pa.Table
+    features: NDArray[np.float32]
+    owners: pa.Table | None
+    scores: NDArray[np.float64]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, ranker: Any, table: pa.Table, shown: pa.Table, n_before: int, one_per: str | None
+    ) -> Self:
+        """Return all rows of a batch, read and scored."""
+        features = inputs.read_features(ranker, table)
+        scores = ranker.suspicion(inputs.Encoded(features))
+        numbers = np.arange(n_before + 1, n_before + table.num_rows + 1)
+        owners = None if one_per is None else _owners(table, one_per)
+        return cls(shown, features, owners, scores, numbers)
+
+    def first(self, budget: int) -> Self:
+        """Return the rows with the highest scores, at most one of each owner."""
+        chosen = _first_of(self.owners, self.scores, budget)
+        owners = None if self.owners is None else self.owners.take(chosen)
+        rows, features = self.rows.take(chosen), self.features[chosen]
+        return self._replace(
+            rows=rows,
+            features=features,
+            owners=owners,
+            scores=self.scores[chosen],
+            numbers=self.numbers[chosen],
+        )
+
+    def joined(self, more: Self, budget: int) -> Self:
+        """Return the first rows of both."""
+        together = self._replace(
+            rows=_joined(self.rows, more.rows),
+            features=np.concatenate([self.features, more.features]),
+            owners=None if self.owners is None else _joined(self.owners, more.owners),
+            scores=np.concatenate([self.scores, more.scores]),
+            numbers=np.concatenate([self.numbers, more.numbers]),
+        )
+        return together.first(budget)
+
+
+def _listed(ranker: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertList:
+    """Return the list of these rows."""
+    _warn_of_gone_columns(ranker, best.features)
+    if not has_probabilities(ranker):
+        return _unusual(ranker, best, n_reasons, n_seen)
     return AlertList(
-        best,
-        numbers,
-        scores,
-        probability=None,
-        reasons=reasons.what_is_unusual(detector, best, n_reasons),
-        expected=None,
-        n_seen=n_seen,
-        rules=rules_of_rows(detector, best),
+        best.rows,
+        best.numbers,
+        best.scores,
+        ranker.calibration_.probability(best.scores),
+        reasons.explain(ranker, inputs.Encoded(best.features), n_reasons),
+        ranker.calibration_.expected_positives(best.scores),
+        n_seen,
     )
 
 
-def _warn_of_gone_columns(ranker: Any, best: pa.Table) -> None:
+def _unusual(detector: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertList:
+    """Return the list of a detector."""
+    from toprank.anomaly.listing import rules_of_rows  # which loads the trees
+
+    features = inputs.Encoded(best.features)
+    return AlertList(
+        best.rows,
+        best.numbers,
+        best.scores,
+        probability=None,
+        reasons=reasons.what_is_unusual(detector, features, n_reasons),
+        expected=None,
+        n_seen=n_seen,
+        rules=rules_of_rows(detector, features),
+    )
+
+
+def _warn_of_gone_columns(ranker: Any, features: NDArray[np.float32]) -> None:
     """Warn of columns without a value in any listed row that had values in training.
 
     What was never missing in training tells the trees nothing when it is: such rows may be at the
     top for that alone.
     """
-    if best.num_rows < _ROWS_TO_TELL:
+    if len(features) < _ROWS_TO_TELL:
         return
-    has_value = ~np.isnan(inputs.read_features(ranker, best))
-    n_values = np.count_nonzero(has_value, axis=0).tolist()
+    n_values = np.count_nonzero(~np.isnan(features), axis=0).tolist()
     for name, usual, present in zip(ranker.schema_.names, ranker.usual_, n_values, strict=True):
         if not present and usual != reasons.Usual():
             warnings.warn(
                 f"column {name!r} is missing or new in every listed row; in training it was "
                 f"usually {usual}. Check the data: the list may rest on the gap.",
                 TableWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
@@ -185,15 +248,21 @@ def _first(scores: NDArray[np.float64], budget: int) -> NDArray[np.intp]:
 
 
 def _first_of(
-    rows: pa.Table, scores: NDArray[np.float64], budget: int, one_per: str | None
+    owners: pa.Table | None, scores: NDArray[np.float64], budget: int
 ) -> NDArray[np.intp]:
-    """Return the places of the highest scores, at most one for each value of a column."""
-    if one_per is None:
+    """Return the places of the highest scores, at most one for each owner."""
+    if owners is None:
         return _first(scores, budget)
     falling = _first(scores, scores.size)
+    (name,) = owners.column_names
     # np.unique gives the first place of each: its highest score
-    _, places = np.unique(key_codes(rows, one_per)[falling], return_index=True)
+    _, places = np.unique(key_codes(owners, name)[falling], return_index=True)
     return falling[np.sort(places)[:budget]]
+
+
+def _owners(table: pa.Table, one_per: str) -> pa.Table:
+    check_columns([one_per], table.column_names)
+    return table.select([one_per])
 
 
 def _joined(best: pa.Table, top: pa.Table) -> pa.Table:

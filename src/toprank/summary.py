@@ -1,18 +1,21 @@
 """What training and evaluation found, in words: the same on the screen and in the report."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Callable
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toprank.auto.search import AHEAD
-from toprank.evaluation import Evaluation
 from toprank.metrics import Interval
-from toprank.plain_facts import Findings
-from toprank.training import Task
+
+if TYPE_CHECKING:  # words need no learner: `toprank rank` must not wait for all of them
+    from toprank.evaluation import Evaluation
+    from toprank.plain_facts import Findings
+    from toprank.training import Task
 
 FEW_POSITIVES = 10
 FEW_DAYS = 5
@@ -194,6 +197,8 @@ def choice_lines(trained: Findings) -> list[str]:
 
 def choice_line(trained: Findings) -> str:
     """Return what was kept and why."""
+    from toprank.auto.search import AHEAD
+
     account = trained.account
     assert account is not None
     n_recipes = f"{len(account.tried)} {_plural('recipe', len(account.tried))} tried"

@@ -145,7 +145,9 @@ def prepare(
         labels = tables.split_label(table, label, positive_label)
     known = np.flatnonzero(labels.known)
     features = table.select(feature_names(table.column_names, label, time, list(drop)))
-    features = rows_of(features, as_slice(known))
+    if known.size < table.num_rows:
+        tables.check_finite_columns(features)  # what is wrong is said of all rows
+        features = rows_of(features, as_slice(known))
     is_positive = labels.is_positive[known]
     times = None if time is None else tables.time_column(table, time)[known]
     if times is None:

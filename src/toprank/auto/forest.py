@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
-from sklearn.ensemble import ExtraTreesClassifier
 
 from toprank.auto.boosted import check_features
 from toprank.auto.members import Columns, sampled
@@ -21,6 +20,7 @@ from toprank.inputs import Rows
 from toprank.model_file import Saved
 
 if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesClassifier
     from xgboost import Booster
 
 _MOST_ROWS = 50_000
@@ -73,6 +73,8 @@ class RandomisedForest:
     def _grown(
         self, rows: Rows, columns: Columns, seed: int, n_threads: int
     ) -> tuple[ExtraTreesClassifier, dict[int, NDArray[np.float32]]]:
+        from sklearn.ensemble import ExtraTreesClassifier  # a fitted member needs none of it
+
         rows = sampled(rows, _MOST_ROWS, seed)
         orders = _category_orders(rows, columns)
         forest = ExtraTreesClassifier(

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from toprank.auto.members import Columns, sampled
@@ -51,6 +50,8 @@ class SmoothModel:
         return self.degree == 1 or 1 <= n_numeric <= _MOST_COLUMNS_SQUARED
 
     def fit(self, rows: Rows, columns: Columns, *, seed: int, n_threads: int) -> SmoothMember:
+        from sklearn.linear_model import LogisticRegression  # a fitted member needs none of it
+
         rows = sampled(rows, _MOST_ROWS, seed)
         design = Design.of(rows, columns, self.degree)
         rows = sampled(rows, max(_MOST_VALUES // max(len(design.owners()), 1), 1_000), seed)

@@ -89,7 +89,7 @@ def anomalies(
     """
     from toprank.alert_list import most_unusual
     from toprank.cli import screen
-    from toprank.cli.rank import document, print_list, write_list
+    from toprank.cli.rank import as_written, document, print_list, write_list
 
     _check_call(label, drop, detector, compare, tree)
     _check_outputs(data, output, model, report)
@@ -109,7 +109,7 @@ def anomalies(
     if report is not None:
         _write_report(report, data, fitted, alerts, features, bounds, seed, remarks)
     if output is not None:
-        write_list(alerts, data, output)
+        write_list(as_written(alerts, data, output), output)
     if as_json:
         screen.print_json(
             {"detector": type(fitted).__name__, **document(alerts), **_tree_facts(fitted, tree)}
@@ -117,7 +117,7 @@ def anomalies(
     elif tree:
         _print_tree(fitted, None if output else alerts)
     elif output is None:
-        print_list(alerts, data)
+        print_list(alerts if screen.is_terminal() else as_written(alerts, data))
 
 
 def _check_call(

@@ -39,20 +39,25 @@ def tree_noun(ranker: Any, label: str) -> str:
 
 
 @contextmanager
-def batches(data: Path, schema: Any, doing: str) -> Iterator[Iterator[Any]]:
-    """Give the rows of a file batch by batch, with a bar of how much of it is read."""
+def batches(
+    data: Path, schema: Any, doing: str, is_written: bool = False
+) -> Iterator[Iterator[Any]]:
+    """Give the rows of a file batch by batch, with a bar of how much of it is read.
+
+    Where `is_written`, each is a `WrittenBatch`, with the rows as they are in the file, too.
+    """
     from toprank import tables
 
+    read = tables.read_written if is_written else tables.read_batches
     n_rows, n_bytes = tables.count_rows(data), data.stat().st_size
     with screen.progress_bar() as progress:
         on_bytes = None if n_rows else lambda done: progress(doing, done, n_bytes)
 
         def counted() -> Generator[Any, None, None]:
             n_read = 0
-            for batch in tables.read_batches(
-                data, schema=schema, rows=_BATCH_ROWS, on_bytes=on_bytes
-            ):
-                n_read += batch.num_rows
+            for batch in read(data, schema=schema, rows=_BATCH_ROWS, on_bytes=on_bytes):
+                table = batch.table if isinstance(batch, tables.WrittenBatch) else batch
+                n_read += table.num_rows
                 if n_rows:
                     progress(doing, n_read, n_rows)
                 yield batch

@@ -345,9 +345,8 @@ def _read(path: Path, named: list[str], roles: dict[str, str | None]) -> Any:
 
     given = [name for name in roles.values() if name is not None]
     keys = [name for role, name in roles.items() if name is not None and role != "amount"]
-    tables.check_columns([*named, *given], tables.column_names(path), path.name)
     with screen.busy(f"reading {path.name}"):
-        return tables.read_table(path, as_text=keys)
+        return tables.read_table(path, as_text=keys, required=[*named, *given])
 
 
 def _model_beside(path: Path) -> Path:

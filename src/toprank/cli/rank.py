@@ -52,44 +52,48 @@ def rank(
 
     if output is not None:
         files.check_list_output(output, data)
+    as_text = not as_json and is_text(output)
     with files.opened_model(model, history, for_writing=is_remembered) as payments:
         if is_remembered and payments.state_ is None:
             raise click.UsageError(
                 "--remember must be left out: the model was fitted without --card."
             )
-        with files.batches(data, payments.schema_, "scoring") as batches:
+        with files.batches(data, payments.schema_, "scoring", is_written=as_text) as batches:
             alerts = payments.rank(
-                batches, budget, n_reasons=reasons, remember=is_remembered,
+                batches,
+                budget,
+                n_reasons=reasons,
+                remember=is_remembered,
                 cleared_within=cleared_within,
-            )  # fmt: skip
+            )
     screen.remark(_what_was_done(alerts, payments))
     if output is not None:
-        write_list(alerts, data, output)
+        write_list(alerts if as_text else as_written(alerts, data, output), output)
     if as_json:
         screen.print_json(document(alerts))
     elif output is None:
-        print_list(alerts, data)
+        print_list(alerts)
     if is_remembered:
         screen.remark(f"Remembered {alerts.n_seen:,} rows in {payments.state_.folder.parent}")
 
 
-def write_list(alerts: Any, data: Path, output: Path) -> None:
-    """Write the list of rows of `data` to a file, and say so."""
+def write_list(alerts: Any, output: Path) -> None:
+    """Write the list to a file, and say so."""
     from toprank import tables
     from toprank.cli import screen
 
-    tables.write_rows(_listed(alerts, data, output), output)
+    tables.write_rows(alerts.to_table(), output)
     screen.remark(f"Wrote {output}")
 
 
-def print_list(alerts: Any, data: Path) -> None:
-    """Print the list of rows of `data`: in lines for a person, as CSV for a program."""
+def print_list(alerts: Any) -> None:
+    """Print the list: in lines for a person, as CSV for a program."""
     from toprank.cli import screen
 
     if screen.is_terminal():
         click.echo(screen.alert_lines(alerts))
     else:
-        screen.print_csv(_listed(alerts, data))
+        screen.print_csv(alerts.to_table())
 
 
 def document(alerts: Any) -> dict[str, Any]:
@@ -99,24 +103,6 @@ def document(alerts: Any) -> dict[str, Any]:
         row["reasons"] = [vars(reason) | {"text": str(reason)} for reason in reasons]
     expected = {} if alerts.expected is None else {"expected": alerts.expected._asdict()}
     return {"rows": alerts.n_seen, **expected, "alerts": rows}
-
-
-def _check_remembering(past: Any, data: Path) -> None:
-    """Raise where there is no history, or it would learn twice from the same rows."""
-    from toprank.cli import payments
-
-    if past is None:
-        raise click.UsageError("--remember must be left out: the model was fitted without --card.")
-    payments.check_new(past, data)
-
-
-def _as_they_came(alerts: Any, data: Path) -> Any:
-    """Return the list without the features of the past, which its reasons tell of."""
-    from dataclasses import replace
-
-    from toprank import tables
-
-    return replace(alerts, rows=alerts.rows.select(tables.column_names(data)))
 
 
 def _expectation(alerts: Any, label: str) -> str:
@@ -129,13 +115,17 @@ def _expectation(alerts: Any, label: str) -> str:
     return f"; expect about {summary.counted(alerts.expected)} {noun} among them"
 
 
-def _listed(alerts: Any, data: Path, output: Path | None = None) -> Any:
-    """Return the list as a table; text that came from a CSV goes into text as it was."""
+def is_text(output: Path | None) -> bool:
+    """Return whether a list goes into text: fields of a CSV then stay as they are."""
+    return output is None or output.suffix.lower() not in (".parquet", ".pq")
+
+
+def as_written(alerts: Any, data: Path, output: Path | None = None) -> Any:
+    """Return the list with its rows as they are in a CSV, which is read again for that."""
     from dataclasses import replace
 
     from toprank import tables
 
-    is_text = output is None or output.suffix.lower() not in (".parquet", ".pq")
-    if is_text and tables.count_rows(data) is None:
-        alerts = replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers))
-    return alerts.to_table()
+    if not is_text(output) or tables.count_rows(data) is not None:
+        return alerts
+    return replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers))

@@ -8,6 +8,14 @@ anyone: sizes, names, hashes and the structure of every member are checked befor
 from toprank.model_file.faults import ModelFileError
 from toprank.model_file.learners import Saved
 from toprank.model_file.manifest import FORMAT_VERSION
-from toprank.model_file.saving import load, read_manifest, save
+from toprank.model_file.saving import load, open_model, read_manifest, save
 
-__all__ = ["FORMAT_VERSION", "ModelFileError", "Saved", "load", "read_manifest", "save"]
+__all__ = [
+    "FORMAT_VERSION",
+    "ModelFileError",
+    "Saved",
+    "load",
+    "open_model",
+    "read_manifest",
+    "save",
+]

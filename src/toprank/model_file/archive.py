@@ -28,6 +28,8 @@ _MOST_MEMBERS = 1_000
 _MOST_MEMBER_BYTES = 4 * 2**30  # all members together, once inflated
 _MOST_DIRECTORY_BYTES = 2**20
 _CHUNK = 2**20
+_LARGE = 2**20  # bytes of a member from which on speed counts for more than a tenth of its size
+_LEVEL_OF_LARGE = 1
 
 _END_RECORD_BYTES = 22
 _END_RECORD = b"PK\x05\x06"
@@ -57,7 +59,8 @@ def write_archive(path: Path, members: dict[str, bytes]) -> None:
                 # A fixed date: the same model gives the same bytes.
                 info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
                 info.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(info, raw)
+                level = _LEVEL_OF_LARGE if len(raw) > _LARGE else None
+                archive.writestr(info, raw, compresslevel=level)
         stream.flush()
         os.fsync(stream.fileno())
 

@@ -56,12 +56,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         ...
     toprank.model_file.faults.ModelFileError: cards.csv cannot be loaded: it is not a zip archive.
     """
+    return open_model(path)[0]
+
+
+def open_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Return the fitted model in a file and what `read_manifest` says of it, opened once."""
     with opened_archive(path) as archive:
         manifest = checked_manifest(archive)
         learner = learner_class(manifest["learner"])
         saved = _saved_in(archive, manifest)
         try:
-            return learner._from_saved(manifest["parameters"], saved)
+            return learner._from_saved(manifest["parameters"], saved), manifest
         except BROKEN as error:
             raise ValueError(
                 f"its contents do not make a {manifest['learner']}: {error}"

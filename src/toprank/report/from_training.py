@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toprank import __version__, reasons, summary
-from toprank.alert_list import top_alerts
+from toprank.alert_list import top_of_scored
 from toprank.auto.account import lead_text
 from toprank.report.contents import (
     Alert,
@@ -150,7 +150,7 @@ def _alerts(trained: Trained) -> list[Alert]:
     """Return the top of the test rows, with what became of each."""
     task, chosen = trained.task, trained.chosen
     features, _ = task.rows("test")
-    top = top_alerts(chosen.ranker, [features], _ALERTS_SHOWN)
+    top = top_of_scored(chosen.ranker, features, chosen.test.suspicion, _ALERTS_SHOWN)
     test_rows = task.split.test[top.row_numbers - 1]
     values = values_of(chosen.ranker, top.rows)
     assert top.probability is not None

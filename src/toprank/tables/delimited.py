@@ -55,10 +55,15 @@ class Layout(NamedTuple):
     decimals: dict[str, str]
 
 
-def read(path: Path, columns: Sequence[str] | None, as_text: Sequence[str] = ()) -> pa.Table:
+def read(
+    path: Path,
+    columns: Sequence[str] | None,
+    as_text: Sequence[str] = (),
+    required: Sequence[str] = (),
+) -> pa.Table:
     """Return all rows of a delimited file, types inferred from all of them."""
     layout = layout_of(path)
-    check_columns([*(columns or []), *as_text], layout.names, path.name)
+    check_columns([*required, *(columns or []), *as_text], layout.names, path.name)
     with _explained(path, layout), _arrow_file(path) as file:
         table = pacsv.read_csv(
             _unpacked(file, path),
@@ -83,12 +88,17 @@ def batches(
     return _parsed_blocks(path, layout, types, on_bytes)
 
 
-def text_batches(path: Path) -> Iterator[pa.RecordBatch]:
+def text_batches(
+    path: Path,
+    layout: Layout,
+    schema: Schema | None = None,
+    on_bytes: Callable[[int], None] | None = None,
+) -> Iterator[pa.RecordBatch]:
     """Return the rows block by block with every field as the text it is in the file."""
-    layout = layout_of(path)
+    check_columns(schema.names if schema else [], layout.names, path.name)
     types = dict.fromkeys(layout.names, pa.string())
     as_text = pacsv.ConvertOptions(strings_can_be_null=False, column_types=types)
-    return _parsed_blocks(path, layout, as_text, None)
+    return _parsed_blocks(path, layout, as_text, on_bytes)
 
 
 def layout_of(path: Path) -> Layout:
@@ -196,8 +206,6 @@ def _inferred_types(
 
 
 def _fixed_types(layout: Layout, schema: Schema) -> pacsv.ConvertOptions:
-    numbers = [column.name for column in schema.columns if column.kind == "number"]
-    examples = [layout.decimals[name] for name in numbers if name in layout.decimals]
     types = dict.fromkeys(layout.names, pa.string())
     types |= {column.name: _ARROW_TYPES[column.kind] for column in schema.columns}
     # Text stays as it is, "NA" included: no category of that name is known, so it is missing.
@@ -205,7 +213,15 @@ def _fixed_types(layout: Layout, schema: Schema) -> pacsv.ConvertOptions:
         null_values=MISSING,
         strings_can_be_null=False,
         column_types=types,
-        decimal_point=decimals.decimal_mark(examples),
+        decimal_point=decimal_mark_for(layout, schema),
+    )
+
+
+def decimal_mark_for(layout: Layout, schema: Schema) -> str:
+    """Return the decimal mark of the file's columns that are numbers to a schema."""
+    numbers = [column.name for column in schema.columns if column.kind == "number"]
+    return decimals.decimal_mark(
+        [layout.decimals[name] for name in numbers if name in layout.decimals]
     )
 
 
@@ -271,7 +287,7 @@ def _translated(message: str, path: Path, layout: Layout | None) -> TableError:
     wrong = re.search(r"column #(\d+).* error to (\S+): invalid value (.*)", message, re.DOTALL)
     if wrong and layout:
         (name,) = layout.names[int(wrong[1]) :][:1] or ["?"]
-        return _wrong_value(path, name, wrong[2], wrong[3])
+        return wrong_value(path, name, wrong[2], wrong[3].strip().strip("'"))
     if "UTF8" in message or "codec" in message:
         return _not_utf8(path, "")
     if "Empty CSV" in message:
@@ -310,9 +326,9 @@ def _first_ragged_line(path: Path, layout: Layout) -> int | None:
     return None
 
 
-def _wrong_value(path: Path, name: str, arrow_type: str, value: str) -> TableError:
+def wrong_value(path: Path, name: str, arrow_type: str, value: str) -> TableError:
+    """Return the error that says which value of a column is not of its type."""
     words = _TYPE_WORDS.get(arrow_type, "what its first rows hold")
-    value = value.strip().strip("'")
     way_out = "mend that value or leave it empty."
     if words == "numbers" and decimals.looks_like_number(value):
         way_out = decimals.WAY_OUT

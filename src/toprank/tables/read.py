@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from toprank import checks
-from toprank.tables import delimited
+from toprank.tables import delimited, typed_text
 from toprank.tables.columns import TableError, check_columns, check_distinct
 from toprank.tables.schema import Schema
 
@@ -17,10 +18,23 @@ _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
 
 
+class WrittenBatch(NamedTuple):
+    """Rows of a file: `table` for the model to read, `written` to show them to people."""
+
+    table: pa.Table
+    written: pa.Table
+
+
 def read_table(
-    path: str | Path, columns: Sequence[str] | None = None, *, as_text: Sequence[str] = ()
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    *,
+    as_text: Sequence[str] = (),
+    required: Sequence[str] = (),
 ) -> pa.Table:
     """Return the rows of a CSV or Parquet file, all columns or those named.
+
+    The columns `required` must be there: they are looked for before any row is read.
 
     A CSV may be gzipped; commas, semicolons, tabs and bars are told apart by the header, and
     decimal commas by the numbers when the delimiter is another. Empty fields, NA, N/A, NaN and
@@ -36,9 +50,9 @@ def read_table(
     """
     path = _existing(path)
     if not _is_parquet(path):
-        return delimited.read(path, columns, as_text)
+        return delimited.read(path, columns, as_text, required)
     with _parquet_file(path) as file:
-        check_columns(columns or [], file.schema_arrow.names, path.name)
+        check_columns([*required, *(columns or [])], file.schema_arrow.names, path.name)
         table = file.read(columns=None if columns is None else list(columns))
         _check_rows(table.num_rows, path)
         return table if columns is None else table.select(list(columns))
@@ -64,6 +78,38 @@ def read_batches(
     return _regrouped(delimited.batches(path, schema, on_bytes), rows)
 
 
+def read_written(
+    path: str | Path,
+    *,
+    schema: Schema | None = None,
+    rows: int = 100_000,
+    on_bytes: Callable[[int], None] | None = None,
+) -> Iterator[WrittenBatch]:
+    """Return an iterator over the file as `read_batches` does, each batch also as it is written.
+
+    Of a CSV, every field is then the text it is in the file, so that no digit of an id is lost in
+    a list of rows; all of it is parsed once. Without a `schema`, text is all there is.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> schema = Schema.of(pa.table({"amount": [9.5, 3.0]}))
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "events.csv")
+    ...     _ = path.write_text("amount,card\\n9.50,007\\n")
+    ...     (batch,) = read_written(path, schema=schema)
+    >>> batch.table.to_pylist(), batch.written.to_pylist()
+    ([{'amount': 9.5, 'card': '007'}], [{'amount': '9.50', 'card': '007'}])
+    """
+    path = _existing(path)
+    rows = checks.whole_number(rows, "rows", low=1)
+    if _is_parquet(path):
+        for table in _regrouped(_parquet_batches(path, schema), rows):
+            yield WrittenBatch(table, table)
+        return
+    layout = delimited.layout_of(path)
+    for text in _regrouped(delimited.text_batches(path, layout, schema, on_bytes), rows):
+        yield WrittenBatch(typed_text.typed(text, layout, schema, path), text)
+
+
 def rows_as_written(path: str | Path, row_numbers: Sequence[int]) -> pa.Table:
     """Return the rows of these numbers, counted from 1, in the order given.
 
@@ -71,7 +117,10 @@ def rows_as_written(path: str | Path, row_numbers: Sequence[int]) -> pa.Table:
     """
     path = _existing(path)
     wanted = np.asarray(row_numbers, dtype=np.int64)
-    batches = _parquet_batches(path, None) if _is_parquet(path) else delimited.text_batches(path)
+    if _is_parquet(path):
+        batches = _parquet_batches(path, None)
+    else:
+        batches = delimited.text_batches(path, delimited.layout_of(path))
     parts, found, n_seen = [], [np.empty(0, dtype=np.int64)], 0
     for batch in batches:
         here = np.unique(wanted[(wanted > n_seen) & (wanted <= n_seen + batch.num_rows)])

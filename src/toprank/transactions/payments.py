@@ -52,11 +52,16 @@ def new_history(
     return history
 
 
-def rows_of(history: History, table: pa.Table, classes: tuple[Any, Any]) -> pa.Table:
+def rows_of(
+    history: History,
+    table: pa.Table,
+    classes: tuple[Any, Any],
+    labels: tables.Labels | None = None,
+) -> pa.Table:
     """Return a table as a history takes it: keys without empty texts, labels as true or false.
 
-    Labels, where the table has any, are of these `classes`, the positive first. A key that is
-    empty text, NA and the like is missing.
+    Labels, where the table has any, are of these `classes`, the positive first; who has parsed
+    them passes `labels`. A key that is empty text, NA and the like is missing.
 
     >>> history = new_history(Roles("at", "card", "shop", "amount"), "is_fraud")
     >>> row = {"at": ["2025-03-01"], "card": ["NA"], "shop": ["S"], "amount": [9.5]}
@@ -76,7 +81,7 @@ def rows_of(history: History, table: pa.Table, classes: tuple[Any, Any]) -> pa.T
         rows = _replaced(rows, name, _without_empty(table[name]))
     label = history.label_column
     if label is not None and label in own:
-        rows = _replaced(rows, label, tables.truths(table, label, *classes))
+        rows = _replaced(rows, label, _truths(table, label, classes, labels))
     return rows
 
 
@@ -119,6 +124,15 @@ def columns_to_read(history: History, features: Schema) -> Schema | None:
     own = [column for column in features.columns if column.name not in made]
     columns = (*own, *(Column(name, "number") for name in numbers))
     return Schema(columns) if columns else None
+
+
+def _truths(
+    table: pa.Table, label: str, classes: tuple[Any, Any], labels: tables.Labels | None
+) -> pa.Array:
+    """Return whether each row is positive, missing where it has no label."""
+    if labels is None:
+        return tables.truths(table, label, *classes)
+    return pa.array(labels.is_positive, mask=~labels.known)
 
 
 def _length(delay: str) -> int:

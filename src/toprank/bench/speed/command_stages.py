@@ -8,7 +8,6 @@ trees, fitting the smooth model, scoring with them) is one of the stages, so tha
 compared between two versions of the sources: set PYTHONPATH to the other one, and run this file.
 """
 
-import os
 import pstats
 import subprocess
 import sys
@@ -93,9 +92,9 @@ def stages_of(arguments: Sequence[str]) -> Stages:
     """Return what `toprank` with these arguments takes."""
     seconds, peak = _as_it_is(arguments)
     with TemporaryDirectory() as folder:
-        path = os.path.join(folder, "profile")
-        done = _python(_PROFILED.format(path=path), arguments)
-        stats = pstats.Stats(path)
+        path = Path(folder, "profile")
+        done = _python(_PROFILED.format(path=str(path)), arguments)
+        stats = pstats.Stats(str(path))
     ours, every = done.stderr.split("modules")[-1].split()[:2]
     return Stages(seconds, peak, (int(ours), int(every)), _by_stage(stats), _calls(stats))
 
@@ -124,11 +123,10 @@ def _python(code: str, arguments: Sequence[str]) -> subprocess.CompletedProcess[
 
 
 def _by_stage(stats: pstats.Stats) -> dict[str, float]:
-    """Return the seconds of each stage, and last those of none."""
-    found = {
+    """Return the seconds of each stage."""
+    return {
         stage: sum(_entry(stats, name)[1] for name in names) for stage, names in STAGES.items()
     }
-    return found
 
 
 def _calls(stats: pstats.Stats) -> dict[str, int]:
