@@ -1,17 +1,19 @@
 """The rows to check: the most suspicious of a table too large to hold, with their reasons."""
 
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from toprank import checks, inputs, reasons
 from toprank.metrics import Interval
 from toprank.tables import TableError, TableWarning, WrittenBatch, check_columns, key_codes
+from toprank.tables.ids import id_texts
 
 _ROWS_TO_TELL = 5
 
@@ -22,7 +24,9 @@ class AlertList:
 
     `rows` holds them as they came; `row_numbers` counts from 1 in the order they were read. A
     detector, which learned from no labels, knows neither a probability nor what to expect; where
-    it is one tree, `rules` says for each row why the tree finds its place empty.
+    it is one tree, `rules` says for each row why the tree finds its place empty. `cleared` says
+    when an investigator cleared the card of each row lately, NaT for most; `n_left_out` counts the
+    rows of cards that are known as fraud.
     """
 
     rows: pa.Table
@@ -33,21 +37,28 @@ class AlertList:
     expected: Interval | None
     n_seen: int
     rules: list[str] | None = None
+    cleared: NDArray[np.datetime64] | None = None
+    n_left_out: int = 0
 
-    def to_table(self) -> pa.Table:
+    def to_table(self, for_verdicts: bool = False) -> pa.Table:
         """Return the list as one table: rank, row, suspicion, probability, reasons, then columns.
 
-        Without probabilities there is no such column; rules, if any, stand behind the reasons.
-
-        A column of the data that has one of these names keeps it, with `data_` in front.
+        Without probabilities there is no such column; rules and times at which cards were
+        cleared, if there are any, follow the reasons. `for_verdicts` adds an empty column to be
+        filled in, which `toprank label` reads. A column of the data that has one of these names
+        keeps it, with `data_` in front.
         """
+        n_rows = len(self.suspicion)
+        is_cleared = self.cleared is not None and not np.isnat(self.cleared).all()
         added = {
-            "rank": np.arange(1, len(self.suspicion) + 1),
+            "rank": np.arange(1, n_rows + 1),
             "row": self.row_numbers,
             "suspicion": self.suspicion,
             "probability": self.probability,
             "reasons": [" | ".join(map(str, row)) for row in self.reasons],
             "rule": self.rules,
+            "cleared": self.cleared if is_cleared else None,
+            "verdict": pa.nulls(n_rows, pa.string()) if for_verdicts else None,
         }
         added = {name: values for name, values in added.items() if values is not None}
         columns = {name: pa.array(values) for name, values in added.items()}
@@ -63,12 +74,13 @@ def top_alerts(
     budget: int,
     n_reasons: int = 5,
     one_per: str | None = None,
+    left_out: Collection[str] = (),
 ) -> AlertList:
     """Return the `budget` most suspicious rows of all batches; of equals, the earlier.
 
     With `one_per`, a column such as the card, only the most suspicious row of each of its values
-    is listed. Only one batch and the best rows so far are held at any time. Of a `WrittenBatch`,
-    the rows are scored as read and listed as written.
+    is listed, and none of the values in `left_out`. Only one batch and the best rows so far are
+    held at any time. Of a `WrittenBatch`, the rows are scored as read and listed as written.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -80,17 +92,20 @@ def top_alerts(
     checks.whole_number(budget, "budget", 1)
     checks.whole_number(n_reasons, "n_reasons", 0)
     best: _Top | None = None
-    n_seen = 0
+    n_seen = n_left_out = 0
     for batch in batches:
         table, shown = batch if isinstance(batch, WrittenBatch) else (batch, batch)
         if not table.num_rows:
             continue
         found = _Top.of(ranker, table, shown, n_seen, one_per)
         n_seen += table.num_rows
+        if left_out:
+            found = found.without(left_out)
+            n_left_out += table.num_rows - found.scores.size
         best = found.first(budget) if best is None else best.joined(found.first(budget), budget)
     if best is None:
         raise ValueError("there are no rows to rank.")
-    return _listed(ranker, best, n_reasons, n_seen)
+    return replace(_listed(ranker, best, n_reasons, n_seen), n_left_out=n_left_out)
 
 
 def top_of_scored(
@@ -165,17 +180,25 @@ class _Top(NamedTuple):
         owners = None if one_per is None else _owners(table, one_per)
         return cls(shown, features, owners, scores, numbers)
 
+    def without(self, left_out: Collection[str]) -> Self:
+        """Return the rows of all other owners."""
+        assert self.owners is not None
+        (name,) = self.owners.column_names
+        owners = id_texts(self.owners[name], name)
+        is_out = pc.is_in(owners, pa.array(sorted(left_out), owners.type))
+        return self._chosen(np.flatnonzero(~is_out.to_numpy(zero_copy_only=False)))
+
     def first(self, budget: int) -> Self:
         """Return the rows with the highest scores, at most one of each owner."""
-        chosen = _first_of(self.owners, self.scores, budget)
-        owners = None if self.owners is None else self.owners.take(chosen)
-        rows, features = self.rows.take(chosen), self.features[chosen]
+        return self._chosen(_first_of(self.owners, self.scores, budget))
+
+    def _chosen(self, rows: NDArray[np.intp]) -> Self:
         return self._replace(
-            rows=rows,
-            features=features,
-            owners=owners,
-            scores=self.scores[chosen],
-            numbers=self.numbers[chosen],
+            rows=self.rows.take(rows),
+            features=self.features[rows],
+            owners=None if self.owners is None else self.owners.take(rows),
+            scores=self.scores[rows],
+            numbers=self.numbers[rows],
         )
 
     def joined(self, more: Self, budget: int) -> Self:
@@ -192,6 +215,8 @@ class _Top(NamedTuple):
 
 def _listed(ranker: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertList:
     """Return the list of these rows."""
+    if not best.scores.size:
+        return AlertList(best.rows, best.numbers, best.scores, best.scores, [], None, n_seen)
     _warn_of_gone_columns(ranker, best.features)
     if not has_probabilities(ranker):
         return _unusual(ranker, best, n_reasons, n_seen)

@@ -138,7 +138,12 @@ def fit(
     from toprank.plain_facts import training_facts
 
     check_roles(label, time, gap, drop)
-    roles: dict[str, Any] = {"card": card, "terminal": terminal, "amount": amount, "row_id": row_id}
+    roles: dict[str, Any] = {
+        "card": card,
+        "terminal": terminal,
+        "amount": amount,
+        "row_id": row_id,
+    }
     _check_past(roles, label, time, delay, features, drop, cluster)
     _check_place(cluster, loss)
     _check_learner(learner, cluster)

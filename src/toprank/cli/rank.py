@@ -15,6 +15,17 @@ Examples:
 """
 
 
+def _span(_context: Any, _option: Any, value: str) -> str:
+    """Return a length of time, which must be one."""
+    from toprank.splits.moments import span_of
+
+    try:
+        span_of(value, "--cleared-within")
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(str(error)) from error
+    return value
+
+
 @click.command(epilog=EXAMPLES, short_help="List the rows to check, with reasons.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
@@ -30,6 +41,10 @@ Examples:
     "--remember", "is_remembered", is_flag=True,
     help="Add the rows of DATA to the history, for those of tomorrow.",
 )  # fmt: skip
+@click.option(
+    "--cleared-within", default="14d", show_default=True, callback=_span,
+    help="Mark cards that an investigator cleared within this time.",
+)  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def rank(
@@ -39,14 +54,20 @@ def rank(
     reasons: int,
     history: Path | None,
     is_remembered: bool,
+    cleared_within: str,
     output: Path | None,
     as_json: bool,
 ) -> None:
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
 
-    DATA may be larger than memory. Its columns may come in any order, and others may stand beside
-    them: all are carried into the list. A model fitted with --card lists cards: of each, the most
-    suspicious row.
+    DATA may be larger than memory. Its columns may come in any order, and may be more than the
+    model needs: all are carried into the list. A model fitted with --card lists each card once,
+    by its most suspicious row. Cards that `toprank label` recorded as fraud are left out, as the
+    figures of fit assume; cards cleared lately are marked.
+
+    The list has an empty column `verdict`: fill in fraud, genuine or unsure, and give the file to
+    `toprank label`. In CSV, text that a spreadsheet would run as a formula gets an apostrophe in
+    front.
     """
     from toprank.cli import files, screen
 
@@ -68,32 +89,33 @@ def rank(
             )
     screen.remark(_what_was_done(alerts, payments))
     if output is not None:
-        write_list(alerts if as_text else as_written(alerts, data, output), output)
+        listed = alerts if as_text else as_written(alerts, data, output)
+        write_list(listed, output, for_verdicts=True)
     if as_json:
         screen.print_json(document(alerts))
     elif output is None:
-        print_list(alerts)
+        print_list(alerts, for_verdicts=True)
     if is_remembered:
         screen.remark(f"Remembered {alerts.n_seen:,} rows in {payments.state_.folder.parent}")
 
 
-def write_list(alerts: Any, output: Path) -> None:
+def write_list(alerts: Any, output: Path, for_verdicts: bool = False) -> None:
     """Write the list to a file, and say so."""
     from toprank import tables
     from toprank.cli import screen
 
-    tables.write_rows(alerts.to_table(), output)
+    tables.write_rows(alerts.to_table(for_verdicts), output)
     screen.remark(f"Wrote {output}")
 
 
-def print_list(alerts: Any) -> None:
+def print_list(alerts: Any, for_verdicts: bool = False) -> None:
     """Print the list: in lines for a person, as CSV for a program."""
     from toprank.cli import screen
 
     if screen.is_terminal():
         click.echo(screen.alert_lines(alerts))
     else:
-        screen.print_csv(alerts.to_table())
+        screen.print_csv(alerts.to_table(for_verdicts))
 
 
 def document(alerts: Any) -> dict[str, Any]:
@@ -105,14 +127,23 @@ def document(alerts: Any) -> dict[str, Any]:
     return {"rows": alerts.n_seen, **expected, "alerts": rows}
 
 
-def _expectation(alerts: Any, label: str) -> str:
-    """Return how many positives to expect; nothing where there were no labels to learn from."""
+def _what_was_done(alerts: Any, payments: Any) -> str:
+    """Return how many rows were scored and listed, what to expect and what is special."""
+    import numpy as np
+
     from toprank import summary
 
-    if alerts.expected is None:
-        return ""
-    noun = summary.noun_of(label)
-    return f"; expect about {summary.counted(alerts.expected)} {noun} among them"
+    n_listed = len(alerts.suspicion)
+    noun = "" if payments.card is None else " cards"
+    line = f"{alerts.n_seen:,} rows scored, {n_listed:,}{noun} listed"
+    if alerts.expected is not None:
+        positives = summary.noun_of(payments.label_column)
+        line += f"; expect about {summary.counted(alerts.expected)} {positives} among them"
+    if alerts.n_left_out:
+        line += f"; {alerts.n_left_out:,} rows of cards known as fraud were left out"
+    if alerts.cleared is not None and (n_cleared := int((~np.isnat(alerts.cleared)).sum())):
+        line += f"; {n_cleared:,} of the cards were cleared lately"
+    return f"{line}."
 
 
 def is_text(output: Path | None) -> bool:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toprank.alert_list import AlertList
 from toprank.splits.moments import span_of
 from toprank.tables.ids import id_texts
+from toprank.transactions.ledger.holding import LAST_KNOWN
 from toprank.transactions.payment_state import PaymentState
 
 
@@ -36,13 +38,31 @@ def known_cards(state: PaymentState, card: str, cleared_within: Any) -> KnownCar
     until = state.history.until
     if until is None or not len(state.ledger):
         return KnownCards()
-    known = state.ledger.as_known(None)
-    cards = state.history.keys_of(known.ids, card)
-    blocked = {each for each, is_fraud in zip(cards, known.is_positive, strict=True) if is_fraud}
+    known = state.ledger.as_known(LAST_KNOWN)
+    cards = _cards_of(state, known.ids, card)
+    pairs = zip(cards, known.is_positive.tolist(), strict=True)
+    blocked = frozenset(each for each, is_fraud in pairs if is_fraud and each is not None)
     since = until - span_of(cleared_within, "cleared_within")
     is_cleared = ~known.is_positive & (known.source == "investigator") & (known.known >= since)
     cleared: dict[str, np.datetime64] = {}
     for place in np.flatnonzero(is_cleared).tolist():
         if (text := cards[place]) is not None and text not in blocked:
             cleared[text] = max(cleared.get(text, known.known[place]), known.known[place])
-    return KnownCards(frozenset(each for each in blocked if each is not None), cleared)
+    return KnownCards(blocked, cleared)
+
+
+def _cards_of(state: PaymentState, ids: NDArray, card: str) -> list[str | None]:
+    """Return the card of each payment, from the history or else from the kept rows."""
+    found = state.history.keys_of(ids, card)
+    if found is not None:
+        return found
+    row_id = str(state.history.row_id)
+    rows = state.rows()
+    card_of = dict(
+        zip(
+            id_texts(rows[row_id], row_id).to_pylist(),
+            id_texts(rows[card], card).to_pylist(),
+            strict=True,
+        )
+    )
+    return [card_of.get(each) for each in ids.tolist()]

@@ -9,6 +9,7 @@ replaced stays until the next one is written.
 """
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ import numpy as np
 
 from toprank import model_file
 from toprank.plain_facts import training_facts
+from toprank.splits.moments import span_of
 from toprank.training import class_names
-from toprank.transactions.features import History
+from toprank.transactions.features import Feature, History, LabelRisk
 from toprank.transactions.history_store import HistoryStore
 from toprank.transactions.payment_state import PaymentState
 from toprank.transactions.payments import Roles
@@ -57,6 +59,10 @@ def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -
     model.ranker_, model.facts_ = ranker, manifest["facts"]
     model.classes_ = class_names(*_classes_of(ranker)) if hasattr(ranker, "classes_") else None
     model.state_ = _opened_state(path, model, history, for_writing)
+    if model.state_ is not None:
+        model.features = model.state_.history.features
+        if "settings" not in model.facts_:  # noted by later versions only
+            model.delay = _shortest_delay(model.features, model.delay)
     return model
 
 
@@ -169,6 +175,12 @@ def _check_kind(ranker: Any, path: Path) -> None:
             f"{path.name} is the model of a stream; score rows with: "
             f"toprank stream ROWS --model {path.name}"
         )
+
+
+def _shortest_delay(features: Iterable[Feature], default: str) -> str:
+    """Return the time after which labels are known, from the features that look at them."""
+    delays = [each.delay for each in features if isinstance(each, LabelRisk)]
+    return min(delays, key=lambda delay: span_of(delay, "delay"), default=default)
 
 
 def _classes_of(ranker: Any) -> tuple[Any, Any]:

@@ -22,7 +22,7 @@ from toprank.evaluation import Evaluation
 from toprank.progress import Progress
 from toprank.reasons import Difference, Explained, Reason
 from toprank.splits.moments import span_of
-from toprank.tables import Schema, TableWarning
+from toprank.tables import Schema, TableWarning, WrittenBatch
 from toprank.tables.columns import arrow_table
 from toprank.transactions import model_files
 from toprank.transactions.features import Feature
@@ -145,10 +145,13 @@ class PaymentModel(BaseEstimator):
         self.classes_ = training.class_names(labels.positive, labels.negative)
         self.state_: PaymentState | None = None
         if roles is not None:
-            self.state_ = MemoryState(new_history(roles, self.label_column, self.delay, self.features))
+            self.state_ = MemoryState(
+                new_history(roles, self.label_column, self.delay, self.features)
+            )
             if progress is not None:
                 progress("features of the past", 0, 1)
-            (table,) = self._with_features([table], remember=True)
+            table = tables.with_times(table, roles.time)
+            (table,) = self._with_features([table], remember=True, labels=labels)
             if progress is not None:
                 progress("features of the past", 1, 1)
         return self.fit_features(table, labels=labels, progress=progress)
@@ -162,7 +165,10 @@ class PaymentModel(BaseEstimator):
     ) -> Self:
         """Learn from a table that has the features of the past already."""
         task = training.prepare(
-            table, self.label_column, labels=labels, **self._training_options(self._checked_roles())
+            table,
+            self.label_column,
+            labels=labels,
+            **self._training_options(self._checked_roles()),
         )
         self.training_ = training.train(
             task,
@@ -181,25 +187,32 @@ class PaymentModel(BaseEstimator):
     # Ranking
 
     def rank(
-        self, payments: Any, k: int | None = None, *, n_reasons: int = 5, remember: bool = False
+        self,
+        payments: Any,
+        k: int | None = None,
+        *,
+        n_reasons: int = 5,
+        remember: bool = False,
+        cleared_within: Any = CLEARED_WITHIN,
     ) -> AlertList:
         """Return the `k` most suspicious rows with reasons; with a card, one row per card.
 
         `payments` is a table, or tables one after the other where one would be too large. With
-        `remember`, the rows are added to the history; otherwise it stays as it was. Cards known
-        as fraud are left out, and those cleared lately are marked: see `known_cards`.
+        `remember`, the rows are added to the history; otherwise it stays as it was. Cards that
+        the ledger knows as fraud are left out, and those that an investigator cleared within
+        `cleared_within` are marked.
         """
         check_is_fitted(self, "ranker_")
-        known = self.known_cards()
+        known = self.known_cards(cleared_within)
         alerts = top_alerts(
             self.ranker_,
-            self._with_features(_tables(payments), remember),
+            self._listable(_tables(payments), remember),
             k or self.budget,
             n_reasons,
             one_per=self.card,
             left_out=known.blocked,
         )
-        return alerts if self.state_ is None else known.marked(alerts, self.card)
+        return alerts if self.card is None else known.marked(alerts, self.card)
 
     def score(
         self, payment: Mapping[str, Any], *, n_reasons: int = 5, remember: bool = False
@@ -284,7 +297,8 @@ class PaymentModel(BaseEstimator):
         """Return how well the model ranks labelled rows, a list per day where there are times."""
         check_is_fitted(self, "ranker_")
         label = label or self.label_column
-        facts, suspicion = [], []
+        facts: list[pa.Table] = []
+        suspicion = []
         for batch in self._with_features(_tables(payments), remember=False):
             if not facts:
                 time = time or self._fitted_time(batch)
@@ -394,25 +408,40 @@ class PaymentModel(BaseEstimator):
         gap = span_of(self.delay, "delay") if self.gap is None else self.gap
         return {**options, "drop": names, "gap": gap, "card": roles.card, "amount": roles.amount}
 
-    def _with_features(self, batches: Iterable[pa.Table], remember: bool) -> Iterator[pa.Table]:
+    def _with_features(
+        self, batches: Iterable[pa.Table], remember: bool, labels: tables.Labels | None = None
+    ) -> Iterator[pa.Table]:
         """Yield tables with the features of their rows beside their columns."""
+        for batch in self._listable(batches, remember, labels):
+            yield batch.table
+
+    def _listable(
+        self,
+        batches: Iterable[pa.Table | WrittenBatch],
+        remember: bool,
+        labels: tables.Labels | None = None,
+    ) -> Iterator[WrittenBatch]:
+        """Yield each batch with the features of its rows, and as it came."""
+        as_came = (each if isinstance(each, WrittenBatch) else WrittenBatch(each, each)
+                   for each in batches)  # fmt: skip
         if self.state_ is None:
-            yield from batches
+            yield from as_came
             return
         history = self.state_.history
         taking_in = self.state_.remembering() if remember else looking(history)
         with taking_in as features_of:
             watch = JoinWatch(history)
-            for batch in batches:
-                rows = rows_of(history, batch, self.classes_)
+            for batch in as_came:
+                rows = rows_of(history, batch.table, self.classes_, labels)
                 watch.see(rows)
-                yield with_columns(batch, features_of(rows))
+                yield batch._replace(table=with_columns(batch.table, features_of(rows)))
             watch.end(is_remembered=remember)
 
 
-def _tables(payments: Any) -> Iterator[pa.Table]:
+def _tables(payments: Any) -> Iterator[Any]:
     """Yield the tables of what was given: one, or several one after the other."""
-    if isinstance(payments, Iterator | list | tuple):
-        yield from (arrow_table(each) for each in payments)
+    if isinstance(payments, Iterator | list | tuple) and not isinstance(payments, WrittenBatch):
+        for each in payments:
+            yield each if isinstance(each, WrittenBatch) else arrow_table(each)
     else:
         yield arrow_table(payments)

@@ -27,6 +27,9 @@ class PaymentState(Protocol):
     @property
     def ledger(self) -> Ledger: ...
 
+    @property
+    def notes(self) -> list[str]: ...
+
     def remembering(self) -> AbstractContextManager[FeaturesOf]:
         """Give features of tables that are remembered, all of them once the block has ended."""
 
@@ -51,6 +54,7 @@ class MemoryState:
     def __init__(self, history: History) -> None:
         self.history = history
         self.ledger: Ledger = MemoryLedger()
+        self.notes: list[str] = []
         self._tables: list[pa.Table] = []
 
     @contextmanager

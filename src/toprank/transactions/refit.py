@@ -160,7 +160,14 @@ class _Held(NamedTuple):
 
 def _in_order_of_time(rows: pa.Table, model: PaymentModel) -> pa.Table:
     """Return the columns that the model learns from, rows in order of time."""
-    roles = (model.label_column, model.time, model.card, model.terminal, model.amount, model.row_id)
+    roles = (
+        model.label_column,
+        model.time,
+        model.card,
+        model.terminal,
+        model.amount,
+        model.row_id,
+    )
     named = {*model.ranker_.schema_.names, *roles}
     rows = rows.select([name for name in rows.column_names if name in named])
     order = np.argsort(tables.time_column(rows, str(model.time)), kind="stable")
