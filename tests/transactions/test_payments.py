@@ -13,10 +13,15 @@ from toprank.transactions.features import (
     Value,
 )
 from toprank.transactions.features.kinds import key_columns, number_columns
-from toprank.transactions.payments import Roles, new_history, with_features
+from toprank.transactions.payments import Roles, new_history, rows_of, with_columns
 
 ROLES = Roles("at", "card", "shop", "amount")
 COUNTS = (Value("amount"), Recent("count", "card", "1d"))
+
+
+def with_features(history, table, classes):
+    """The table with the features of its rows beside its columns; the rows are remembered."""
+    return with_columns(table, history.batch(rows_of(history, table, classes)))
 
 
 def payments(**changed):

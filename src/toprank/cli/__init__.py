@@ -21,6 +21,7 @@ from toprank.cli.feedback import feedback
 from toprank.cli.fit import fit
 from toprank.cli.label import label
 from toprank.cli.rank import rank
+from toprank.cli.refit import refit
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
 
@@ -39,8 +40,8 @@ def commands() -> None:
 
 
 for command in (
-    demo, fit, rank, label, explain, evaluate, compare, anomalies, stream, simulate, feedback,
-    bench,
+    demo, fit, rank, label, refit, explain, evaluate, compare, anomalies, stream, simulate,
+    feedback, bench,
 ):  # fmt: skip
     commands.add_command(command)
 

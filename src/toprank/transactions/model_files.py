@@ -8,6 +8,7 @@ the model file and the history that it names belong together. The history of the
 replaced stays until the next one is written.
 """
 
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,21 +34,23 @@ _SETTINGS = ("delay", "learner", "losses", "n_estimators", "time_limit", "random
 
 
 def history_folder(model: Path) -> Path:
-    """Return the folder of the histories of a model.
+    """Return the folder of the histories of a model, which all of its versions share.
 
     >>> history_folder(Path("payments.toprank")).name
     'payments.history'
+    >>> history_folder(Path("payments.v2.toprank")).name
+    'payments.history'
     """
-    return model.with_suffix(".history")
+    return model.with_name(f"{re.sub(r'[.]v[0-9]+$', '', model.stem)}.history")
 
 
 def write_model(model: Any, path: Path, version: int = FIRST) -> None:
     """Write a fitted payment model; a model already there is replaced in one step."""
-    state = model.state_
-    if state is not None and not isinstance(state, HistoryStore):
-        model.state_ = state = _stored(state, history_folder(path))
+    is_new = model.state_ is not None and not isinstance(model.state_, HistoryStore)
+    if is_new:
+        model.state_ = _stored(model.state_, history_folder(path))
     model_file.save(model.ranker_, path, facts_of(model, version))
-    if state is not None:
+    if is_new:
         _drop_old_histories(path)
 
 
