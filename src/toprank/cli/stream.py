@@ -4,7 +4,7 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from glob import escape
 from pathlib import Path
@@ -50,7 +50,8 @@ _STDIN = "-"
 @click.argument("events", default=_STDIN)
 @click.option(
     "--model", required=True, type=click.Path(path_type=Path),
-    help="Model file: begun if it is not there, else gone on with.",
+    help="Model file: one that toprank fit wrote scores the events; otherwise an online learner, "
+    "which is resumed, or started if the file is not there.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
@@ -134,21 +135,26 @@ def stream(
     another one is read from its start. FILE of -o is then cut back to that place, so that each
     row stands in it once; on stdout, rows since the last checkpoint come again.
     """
+    from toprank.transactions.payment_stream import PaymentStream
+
     fields = _checked_fields(event_id, label, ignore)
     _check_files(events, model, output, skip_seen)
     with ExitStack() as open_files:
         open_files.enter_context(_alone_with(model.resolve()))
         _clear_leftovers(model.resolve())
-        running = _opened_stream(model, settings)
+        running = _opened_stream(open_files, model, settings)
+        if isinstance(running, PaymentStream):
+            fields = _fields_of(running, fields)
         source = _opened_input(open_files, events, form, fields, running.position, skip_seen)
         target = _opened_output(open_files, output, model, running.position, source.is_live)
         stopper = open_files.enter_context(stopped_between_lines())
-        with screen.busy("getting ready"):
-            _compile()
-        run = Run(running, source, target, model, checkpoint_every, verbose)
+        if not isinstance(running, PaymentStream):
+            with screen.busy("getting ready"):
+                _compile()
+        run = Run(running, source, target, _saving(running, model), checkpoint_every, verbose)
         run.to_the_end(stopper, strict)
     screen.remark(run.summary())
-    if not running.n_labelled:
+    if not running.n_labelled and not isinstance(running, PaymentStream):
         screen.remark(_no_label(label, running.learner))
     if stopper.signal:
         screen.remark(f"stopped; all that was read is saved in {model}.")
@@ -206,13 +212,64 @@ def _clear_leftovers(model: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _opened_stream(model: Path, settings: dict[str, Any]) -> Any:
+def _saving(running: Any, model: Path) -> Callable[[], None]:
+    """Return what saves a stream: to its model file, or with the history of a payment model."""
+    from toprank import model_file
+
+    if hasattr(running, "checkpoint"):
+        return running.checkpoint
+    return lambda: model_file.save(running, model)
+
+
+def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]) -> Any:
+    """Return the stream of a model that `toprank fit` wrote."""
+    from toprank.cli import files
+    from toprank.transactions.payment_stream import PaymentStream
+
+    for name in ("positive_label", "class_weight", "loss", "learning_rate", "drift", "on_drift"):
+        if not _is_default(name):
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} must be left out: {model.name} was fitted by "
+                "toprank fit, and does not change as labels arrive."
+            )
+    payments = open_files.enter_context(files.opened_model(model, for_writing=True))
+    budget = payments.budget if _is_default("budget") else settings["budget"]
+    return PaymentStream(
+        payments,
+        window=settings["window"],
+        budget=min(budget, settings["window"]),
+        threshold=settings["threshold"],
+        n_reasons=settings["n_reasons"],
+    )
+
+
+def _fields_of(running: Any, fields: Fields) -> Fields:
+    """Return the fields of a payment model's stream: those it was fitted with, unless named."""
+    model = running.model
+    keys = {name for name in (model.card, model.terminal, model.row_id) if name is not None}
+    return fields._replace(
+        event_id=(model.row_id or fields.event_id) if _is_default("event_id") else fields.event_id,
+        label=model.label_column if _is_default("label") else fields.label,
+        texts=frozenset(keys),
+    )
+
+
+def _is_fitted(model: Path) -> bool:
+    """Return whether `toprank fit` wrote the file: it notes the column of labels."""
+    from toprank import model_file
+
+    return isinstance(model_file.read_manifest(model)["facts"].get("label"), str)
+
+
+def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]) -> Any:
     """Return the stream of a model file, or a new one."""
     from toprank import model_file
     from toprank.online.booster import OnlineBooster
     from toprank.online.event_stream import EventStream
     from toprank.online.non_linear import OnlineNonLinearBoost
 
+    if model.exists() and _is_fitted(model):
+        return _payment_stream(open_files, model, settings)
     named = settings["positive_label"]
     settings = settings | {"positive_label": None if named is None else label_of(named)}
     if _is_default("budget"):

@@ -30,6 +30,8 @@ class Fields(NamedTuple):
     event_id: str
     label: str
     ignored: tuple[str, ...]
+    texts: frozenset[str] = frozenset()
+    """Fields of ids: in CSV, 007 stays text."""
 
 
 class Event(NamedTuple):
@@ -150,7 +152,9 @@ class CsvEvents:
         self._label = self._place(fields.label)
         apart = {fields.event_id, fields.label, *fields.ignored}
         self._features = [
-            (name, place) for place, name in enumerate(self._names) if name not in apart
+            (name, place, _text_or_none if name in fields.texts else _value)
+            for place, name in enumerate(self._names)
+            if name not in apart
         ]
 
     @property
@@ -168,7 +172,7 @@ class CsvEvents:
             raise BadLineError(f"a line must have {len(self._names)} cells; got {len(cells)}.")
         event_id = None if self._id is None else cells[self._id] or None
         label = None if self._label is None else label_of(cells[self._label])
-        row = {name: _value(cells[place], name) for name, place in self._features}
+        row = {name: read(cells[place], name) for name, place, read in self._features}
         return _event(event_id, label, row, has_row=any(cell is not None for cell in row.values()))
 
     def _place(self, name: str) -> int | None:
@@ -251,6 +255,10 @@ def _cells(text: str) -> list[str]:
         return next(csv.reader([text], strict=True), [])
     except csv.Error as error:
         raise BadLineError(f"a line must be CSV, a row a line; {error}.") from error
+
+
+def _text_or_none(text: str, _: str) -> str | None:
+    return text or None
 
 
 def _value(text: str, name: str) -> Any:

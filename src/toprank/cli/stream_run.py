@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from toprank.cli import screen
@@ -34,14 +33,14 @@ class Run:
         stream: Any,
         source: Source,
         output: "Output",
-        model: Path,
+        save: Callable[[], None],
         checkpoint_every: int,
         is_verbose: bool,
     ) -> None:
         self._stream = stream
         self._source = source
         self._output = output
-        self._model = model
+        self._save = save
         self._every = checkpoint_every
         self._is_verbose = is_verbose
         self._mark = source.start
@@ -131,13 +130,11 @@ class Run:
         self._output.write(_score_line(event.event_id, scored))
 
     def _checkpoint(self) -> None:
-        from toprank import model_file
-
         written = self._output.on_disk()
         self._stream.position["input"] = list(self._mark)
         if written is not None:
             self._stream.position["output"] = list(written)
-        model_file.save(self._stream, self._model)
+        self._save()
         if self._is_verbose:
             self._looks.clear()
             screen.remark(f"line {self._mark.n_lines:,}: saved; {self._looked_at()}")

@@ -6,7 +6,7 @@ and the rules of labels. Without a card it is a ranker of plain rows, so that ca
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -224,9 +224,22 @@ class PaymentModel(BaseEstimator):
         check_is_fitted(self, "ranker_")
         if self.state_ is None:
             return self.ranker_.explain_one(payment, n_reasons)
-        row = row_of(self.state_.history, payment, self.classes_)
-        features = self.state_.one(row) if remember else self.state_.history.look(row)
-        return self.ranker_.explain_one({**row, **features}, n_reasons)
+        features_of = self.state_.one if remember else self.state_.history.look
+        return self._scored(payment, n_reasons, features_of)
+
+    def take_in(self, payment: Mapping[str, Any], *, n_reasons: int = 5) -> Explained:
+        """Return what `score` does, and remember the payment: on disk with the next `settle`.
+
+        For streams, which would otherwise wait for the disk at every payment.
+        """
+        if self.state_ is None:
+            return self.score(payment, n_reasons=n_reasons)
+        return self._scored(payment, n_reasons, self.state_.take_in)
+
+    def settle(self, note: Any = None) -> None:
+        """Have payments on disk that were taken in, all or none, and `note` with them."""
+        if self.state_ is not None:
+            self.state_.settle(note)
 
     def explain(
         self, payments: Any, row: int = 0, above: int | None = None, *, n_reasons: int = 5
@@ -362,6 +375,16 @@ class PaymentModel(BaseEstimator):
         if self.state_ is None:
             return self.ranker_.schema_
         return columns_to_read(self.state_.history, self.ranker_.schema_)
+
+    def _scored(
+        self,
+        payment: Mapping[str, Any],
+        n_reasons: int,
+        features_of: Callable[[Mapping[str, Any]], Mapping[str, float]],
+    ) -> Explained:
+        assert self.state_ is not None
+        row = row_of(self.state_.history, payment, self.classes_)
+        return self.ranker_.explain_one({**row, **features_of(row)}, n_reasons)
 
     def _fitted_time(self, batch: pa.Table) -> str | None:
         """Return the column of times that the model was fitted with, if the rows have it."""

@@ -36,6 +36,12 @@ class PaymentState(Protocol):
     def one(self, row: Mapping[str, Any]) -> dict[str, float]:
         """Return the features of one row, and remember the row."""
 
+    def take_in(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """Return the features of one row, and remember it: for good with the next `settle`."""
+
+    def settle(self, note: Any = None) -> None:
+        """Have rows that were taken in where they are to last."""
+
     def label(
         self, row_id: Any, is_positive: ArrayLike, known_at: Any, source: str, who: str
     ) -> LabelCounts:
@@ -73,6 +79,11 @@ class MemoryState:
         features = self.history.one(row)
         self._tables.append(pa.Table.from_pylist([dict(row)]))
         return features
+
+    take_in = one
+
+    def settle(self, note: Any = None) -> None:
+        """Nothing lasts longer than the object."""
 
     def label(
         self, row_id: Any, is_positive: ArrayLike, known_at: Any, source: str, who: str

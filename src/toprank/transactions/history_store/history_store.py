@@ -108,6 +108,7 @@ class HistoryStore:
         times = [state.history.time, *filter(None, [state.history.known_at])]
         self._archive = RowArchive(folder / ROWS, times)
         self._log: RecordLog | None = None
+        self._unsettled: list[dict[str, Any]] = []
         self._why_not = "" if lock else f"{folder} was opened to read; open it with mode='write'."
         self._mutex = threading.RLock()
 
@@ -229,7 +230,8 @@ class HistoryStore:
     @property
     def n_rows(self) -> int:
         """How many rows were remembered, copies included."""
-        return self._state.n_archived + len(self._state.pending_rows)
+        n_single = len(self._state.pending_rows) + len(self._unsettled)
+        return self._state.n_archived + n_single
 
     def rows(self, since: Any = None) -> pa.Table:
         """Return the remembered rows with all their columns, in the order they came.
@@ -249,7 +251,7 @@ class HistoryStore:
     def remember(self, table: Any) -> pa.Table:
         """Return the features of a table's rows, in its order, and remember the rows."""
         with self._changing():
-            self._archive_pending()
+            self._settle_and_archive()
             features = self._remember_table(arrow_table(table), is_part=False)
             self._compact_if_long()
             return features
@@ -264,7 +266,7 @@ class HistoryStore:
         """
         with self._changing():
             assert self._log is not None
-            self._archive_pending()
+            self._settle_and_archive()
             state, start, n_before = self._state, self._log.size, self._state.n_archived
             try:
                 yield lambda table: self._remember_table(table, is_part=True)
@@ -291,6 +293,20 @@ class HistoryStore:
         """Return the features of one row, NaN where missing, and remember the row."""
         return self._remember_row("one", row)
 
+    def take_in(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """Return the features of one row, and remember it: on disk with the next `settle`."""
+        exact = row_payload.row_of(row_payload.row_facts(row))  # what a replay will see
+        with self._changing():
+            features = self.history.one(exact)
+            self._unsettled.append(exact)
+            return features
+
+    def settle(self, note: Any = None) -> None:
+        """Have rows on disk that were taken in, all of them or none, and `note` with them."""
+        with self._changing():
+            self._settle({} if note is None else {"note": note})
+            self._compact_if_long()
+
     def commit(self, row: Mapping[str, Any]) -> None:
         """Remember one row whose features were looked at before."""
         self._remember_row("commit", row)
@@ -310,6 +326,8 @@ class HistoryStore:
         """
         ids, labels = id_texts(np.atleast_1d(row_id), "row_id"), np.atleast_1d(is_positive)
         with self._changing():
+            if self._unsettled:  # the ledger is on disk at once: so must be what it speaks of
+                self._settle({})
             self._catch_up()
             is_known = self.history.knows(ids)
             unknown = tuple(np.flatnonzero(~is_known).tolist())
@@ -334,6 +352,8 @@ class HistoryStore:
         unseen_since = None if forget is None else cells.instant(forget, "forget")
         facts = {"before": since, "forget": unseen_since}
         with self._changing():
+            if self._unsettled:
+                self._settle({})
             self._logged(
                 row_payload.PURGE, facts, lambda _: purge(self.history, since, unseen_since)
             )
@@ -343,7 +363,7 @@ class HistoryStore:
         """Remove rows that are kept for training, in whole files: those with older rows only."""
         moment = cells.instant(before, "before")
         with self._changing():
-            self._archive_pending()
+            self._settle_and_archive()
             state = self._state
             first = self._archive.first_from(moment, state.first_row, state.n_archived)
             if first > state.first_row:
@@ -365,6 +385,8 @@ class HistoryStore:
         with self._mutex:
             if self._lock is None:
                 return
+            if self._unsettled and not self._why_not:
+                self._settle({})
             if self._log is not None:
                 self._log.close()
             self.ledger.close()
@@ -450,11 +472,33 @@ class HistoryStore:
         state.n_archived = stop
         return features
 
+    def _settle(self, facts: dict[str, Any]) -> None:
+        """Log the rows that are in memory only."""
+        assert self._log is not None
+        start = self._log.size
+        try:
+            for row in self._unsettled:
+                names_and_values = row_payload.row_facts(row)
+                part = {"call": "one", "row": names_and_values, "is_part": True}
+                self._log.append(row_payload.packed(row_payload.ROW, part))
+                self._step("row written")
+            self._log.append(row_payload.packed(row_payload.FINISHED, facts))
+            self._step("rows finished")
+        except BaseException:
+            self._log.cut(start)
+            raise
+        self._state.pending_rows += self._unsettled
+        self._unsettled, self._state.note = [], facts.get("note", self._state.note)
+        if len(self._state.pending_rows) >= _MOST_PENDING:
+            self._archive_pending()
+
     def _remember_row(self, call: str, row: Mapping[str, Any]) -> Any:
         as_json = row_payload.row_facts(row)
         facts = {"call": call, "row": as_json}
         exact = row_payload.row_of(as_json)  # what a replay will see
         with self._changing():
+            if self._unsettled:
+                self._settle({})
             result = self._logged(
                 row_payload.ROW, facts, lambda _: remember_row(self.history, call, exact)
             )
@@ -491,6 +535,11 @@ class HistoryStore:
         state.position = position
         return counts
 
+    def _settle_and_archive(self) -> None:
+        if self._unsettled:
+            self._settle({})
+        self._archive_pending()
+
     def _archive_pending(self) -> None:
         """Write rows that came singly to a file of their own."""
         state = self._state
@@ -517,7 +566,7 @@ class HistoryStore:
 
     def _compact(self) -> None:
         assert self._log is not None
-        self._archive_pending()
+        self._settle_and_archive()
         state, mode = self._state, self._mode
         number = state.generation + 1
         log = RecordLog.create(self._generations.log(number), number, self._is_synced, mode)

@@ -41,6 +41,7 @@ class StoreState:
             "ledger_position": self.position,
             "first_row": self.first_row,
             "n_rows": self.n_archived,
+            "note": self.note,
         }
 
 
@@ -96,6 +97,7 @@ def _read_snapshot(path: Path) -> StoreState:
             position=int(facts["ledger_position"]),
             first_row=int(facts["first_row"]),
             n_archived=int(facts["n_rows"]),
+            note=facts.get("note"),
         )
     except (LookupError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} must say where ledger and rows were; {error!r}.") from error
@@ -132,7 +134,7 @@ def _end_of_finished(path: Path) -> int | None:
     start = None
     for found in records(path):
         kind, facts, _ = row_payload.read_payload(found.payload)
-        if kind == row_payload.TABLE and facts.get("is_part"):
+        if kind in (row_payload.TABLE, row_payload.ROW) and facts.get("is_part"):
             start = found.start if start is None else start
         else:
             start = None
@@ -146,7 +148,7 @@ def _replay(record: Record, state: StoreState, ledger: Ledger) -> None:
         history.batch(row_payload.table_of(body))
         state.n_archived = facts["n_rows"]
     elif kind == row_payload.FINISHED:
-        state.note = facts.get("note")
+        state.note = facts.get("note", state.note)
     elif kind == row_payload.ROW:
         row = row_payload.row_of(facts["row"])
         remember_row(history, facts["call"], row)
