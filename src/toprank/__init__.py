@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test h
     from toprank.transactions.ledger import Ledger as Ledger
     from toprank.transactions.ledger import MemoryLedger as MemoryLedger
     from toprank.transactions.ledger import SqliteLedger as SqliteLedger
+    from toprank.transactions.payment_model import PaymentModel as PaymentModel
+    from toprank.transactions.payment_stream import PaymentStream as PaymentStream
     from toprank.trees.forest import RankForest as RankForest
     from toprank.trees.geometric_tree import GeometricTree as GeometricTree
     from toprank.trees.meta_ap import MetaAP as MetaAP
@@ -51,7 +53,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test h
 
 __version__ = "0.1.0"
 
-# public names besides the learners, which are those of the registry; PaymentModel goes in here
+# public names besides the learners, which are those of the registry
 _OTHERS = (
     "toprank.alert_list:AlertList",
     "toprank.alert_list:top_alerts",
@@ -63,6 +65,8 @@ _OTHERS = (
     "toprank.transactions.ledger:Ledger",
     "toprank.transactions.ledger:MemoryLedger",
     "toprank.transactions.ledger:SqliteLedger",
+    "toprank.transactions.payment_model:PaymentModel",
+    "toprank.transactions.payment_stream:PaymentStream",
 )
 _HOME_OF = {
     home.partition(":")[2]: home for home in (*_OTHERS, *(row.home for row in registry.LEARNERS))
