@@ -40,6 +40,8 @@ from toprank.transactions.features import (
 pytestmark = pytest.mark.kernel
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "1"
+
+
 def timestamps(values):
     start = int(START.astype(np.int64))
     since = pa.array([None if value is None else start + value for value in values], pa.int64())

@@ -50,9 +50,7 @@ def rows(**changes):
 
 
 tables = st.lists(rows(), min_size=1, max_size=6)
-labels = st.lists(
-    st.tuples(ids, flags, moments, st.sampled_from(SOURCES)), min_size=1, max_size=3
-)
+labels = st.lists(st.tuples(ids, flags, moments, st.sampled_from(SOURCES)), min_size=1, max_size=3)
 steps = st.one_of(
     st.tuples(st.sampled_from(["batch", "look_batch"]), tables),
     st.tuples(st.sampled_from(["one", "look", "look and commit"]), rows()),
@@ -216,9 +214,7 @@ def test_a_table_gives_what_its_rows_give_one_by_one_with_corrections_in_play(
         row_ids, values, known, sources = zip(*labels_then, strict=True)
         known = [moment(at) for at in known]
         together = by_table.label(row_ids, values, known, sources)
-        apart = [
-            by_row.label(*each) for each in zip(row_ids, values, known, sources, strict=True)
-        ]
+        apart = [by_row.label(*each) for each in zip(row_ids, values, known, sources, strict=True)]
         assert together[:4] == tuple(np.sum([each[:4] for each in apart], axis=0))
         if second is not None:
             by_table.purge(moment(second * SECOND))

@@ -162,9 +162,7 @@ class Past:
         self, k: int, store: EventStore, placed: Placed, number: NDArray[np.int64] | None
     ) -> None:
         if number is not None:
-            number = number[placed.which]
-            has_id = number >= 0
-            self._remembered.set_before(k, number[has_id], placed.n_before[has_id])
+            self._remembered.set_before(k, number, placed.which, placed.n_before)
         if self._undo is not None:
             self._undo.append(partial(store.take_out, placed))
 
@@ -224,9 +222,7 @@ class Past:
         # the first label of a row is one more event; any other is a correction
         is_first = (times[place] == 1) & ~self._remembered.has_label(number[found])
         first = found[is_first]
-        self._remembered.set_first_labels(
-            number[first], label[first], known[first], source[first]
-        )
+        self._remembered.set_first_labels(number[first], label[first], known[first], source[first])
         time = self._remembered.time[number[first]]
         keys = list(self._remembered.keys[:, number[first]].astype(np.int64))
         self._insert_labels(time, keys, label[first], known[first], np.arange(first.size))
@@ -242,9 +238,7 @@ class Past:
         ]
         n_new, n_corrected, n_known = self._correct(number[others].tolist(), given)
         unknown = np.flatnonzero(number < 0).tolist()
-        return LabelCounts(
-            first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown)
-        )
+        return LabelCounts(first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown))
 
     def _correct(self, numbers: list[int], given: list[RowLabel]) -> tuple[int, int, int]:
         """Take in labels one by one; return how many were new, corrections, and known already."""

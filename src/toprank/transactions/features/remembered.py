@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from toprank.metrics.score_histogram import stored_vector
@@ -16,7 +17,7 @@ from toprank.transactions.features.row_labels import RowLabel
 from toprank.transactions.ledger import SOURCES
 
 NO_LABEL = -1
-_MOST_BEFORE = np.iinfo(np.uint16).max
+_MOST_BEFORE = 65_535  # the largest of two bytes
 
 
 class _Columns(NamedTuple):
@@ -88,18 +89,21 @@ class RememberedRows:
         if len(self) > self._columns.time.size:
             grown = [enlarged(column, len(self)) for column in self._columns]
             self._columns = _Columns._make(grown)
-        is_new = (number >= 0) & ~was_there
-        new = number[is_new]
-        self._columns.time[new] = time[is_new]
-        for own, codes in zip(self._columns.keys, keys, strict=True):
-            own[new] = codes[is_new]
-        self._columns.n_before[:, new] = 0
-        self._columns.label[new] = NO_LABEL
+        own = self._columns
+        _begin_rows(number, was_there, time, own.time, own.n_before, own.label)
+        for k, codes in enumerate(keys):
+            _fill_codes(number, was_there, codes, own.keys, k)
         return number, was_there
 
-    def set_before(self, k: int, number: NDArray[np.int64], n_before: NDArray[np.int64]) -> None:
-        """Keep how many rows of a key came before each of these at its own moment."""
-        self._columns.n_before[k, number] = np.minimum(n_before, _MOST_BEFORE)
+    def set_before(
+        self,
+        k: int,
+        number: NDArray[np.int64],
+        which: NDArray[np.int64],
+        n_before: NDArray[np.int64],
+    ) -> None:
+        """Keep how many rows of a key came before each of `which` at its own moment."""
+        _fill_before(number, which, n_before, self._columns.n_before, k)
 
     def before(self, k: int, number: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what `set_before` kept."""
@@ -119,9 +123,7 @@ class RememberedRows:
         self._ids.keep(is_kept)
         self._columns = _Columns._make(column[..., kept] for column in self._columns)
         self.corrected = {
-            int(new_number[old]): labels
-            for old, labels in self.corrected.items()
-            if is_kept[old]
+            int(new_number[old]): labels for old, labels in self.corrected.items() if is_kept[old]
         }
 
     def recode(self, k: int, new_code: NDArray[np.int64]) -> None:
@@ -224,7 +226,9 @@ class RememberedRows:
         stored = _stored(arrays, "corrected", np.int64, (-1, 1 + len(RowLabel._fields)))
         for number, known, source, is_positive in stored.tolist():
             if not (0 <= number < len(self) and 0 <= source < len(SOURCES)):
-                raise ValueError("array 'corrected' must speak of rows and sources that there are.")
+                raise ValueError(
+                    "array 'corrected' must speak of rows and sources that there are."
+                )
             label = RowLabel(known, source, bool(is_positive))
             self.corrected.setdefault(number, []).append(label)
         for number, labels in self.corrected.items():
@@ -233,9 +237,33 @@ class RememberedRows:
                 raise ValueError("corrected labels of a row must be in order of time.")
 
 
-def _stored(
-    arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int, int]
-) -> NDArray:
+# For one row, a kernel takes less time than the three or four calls of NumPy it stands for.
+
+
+@njit(cache=True)
+def _begin_rows(number, was_there, time, own_time, n_before, label):
+    for row in range(number.size):
+        if number[row] >= 0 and not was_there[row]:
+            own_time[number[row]] = time[row]
+            label[number[row]] = NO_LABEL
+            n_before[:, number[row]] = 0
+
+
+@njit(cache=True)
+def _fill_codes(number, was_there, codes, own_codes, k):
+    for row in range(number.size):
+        if number[row] >= 0 and not was_there[row]:
+            own_codes[k, number[row]] = codes[row]
+
+
+@njit(cache=True)
+def _fill_before(number, which, n_before, own_before, k):
+    for g in range(which.size):
+        if number[which[g]] >= 0:
+            own_before[k, number[which[g]]] = min(n_before[g], _MOST_BEFORE)
+
+
+def _stored(arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int, int]) -> NDArray:
     array = arrays.get(name)
     wanted = shape if array is None or shape[0] >= 0 else (len(array), shape[1])
     if array is None or array.dtype != kind or array.shape != wanted:

@@ -49,9 +49,7 @@ def with_label(labels: Sequence[RowLabel], new: RowLabel) -> list[RowLabel]:
         if any(each.source != _SILENCE and each.known <= new.known for each in labels):
             return list(labels)
     else:
-        labels = [
-            each for each in labels if each.source != _SILENCE or each.known < new.known
-        ]
+        labels = [each for each in labels if each.source != _SILENCE or each.known < new.known]
     same = [each for each in labels if each.known == new.known]
     if same and same[0].source < new.source:
         return list(labels)
