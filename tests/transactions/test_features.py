@@ -10,14 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transactions.features.slow_history import (
-    EVERY_KIND,
-    PAIR,
-    SECOND,
-    START,
-    SlowHistory,
-    assert_same,
-)
 
 from toprank.model_file import ModelFileError, archive
 from toprank.tables import TableError
@@ -35,6 +27,14 @@ from toprank.transactions.features import (
     default_features,
     from_json,
     handbook_features,
+)
+from transactions.features.slow_history import (
+    EVERY_KIND,
+    PAIR,
+    SECOND,
+    START,
+    SlowHistory,
+    assert_same,
 )
 
 pytestmark = pytest.mark.kernel

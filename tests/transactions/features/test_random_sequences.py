@@ -7,6 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from toprank.transactions.features import History, LabelRisk
+from toprank.transactions.ledger import SOURCES, MemoryLedger
 from transactions.features.slow_history import (
     EVERY_KIND,
     SECOND,
@@ -14,9 +17,6 @@ from transactions.features.slow_history import (
     SlowHistory,
     assert_same,
 )
-
-from toprank.transactions.features import History, LabelRisk
-from toprank.transactions.ledger import SOURCES, MemoryLedger
 
 pytestmark = pytest.mark.kernel
 
@@ -160,8 +160,8 @@ def test_whatever_comes_features_are_what_looking_at_every_row_and_label_gives(
     tmp_path_factory, given_steps, probes
 ):
     both = Both(LABELS, tmp_path_factory.mktemp("saved"))
-    for what, given in given_steps:
-        both.do(what, given)
+    for step in given_steps:
+        both.do(*step)
     for probe in probes:
         both.do("look", probe)
 
@@ -187,8 +187,8 @@ def test_labels_hold_from_when_they_are_known_however_they_are_given(
 ):
     both = Both(LABELS, tmp_path_factory.mktemp("saved"))
     both.do("batch", [first, first | {"id": "b", "time": 9 * SECOND}])
-    for what, given in given_steps:
-        both.do(what, given)
+    for step in given_steps:
+        both.do(*step)
     for second in range(0, 50, 3):
         both.do("look", first | {"id": None, "label": None, "time": second * SECOND})
 

@@ -170,7 +170,7 @@ def _hashed(raw, begin, end):
 
     Products stay below 2^63, so that it is the same with and without compiling.
     """
-    mixed = 2_166_136_261
+    mixed = np.int64(2_166_136_261)
     for i in range(begin, end):
         mixed = ((mixed ^ np.int64(raw[i])) * 16_777_619) & _LOW_32_BITS
     mixed = ((mixed ^ (mixed >> 15)) * 739_982_445) & _LOW_32_BITS
