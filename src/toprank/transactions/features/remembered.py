@@ -25,7 +25,7 @@ class _Columns(NamedTuple):
 
     time: NDArray[np.int64]
     keys: NDArray[np.int32]  # key, row: codes
-    n_before: NDArray[np.uint16]  # key, row: rows of its key and its moment that came before it
+    n_before: NDArray[np.uint16]  # key, row: rows of its key and moment before it, up to 65,535
     label: NDArray[np.int8]  # source and value of the label that holds in the end
     known: NDArray[np.int64]  # and when that became known
 
