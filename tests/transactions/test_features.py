@@ -11,14 +11,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transactions.features.slow_history import (
-    EVERY_KIND,
-    PAIR,
-    SECOND,
-    START,
-    SlowHistory,
-    assert_same,
-)
 
 import toprank
 from toprank.model_file import ModelFileError, archive
@@ -38,10 +30,20 @@ from toprank.transactions.features import (
     from_json,
     handbook_features,
 )
+from transactions.features.slow_history import (
+    EVERY_KIND,
+    PAIR,
+    SECOND,
+    START,
+    SlowHistory,
+    assert_same,
+)
 
 pytestmark = pytest.mark.kernel
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") != "1"
+
+
 def timestamps(values):
     start = int(START.astype(np.int64))
     since = pa.array([None if value is None else start + value for value in values], pa.int64())

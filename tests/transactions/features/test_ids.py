@@ -134,7 +134,10 @@ def test_a_row_older_than_the_last_purge_is_too_late_and_its_id_stays_free():
 
 def test_ids_are_forgotten_when_they_cannot_matter_any_more():
     row = {"time": 50, "card": "A", "tx": "p"}
-    without_labels, with_labels = history_of(), history_of((LabelRisk("count", "card", None, "1s"),))
+    without_labels, with_labels = (
+        history_of(),
+        history_of((LabelRisk("count", "card", None, "1s"),)),
+    )
     for history in (without_labels, with_labels):
         history.commit(row)
         history.purge(100)

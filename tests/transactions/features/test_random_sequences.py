@@ -7,6 +7,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from toprank.transactions.features import History, LabelRisk
+from toprank.transactions.ledger import SOURCES, MemoryLedger
 from transactions.features.slow_history import (
     EVERY_KIND,
     SECOND,
@@ -14,9 +17,6 @@ from transactions.features.slow_history import (
     SlowHistory,
     assert_same,
 )
-
-from toprank.transactions.features import History, LabelRisk
-from toprank.transactions.ledger import SOURCES, MemoryLedger
 
 pytestmark = pytest.mark.kernel
 
@@ -50,9 +50,7 @@ def rows(**changes):
 
 
 tables = st.lists(rows(), min_size=1, max_size=6)
-labels = st.lists(
-    st.tuples(ids, flags, moments, st.sampled_from(SOURCES)), min_size=1, max_size=3
-)
+labels = st.lists(st.tuples(ids, flags, moments, st.sampled_from(SOURCES)), min_size=1, max_size=3)
 steps = st.one_of(
     st.tuples(st.sampled_from(["batch", "look_batch"]), tables),
     st.tuples(st.sampled_from(["one", "look", "look and commit"]), rows()),
@@ -162,8 +160,8 @@ def test_whatever_comes_features_are_what_looking_at_every_row_and_label_gives(
     tmp_path_factory, given_steps, probes
 ):
     both = Both(LABELS, tmp_path_factory.mktemp("saved"))
-    for what, given in given_steps:
-        both.do(what, given)
+    for step in given_steps:
+        both.do(*step)
     for probe in probes:
         both.do("look", probe)
 
@@ -189,8 +187,8 @@ def test_labels_hold_from_when_they_are_known_however_they_are_given(
 ):
     both = Both(LABELS, tmp_path_factory.mktemp("saved"))
     both.do("batch", [first, first | {"id": "b", "time": 9 * SECOND}])
-    for what, given in given_steps:
-        both.do(what, given)
+    for step in given_steps:
+        both.do(*step)
     for second in range(0, 50, 3):
         both.do("look", first | {"id": None, "label": None, "time": second * SECOND})
 
@@ -216,9 +214,7 @@ def test_a_table_gives_what_its_rows_give_one_by_one_with_corrections_in_play(
         row_ids, values, known, sources = zip(*labels_then, strict=True)
         known = [moment(at) for at in known]
         together = by_table.label(row_ids, values, known, sources)
-        apart = [
-            by_row.label(*each) for each in zip(row_ids, values, known, sources, strict=True)
-        ]
+        apart = [by_row.label(*each) for each in zip(row_ids, values, known, sources, strict=True)]
         assert together[:4] == tuple(np.sum([each[:4] for each in apart], axis=0))
         if second is not None:
             by_table.purge(moment(second * SECOND))

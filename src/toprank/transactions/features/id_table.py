@@ -96,8 +96,8 @@ class IdTable:
         `rows` says whose ids to enter and in which order. Those that are new are added where
         `may_add` allows it; else, and where an id is missing, the number is -1.
         """
+        self._make_room(rows.size, int(ids.ends[-1] - ids.ends[0]))
         number, was_there = np.full(len(ids), -1), np.zeros(len(ids), dtype=bool)
-        self._make_room(len(ids), int(ids.ends[-1] - ids.ends[0]))
         self._size = _enter(*ids, rows, may_add, self._size, *self._arrays(), number, was_there)
         return number, was_there
 
@@ -109,7 +109,7 @@ class IdTable:
     def keep(self, is_kept: NDArray[np.bool_]) -> None:
         """Forget the other ids; those kept are numbered anew in the same order."""
         kept = IdTable()
-        kept._add_all(self._ids(), np.flatnonzero(is_kept))
+        kept._add(self._ids(), np.flatnonzero(is_kept))
         vars(self).update(vars(kept))
 
     def to_arrays(self) -> dict[str, NDArray]:
@@ -127,7 +127,7 @@ class IdTable:
         ):
             raise ValueError(f"array 'lengths' must split {raw.size} bytes into ids.")
         table = cls()
-        table._add_all(RowIds.of_bytes(raw.tobytes(), lengths), np.arange(lengths.size))
+        table._add(RowIds.of_bytes(raw.tobytes(), lengths), np.arange(lengths.size))
         if len(table) < lengths.size:
             raise ValueError("ids of remembered rows must differ; some come twice.")
         return table
@@ -137,12 +137,8 @@ class IdTable:
         raw.flags.writeable = False
         return RowIds(raw, self._ends[: self._size + 1])
 
-    def _add_all(self, ids: RowIds, rows: NDArray[np.int64]) -> None:
-        lengths = np.diff(ids.ends)[rows]
-        self._make_room(rows.size, int(lengths.sum()))
-        number, was_there = np.full(len(ids), -1), np.zeros(len(ids), dtype=bool)
-        may_add = np.ones(len(ids), dtype=bool)
-        self._size = _enter(*ids, rows, may_add, self._size, *self._arrays(), number, was_there)
+    def _add(self, ids: RowIds, rows: NDArray[np.int64]) -> None:
+        self.enter(ids, rows, np.ones(len(ids), dtype=bool))
 
     def _arrays(self) -> tuple[NDArray, NDArray, NDArray]:
         return self._raw, self._ends, self._slots
@@ -174,7 +170,7 @@ def _hashed(raw, begin, end):
 
     Products stay below 2^63, so that it is the same with and without compiling.
     """
-    mixed = 2_166_136_261
+    mixed = np.int64(2_166_136_261)
     for i in range(begin, end):
         mixed = ((mixed ^ np.int64(raw[i])) * 16_777_619) & _LOW_32_BITS
     mixed = ((mixed ^ (mixed >> 15)) * 739_982_445) & _LOW_32_BITS

@@ -210,12 +210,13 @@ def look_past_ended(
     for q in range(query.shape[0]):
         window, answer = query[q, _WINDOW], out[query[q, _OUT]]
         _fill_bounds(events, query[q], incoming, runs, place, first, stop)
+        _sums(events, SUM, 0, window == ALL, runs, first, stop, answer)
         for r in range(runs.key.size):
             low = _until(ended_key, runs.key[r] - 1)
             high = _until(ended_key, runs.key[r])
             for g in range(runs.begin[r], runs.begin[r + 1]):
                 moment = time[rows[g]]
-                value, known = _held_by(events, 0, runs.key[r], window == ALL, first[g], stop[g])
+                value, known = answer[rows[g]], stop[g] - first[g]
                 for e in range(low, high):
                     is_inside = window == ALL or ended_since[e] > moment - window
                     if is_inside and ended_until[e] <= moment:
@@ -557,25 +558,29 @@ def _first_time(events, runs, place, answer):
 
 @njit(cache=True)
 def _sums(events, what, v, is_all, runs, first, stop, answer):
+    totals, rests, knowns = events.total[v], events.rest[v], events.known[v]
     for r in range(runs.key.size):
+        key, start = runs.key[r], events.start[runs.key[r]]
+        base_total, base_rest = events.base_total[v, key], events.base_rest[v, key]
+        base_known = events.base_known[v, key]
         for g in range(runs.begin[r], runs.begin[r + 1]):
-            value, known = _held_by(events, v, runs.key[r], is_all, first[g], stop[g])
+            total, rest, known = base_total, base_rest, base_known
+            if stop[g] > 0:
+                p = start + stop[g] - 1
+                total, rest, known = totals[p], rests[p], knowns[p]
+            if is_all:
+                value = total + rest
+            elif first[g] > 0:
+                p = start + first[g] - 1
+                value, known = _subtracted(total, rest, totals[p], rests[p]), known - knowns[p]
+            else:
+                value, known = _subtracted(total, rest, base_total, base_rest), known - base_known
             if what == SUM:
                 answer[runs.rows[g]] = value
             elif known == 0:
                 answer[runs.rows[g]] = 0.0 if what == SHARE else np.nan
             else:
                 answer[runs.rows[g]] = value / known
-
-
-@njit(cache=True)
-def _held_by(events, v, key, is_all, first, stop):
-    """Return the sum of the values in a window, and how many are not missing."""
-    total, rest, known = _before(events, key, v, max(stop, 0))
-    if is_all:
-        return total + rest, known
-    old_total, old_rest, old_known = _before(events, key, v, max(first, 0))
-    return _subtracted(total, rest, old_total, old_rest), known - old_known
 
 
 @njit(cache=True)

@@ -31,7 +31,7 @@ class Ended(NamedTuple):
     label: NDArray[np.float64]
 
     @classmethod
-    def of(cls, spans: Iterable[tuple[int, Holding]]) -> Self:
+    def of(cls, spans: Iterable[tuple[int, Holding]]) -> "Ended":
         """Return the spans of some keys."""
         listed = [(key, each.since, each.until, each.is_positive) for key, each in spans]
         key, since, until, label = np.array(listed, dtype=np.int64).reshape(-1, 4).T
@@ -39,16 +39,16 @@ class Ended(NamedTuple):
             np.argsort(key, kind="stable")
         )
 
-    def picked(self, which: NDArray) -> Self:
+    def picked(self, which: NDArray) -> "Ended":
         """Return some of them."""
-        return self._make(np.ascontiguousarray(array[which]) for array in self)
+        return Ended(*(np.ascontiguousarray(array[which]) for array in self))
 
-    def joined(self, more: "Ended") -> Self:
+    def joined(self, more: "Ended") -> "Ended":
         """Return these and more."""
-        both = self._make(map(np.concatenate, zip(self, more, strict=True)))
+        both = Ended(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
         return both.picked(np.argsort(both.key, kind="stable"))
 
-    def without(self, gone: "Ended") -> Self:
+    def without(self, gone: "Ended") -> "Ended":
         """Return these without some of them."""
         is_kept = np.ones(self.key.size, dtype=bool)
         for key, *span in zip(*(array.tolist() for array in gone), strict=True):

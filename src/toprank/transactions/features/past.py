@@ -180,9 +180,7 @@ class Past:
         self, k: int, store: EventStore, placed: Placed, number: NDArray[np.int64] | None
     ) -> None:
         if number is not None:
-            number = number[placed.which]
-            has_id = number >= 0
-            self._remembered.set_before(k, number[has_id], placed.n_before[has_id])
+            self._remembered.set_before(k, number, placed.which, placed.n_before)
         if self._undo is not None:
             self._undo.append(partial(store.take_out, placed))
 
@@ -214,12 +212,7 @@ class Past:
         if arrivals.number is not None:
             number = arrivals.number[which]
             if arrivals.again.size:
-                is_first = np.ones(which.size, dtype=bool)
-                has_id = np.flatnonzero(number >= 0)
-                first = np.unique(number[has_id], return_index=True)[1]
-                is_first[has_id] = False
-                is_first[has_id[first]] = True
-                is_first[has_id] &= ~self._remembered.has_label(number[has_id])
+                is_first = self._is_first_label(number)
                 which, number = which[is_first], number[is_first]
             own, number = which[number >= 0], number[number >= 0]
             source = np.full(own.size, _CLAIM)
@@ -227,6 +220,14 @@ class Past:
             if self._undo is not None:
                 self._undo.append(partial(self._remembered.clear_labels, number))
         self._insert_labels(rows.time, rows.keys, rows.label, rows.known, which)
+
+    def _is_first_label(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether the label of each row is the first it has; without an id it always is."""
+        has_id = np.flatnonzero(number >= 0)
+        earliest = has_id[np.unique(number[has_id], return_index=True)[1]]
+        is_first = number < 0
+        is_first[earliest] = ~self._remembered.has_label(number[earliest])
+        return is_first
 
     def learn_labels(
         self,
@@ -247,15 +248,8 @@ class Past:
         keys = list(self._remembered.keys[:, number[first]].astype(np.int64))
         self._insert_labels(time, keys, label[first], known[first], np.arange(first.size))
         others = found[~is_first]
-        given = [
-            RowLabel(*each)
-            for each in zip(
-                known[others].tolist(),
-                source[others].tolist(),
-                (label[others] == 1).tolist(),
-                strict=True,
-            )
-        ]
+        columns = known[others], source[others], label[others] == 1
+        given = [RowLabel(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
         n_new, n_corrected, n_known = self._correct(number[others].tolist(), given)
         unknown = np.flatnonzero(number < 0).tolist()
         return LabelCounts(first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown))
@@ -275,20 +269,20 @@ class Past:
                 n_corrected += 1
             else:
                 n_known += 1
-        now = {number: kept.labels_of(number) for number in before}
-        changed = [number for number in now if now[number] != before[number]]
         for (k, delay), store in self._labels.items():
-            changes = []
-            for number in changed:
-                key, time = int(kept.keys[k, number]), int(kept.time[number])
-                held = holdings(before[number], time, delay, self.begin)
-                holds = holdings(now[number], time, delay, self.begin)
-                if key >= 0 and held != holds:
-                    changes.append(LabelChange(key, held, holds))
+            changes = [self._change(k, delay, number, old) for number, old in before.items()]
+            changes = [each for each in changes if each.key >= 0 and each.before != each.now]
             if changes:
                 store.grow(len(self.keys[k]))
                 store.correct(changes)
         return n_new, n_corrected, n_known
+
+    def _change(self, k: int, delay: int, number: int, old: list[RowLabel]) -> LabelChange:
+        """Return when the labels of a row held, and when those it has now hold."""
+        key, time = int(self._remembered.keys[k, number]), int(self._remembered.time[number])
+        held = holdings(old, time, delay, self.begin)
+        now = holdings(self._remembered.labels_of(number), time, delay, self.begin)
+        return LabelChange(key, held, now)
 
     def _insert_labels(
         self,

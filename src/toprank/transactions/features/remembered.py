@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from toprank.model_file.state import stored_vector
@@ -16,7 +17,7 @@ from toprank.transactions.features.row_labels import RowLabel
 from toprank.transactions.ledger import SOURCES
 
 NO_LABEL = -1
-_MOST_BEFORE = np.iinfo(np.uint16).max
+_MOST_BEFORE = 65_535  # the largest of two bytes
 
 
 class HeldLabels(NamedTuple):
@@ -32,7 +33,7 @@ class _Columns(NamedTuple):
 
     time: NDArray[np.int64]
     keys: NDArray[np.int32]  # key, row: codes
-    n_before: NDArray[np.uint16]  # key, row: rows of its key and its moment that came before it
+    n_before: NDArray[np.uint16]  # key, row: rows of its key and moment before it, up to 65,535
     label: NDArray[np.int8]  # source and value of the label that holds in the end
     known: NDArray[np.int64]  # and when that became known
 
@@ -96,18 +97,21 @@ class RememberedRows:
         if len(self) > self._columns.time.size:
             grown = [enlarged(column, len(self)) for column in self._columns]
             self._columns = _Columns._make(grown)
-        is_new = (number >= 0) & ~was_there
-        new = number[is_new]
-        self._columns.time[new] = time[is_new]
-        for own, codes in zip(self._columns.keys, keys, strict=True):
-            own[new] = codes[is_new]
-        self._columns.n_before[:, new] = 0
-        self._columns.label[new] = NO_LABEL
+        own = self._columns
+        _begin_rows(number, was_there, time, own.time, own.n_before, own.label)
+        for k, codes in enumerate(keys):
+            _fill_codes(number, was_there, codes, own.keys, k)
         return number, was_there
 
-    def set_before(self, k: int, number: NDArray[np.int64], n_before: NDArray[np.int64]) -> None:
-        """Keep how many rows of a key came before each of these at its own moment."""
-        self._columns.n_before[k, number] = np.minimum(n_before, _MOST_BEFORE)
+    def set_before(
+        self,
+        k: int,
+        number: NDArray[np.int64],
+        which: NDArray[np.int64],
+        n_before: NDArray[np.int64],
+    ) -> None:
+        """Keep how many rows of a key came before each of `which` at its own moment."""
+        _fill_before(number, which, n_before, self._columns.n_before, k)
 
     def before(self, k: int, number: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what `set_before` kept."""
@@ -247,6 +251,32 @@ class RememberedRows:
             times = [each.known for each in labels]
             if times != sorted(set(times)) or not self.has_label(np.array([number])).all():
                 raise ValueError("corrected labels of a row must be in order of time.")
+
+
+# For one row, a kernel takes less time than the three or four calls of NumPy it stands for.
+
+
+@njit(cache=True)
+def _begin_rows(number, was_there, time, own_time, n_before, label):
+    for row in range(number.size):
+        if number[row] >= 0 and not was_there[row]:
+            own_time[number[row]] = time[row]
+            label[number[row]] = NO_LABEL
+            n_before[:, number[row]] = 0
+
+
+@njit(cache=True)
+def _fill_codes(number, was_there, codes, own_codes, k):
+    for row in range(number.size):
+        if number[row] >= 0 and not was_there[row]:
+            own_codes[k, number[row]] = codes[row]
+
+
+@njit(cache=True)
+def _fill_before(number, which, n_before, own_before, k):
+    for g in range(which.size):
+        if number[which[g]] >= 0:
+            own_before[k, number[which[g]]] = min(n_before[g], _MOST_BEFORE)
 
 
 def _stored(arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int, int]) -> NDArray:
