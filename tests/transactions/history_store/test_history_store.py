@@ -201,7 +201,7 @@ def test_tables_of_other_libraries_are_remembered(folder):
 
 def test_rows_that_were_looked_at_before_are_committed(folder):
     with HistoryStore.create(folder, fresh()) as store:
-        assert store.commit(payment(0)) is None
+        assert store.commit(payment(0)) is True
         assert store.history.until is not None
     twin = fresh()
     twin.one(payment(0))
@@ -272,6 +272,7 @@ def test_labels_without_a_time_are_known_from_the_latest_payment_on(folder):
         store.remember(table(0, 20))
         until = store.history.until
         assert store.label(["p3", "p4"], [True, False]) == 2
+        assert store.label([], []) == 0
     twin = fresh()
     twin.batch(table(0, 20))
     twin.label(["p3", "p4"], [True, False], until)
@@ -290,7 +291,6 @@ def test_labels_that_others_added_to_the_ledger_reach_the_history(folder):
         history = store.history
         with SqliteLedger(folder / "labels.db") as ledger:
             ledger.append(["p5"], [True], known=moment(902), source="claim")
-            assert [entry.who for entry in ledger.history("p3")] == ["ada"]
     twin = fresh()
     twin.batch(table(0, 20))
     twin.label(["p1", "p2"], [True, True], moment(900))
@@ -300,6 +300,7 @@ def test_labels_that_others_added_to_the_ledger_reach_the_history(folder):
     for mode in ("read", "write", "read"):
         with HistoryStore.open(folder, mode=mode) as store:
             assert_same(store.history, twin)
+            assert [entry.who for entry in store.ledger.history("p3")] == ["ada"]
 
 
 def test_a_ledger_that_has_lost_labels_is_an_error(folder):

@@ -40,6 +40,7 @@ from toprank.transactions.history_store.replayed import (
 )
 from toprank.transactions.history_store.row_archive import RowArchive, table_of_rows
 from toprank.transactions.history_store.writer_lock import WriterLock
+from toprank.transactions.ledger import SqliteLedger
 
 _LEAST_LOG = 16 * 2**20  # bytes: a log that is read in no time needs no snapshot
 _MOST_PENDING = 20_000  # single rows that are in the log only
@@ -215,6 +216,16 @@ class HistoryStore:
     # What is asked
 
     @property
+    def ledger(self) -> SqliteLedger:
+        """The label ledger, for what was known when; add labels with `label`."""
+        if self._ledger is None:
+            raise ValueError(
+                f"{self.folder} is a single file of an earlier version, without a ledger; open "
+                "it with mode='write' to have one."
+            )
+        return self._ledger.ledger
+
+    @property
     def n_rows(self) -> int:
         """How many rows were remembered, copies included."""
         return self._state.n_archived + len(self._state.pending_rows)
@@ -265,9 +276,9 @@ class HistoryStore:
         """Return the features of one row, NaN where missing, and remember the row."""
         return self._remember_row("one", row)
 
-    def commit(self, row: Mapping[str, Any]) -> None:
-        """Remember one row whose features were looked at before."""
-        self._remember_row("commit", row)
+    def commit(self, row: Mapping[str, Any]) -> bool:
+        """Remember one row whose features were looked at before; say whether it is new."""
+        return self._remember_row("commit", row)
 
     def label(
         self,
@@ -275,7 +286,7 @@ class HistoryStore:
         is_positive: ArrayLike,
         known_at: Any = None,
         source: Any = "claim",
-        who: str = "",
+        who: Any = "",
     ) -> Any:
         """Add labels to the ledger, then to the history; return what the history says of them.
 
@@ -289,7 +300,7 @@ class HistoryStore:
             self._step("ledger written")
             result = self._catch_up()
             self._compact_if_long()
-            return result
+            return self.history.label([], []) if result is None else result
 
     def purge(self, before: Any, forget: Any = None) -> None:
         """Let go of what no row from `before` on needs, and of keys unseen since `forget`."""
@@ -326,14 +337,14 @@ class HistoryStore:
     def close(self) -> None:
         """Close the files and let others write."""
         with self._mutex:
-            if self._lock is None:
-                return
-            if self._log is not None:
-                self._log.close()
             if self._ledger is not None:
                 self._ledger.close()
-            self._lock.release()
-            self._lock, self._why_not = None, f"{self.folder} was closed; open it again."
+            if self._log is not None:
+                self._log.close()
+            if self._lock is not None:
+                self._lock.release()
+                self._why_not = f"{self.folder} was closed; open it again."
+            self._log = self._lock = None
 
     def __enter__(self) -> Self:
         return self

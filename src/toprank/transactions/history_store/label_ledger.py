@@ -35,24 +35,30 @@ class NewLabels(NamedTuple):
 
 
 class LabelLedger:
-    """The ledger in the file at `path`; a reader needs no file and makes none."""
+    """The ledger in the file at `path`; a reader of a history needs no file and makes none."""
 
     def __init__(self, path: Path, is_writer: bool, mode: int = 0o600) -> None:
         self._path = path
+        self._ledger: SqliteLedger | None = None
         if is_writer:
             path.touch(mode=mode)  # SQLite's own files beside it take its mode
-        self._ledger = SqliteLedger(path) if is_writer else None
+            self._ledger = SqliteLedger(path)
+
+    @property
+    def ledger(self) -> SqliteLedger:
+        """The ledger itself, for what was known when."""
+        if self._ledger is None:
+            self._ledger = SqliteLedger(self._path)
+        return self._ledger
 
     @property
     def position(self) -> int:
         """The number of the last entry; 0 before the first."""
         return self._rows(_LAST)[0][0] if self._path.exists() else 0
 
-    def add(self, row_id: Any, is_positive: ArrayLike, known: Any, source: str, who: str) -> int:
-        """Add labels of rows, all or none; return the position after them."""
-        assert self._ledger is not None
-        self._ledger.append(ids_of(row_id), is_positive, known=known, source=source, who=who)
-        return self.position
+    def add(self, row_id: Any, is_positive: ArrayLike, known: Any, source: Any, who: Any) -> None:
+        """Add labels of rows, all or none."""
+        self.ledger.append(ids_of(row_id), is_positive, known=known, source=source, who=who)
 
     def between(self, start: int, stop: int = _END) -> NewLabels:
         """Return the entries after the position `start`, up to `stop`."""
@@ -69,6 +75,7 @@ class LabelLedger:
         """Close the file."""
         if self._ledger is not None:
             self._ledger.close()
+            self._ledger = None
 
     def _rows(self, question: str, *values: int) -> Sequence[Any]:
         address = f"{self._path.absolute().as_uri()}?mode=ro"

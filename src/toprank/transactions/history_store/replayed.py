@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -71,29 +72,21 @@ def state_of(folder: Path, ledger: LabelLedger) -> StoreState:
 
 
 def apply_labels(history: History, labels: NewLabels) -> Any:
-    """Give labels of the ledger to a history; return what it says of them.
-
-    Labels of one source go together: a history takes the source of all labels of a call.
-    """
+    """Give labels of the ledger to a history; return what it says of them."""
     label: Callable[..., Any] = history.label
-    if "source" not in signature(label).parameters:
-        return label(labels.ids, labels.is_positive, labels.known)
-    results = [
-        label(
-            labels.ids[run],
-            labels.is_positive[run],
-            labels.known[run],
-            source=labels.source[run.start],
-        )
-        for run in _runs(labels.source)
-    ]
-    return results[0] if len(results) == 1 else results
+    if "source" in signature(label).parameters:
+        label = partial(label, source=labels.source)
+    return label(labels.ids, labels.is_positive, labels.known)
 
 
 def remember_row(history: History, call: str, row: dict[str, Any]) -> Any:
-    """Remember one row by the call named: "one" returns its features, "commit" is without."""
-    method = getattr(history, call, None) or history.one
-    return method(row)
+    """Remember one row as the method named `call` does; return what that returns."""
+    if call == "one":
+        return history.one(row)
+    if hasattr(history, "commit"):
+        return history.commit(row)
+    history.one(row)
+    return True
 
 
 def purge(history: History, before: int, forget: int | None) -> None:
@@ -169,16 +162,6 @@ def _replay_labels(state: StoreState, ledger: LabelLedger, position: int) -> Non
         )
     apply_labels(state.history, ledger.between(state.position, position))
     state.position = position
-
-
-def _runs(values: list[str]) -> list[slice]:
-    """Return where equal values follow each other.
-
-    >>> _runs(["claim", "claim", "investigator"])
-    [slice(0, 2, None), slice(2, 3, None)]
-    """
-    starts = [i for i in range(len(values)) if i == 0 or values[i] != values[i - 1]]
-    return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(values)], strict=True)]
 
 
 def _unreadable(path: Path, record: Record, error: Exception) -> ModelFileError:
