@@ -339,6 +339,9 @@ def test_a_row_sent_twice_is_there_once(folder):
         store.one(payment(4) | {"country": "another"})
         assert store.rows().to_pylist() == payments(0, 8)
         assert store.n_rows == 11
+        for row_id in (None, "", None, ""):  # which are no ids
+            store.one(payment(9) | {"tx": row_id})
+        assert store.rows().num_rows == 12
 
 
 def test_columns_that_changed_their_type_are_made_alike(folder):

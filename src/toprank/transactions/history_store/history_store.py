@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from toprank import checks
@@ -527,13 +529,13 @@ def _fill(folder: Path, state: StoreState, rows: Any, step: Callable[[str], None
 
 
 def _first_of_each_id(rows: pa.Table, row_id: str | None) -> pa.Table:
+    """Return the rows without those whose id came before; a missing or empty id is none."""
     if row_id is None or row_id not in rows.column_names:
         return rows
-    seen: set[str] = set()
-    kept = []
-    for i, each in enumerate(cells.id_texts(rows.column(row_id), row_id)):
-        if each is None or each not in seen:
-            kept.append(i)
-        if each is not None:
-            seen.add(each)
-    return rows if len(kept) == rows.num_rows else rows.take(pa.array(kept))
+    found = cells.id_texts(rows.column(row_id), row_id)
+    texts = pa.array(found, pa.large_string()) if isinstance(found, list) else found
+    has_id = np.asarray(pc.fill_null(pc.not_equal(texts, ""), False))
+    places = np.asarray(pc.index_in(texts, value_set=pc.unique(texts)))
+    is_first = np.zeros(rows.num_rows, dtype=bool)
+    is_first[np.unique(places, return_index=True)[1]] = True
+    return rows if (is_first | ~has_id).all() else rows.filter(pa.array(is_first | ~has_id))
