@@ -21,6 +21,7 @@ from transactions.history_store.payments_made import (
     START,
     assert_same,
     fresh,
+    label_with_source,
     names_in,
     payment,
     payments,
@@ -271,11 +272,12 @@ def test_labels_without_a_time_are_known_from_the_latest_payment_on(folder):
     with HistoryStore.create(folder, fresh()) as store:
         store.remember(table(0, 20))
         until = store.history.until
-        assert store.label(["p3", "p4"], [True, False]) == 2
-        assert store.label([], []) == 0
+        found = store.label(["p3", "p4"], [True, False])
+        none = store.label([], [])
     twin = fresh()
     twin.batch(table(0, 20))
-    twin.label(["p3", "p4"], [True, False], until)
+    assert found == twin.label(["p3", "p4"], [True, False], until)
+    assert none == twin.label([], [])
     with HistoryStore.open(folder) as store:
         assert_same(store.history, twin)
 
@@ -294,7 +296,7 @@ def test_labels_that_others_added_to_the_ledger_reach_the_history(folder):
     twin = fresh()
     twin.batch(table(0, 20))
     twin.label(["p1", "p2"], [True, True], moment(900))
-    twin.label(["p3"], [False], moment(901))
+    label_with_source(twin, ["p3"], [False], moment(901), "investigator")
     assert_same(history, twin)
     twin.label(["p5"], [True], moment(902))
     for mode in ("read", "write", "read"):
