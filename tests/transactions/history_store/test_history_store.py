@@ -132,6 +132,51 @@ def test_a_long_log_makes_way_for_a_snapshot_by_itself(folder, monkeypatch):
         assert store.rows().to_pylist() == payments(0, 160)
 
 
+def test_a_snapshot_that_cannot_be_written_leaves_what_was_asked_for_done(folder, monkeypatch):
+    from toprank.transactions.history_store import history_store
+
+    monkeypatch.setattr(history_store, "_LEAST_LOG", 0)
+    history = fresh()
+
+    def full_disk(name):
+        if name == "log created" and (folder / "rows").exists():
+            raise OSError("No space left on device")
+
+    with HistoryStore.create(folder, history, compact_share=0, on_step=full_disk) as store:
+        store.remember(table(0, 5))
+        assert "no new snapshot of" in store.notes[0]
+        assert "No space left on device" in store.notes[0]
+        store.remember(table(5, 9))
+    with HistoryStore.open(folder, mode="write") as store:
+        assert store.rows().to_pylist() == payments(0, 9)
+        assert_same(store.history, history)
+        store.compact()
+    assert_same(HistoryStore.open(folder).history, history)
+
+
+def test_a_card_that_was_let_go_is_in_no_file(folder):
+    card = b"4000-SECRET"
+    with HistoryStore.create(folder, fresh(), rows=table(0, 3)) as store:
+        store.remember(table(0, 3))
+        store.one(payment(3) | {"card": card.decode()})
+        store.label("p3", True)
+        assert card in (folder / "log-000001").read_bytes()
+        store.remember(table(4, 5))
+        store.compact()
+        assert card in (folder / "snapshot-000002").read_bytes()
+        store.remember(table(1900, 2000))  # a key keeps its last event before the windows
+        last = table(2000, 2100)
+        store.remember(last)
+        since = last["at"][0].as_py()
+        store.purge(before=since, forget=since)
+        store.drop_rows(before=since)
+        store.compact()
+        store.compact()
+        kept = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert not [name for name, raw in kept.items() if card in raw]
+        assert store.rows().to_pylist() == last.to_pylist()
+
+
 def test_only_the_columns_of_features_are_in_the_log(folder):
     with HistoryStore.create(folder, fresh()) as store:
         store.remember(table(0, 30))
@@ -222,6 +267,11 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
             store.remember(wrong)
         with pytest.raises(TableError, match="column 'card' is not in the table"):
             store.remember(table(5, 7).drop_columns("card"))
+        with pytest.raises(TableError, match="column names in the table must differ"):
+            store.remember(table(5, 7).append_column("at", table(5, 7)["at"]))
+        spans = pa.array([pa.MonthDayNano([1, 2, 3])] * 2)
+        with pytest.raises(TableError, match=r"which has no such values: .*; drop the column"):
+            store.remember(table(5, 7).append_column("span", spans))
         with pytest.raises(TableError, match="amount must be a finite number"):
             store.one(payment(5) | {"amount": "a lot"})
         with pytest.raises(TableError, match="row_id must hold ids"):

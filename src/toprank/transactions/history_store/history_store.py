@@ -476,8 +476,8 @@ class HistoryStore:
         state, mode = self._state, self._mode
         number = state.generation + 1
         log = RecordLog.create(self._generations.log(number), number, self._is_synced, mode)
-        self._step("log created")
         try:
+            self._step("log created")
             _write_snapshot(self._generations.snapshot(number), state, mode)
         except BaseException:
             log.close()
@@ -514,8 +514,8 @@ def _fill(folder: Path, state: StoreState, rows: Any, step: Callable[[str], None
     """Write the first generation of a folder."""
     generations = Generations(folder)
     (folder / ROWS).mkdir(mode=0o700)
-    if rows is not None:
-        table = row_payload.arrow_table(rows)
+    table = None if rows is None else row_payload.arrow_table(rows)
+    if table is not None and table.num_rows:
         RowArchive(folder / ROWS, []).append(table, 0, PRIVATE)
         state.n_archived = table.num_rows
         step("rows written")

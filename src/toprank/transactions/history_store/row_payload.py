@@ -68,9 +68,9 @@ def table_of(raw: Any) -> pa.Table:
 
 def arrow_table(table: Any) -> pa.Table:
     """Return a table of any library as Arrow's."""
+    frame = required_frame(table)  # whose columns have different names
     if isinstance(table, pa.Table):
         return table
-    frame = required_frame(table)
     return pa.table({name: frame.column(name) for name in frame.names})
 
 
