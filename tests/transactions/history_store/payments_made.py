@@ -59,7 +59,7 @@ SCHEMA = pa.schema(
 
 
 def label_with_source(history, row_id, is_positive, known_at, source):
-    """Label rows; a history that asks who said so is told."""
+    """Label rows, with the source if the history takes one."""
     asks = "source" in signature(history.label).parameters
     return history.label(row_id, is_positive, known_at, **({"source": source} if asks else {}))
 

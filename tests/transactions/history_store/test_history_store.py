@@ -29,8 +29,6 @@ from transactions.history_store.payments_made import (
 )
 from transactions.history_store.writer_processes import started
 
-pytestmark = pytest.mark.kernel
-
 
 @pytest.fixture
 def folder(tmp_path):
@@ -439,7 +437,7 @@ def test_a_lost_file_of_rows_is_an_error(folder):
 # One writer, many readers
 
 
-def test_a_second_writer_is_told_who_has_the_folder(folder):
+def test_a_second_writer_gets_a_sentence_that_names_the_first(folder):
     with (
         HistoryStore.create(folder, fresh()) as store,
         pytest.raises(

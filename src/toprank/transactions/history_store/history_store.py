@@ -374,7 +374,7 @@ class HistoryStore:
                 raise
 
     def _mend(self) -> None:
-        """Make the folder what the log says, and go on after it."""
+        """Make the folder match its log, and open the log to be continued."""
         state = self._state
         self._generations.drop_all_but(state.generation)
         self._open_log()

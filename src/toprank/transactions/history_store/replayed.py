@@ -1,4 +1,4 @@
-"""A history brought up to date: its snapshot, and the same calls again that the log tells of."""
+"""A history brought up to date: its snapshot, and the calls recorded in the log made again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from toprank.transactions.history_store.record_log import Record, RecordLog, rec
 
 @dataclass
 class StoreState:
-    """The history and what has to be known to go on writing after it.
+    """The history and what a writer needs to know to continue.
 
     `position` is how far the ledger was read. The archive has the rows from `first_row` up to
     `n_archived`; `pending_rows` came singly since. `generation` is the number of the log, of
@@ -109,7 +109,7 @@ def _read_snapshot(path: Path) -> StoreState:
 
 
 def _replay_log(path: Path, state: StoreState, ledger: LabelLedger, is_last: bool) -> None:
-    """Do again what the log tells of.
+    """Make the calls that the log records again.
 
     A last record that the history refuses was refused before, and its writer was killed before it
     could take it back.
