@@ -309,8 +309,13 @@ def test_what_is_not_there_is_said(tmp_path, folder):
     with pytest.raises(FileExistsError, match="is there already; open it"):
         HistoryStore.create(folder, fresh())
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelFileError, match="must hold a history's snapshots and logs"):
-        HistoryStore.open(tmp_path / "empty")
+    for mode in ("read", "write"):
+        with pytest.raises(ModelFileError, match="must hold a history's snapshots and logs"):
+            HistoryStore.open(tmp_path / "empty", mode=mode)
+    assert not list((tmp_path / "empty").iterdir())
+    with pytest.raises(ValueError, match="durability must be one of"):
+        HistoryStore.open(folder, mode="write", durability="for ever")
+    HistoryStore.open(folder, mode="write", wait=0).close()
 
 
 # Labels
@@ -353,14 +358,19 @@ def test_labels_that_others_added_to_the_ledger_reach_the_history(folder):
             assert [entry.who for entry in store.ledger.history("p3")] == ["ada"]
 
 
-def test_a_ledger_that_has_lost_labels_is_an_error(folder):
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_a_ledger_that_has_lost_labels_is_an_error(folder, is_compact):
     with HistoryStore.create(folder, fresh()) as store:
         store.remember(table(0, 5))
         store.label("p1", True)
+        if is_compact:
+            store.compact()
     (folder / "labels.db").unlink()
 
     with pytest.raises(ModelFileError, match=r"must have the 1 entries .* it has 0"):
         HistoryStore.open(folder)
+    with pytest.raises(ModelFileError, match=r"must have the 1 entries .* it has 0"):
+        HistoryStore.open(folder, mode="write")
 
 
 # Rows

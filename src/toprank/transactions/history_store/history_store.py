@@ -164,12 +164,9 @@ class HistoryStore:
         folder_from_file(path, lambda beside, state: _fill(beside, state, None, step), wait, step)
         if not path.is_dir():
             raise _no_such(path)
+        Generations(path).numbers()  # no lock is made in a folder of something else
         lock = WriterLock(path / LOCK, path, wait)
-        try:
-            return cls._writer(path, lock, durability, compact_share, on_step)
-        except BaseException:
-            lock.release()
-            raise
+        return cls._writer(path, lock, durability, compact_share, on_step)
 
     @classmethod
     def _reader(cls, path: Path) -> Self:
@@ -193,16 +190,19 @@ class HistoryStore:
         on_step: Callable[[str], None] | None,
         state: StoreState | None = None,
     ) -> Self:
-        """Return the folder open for writing, what killed writers left undone mended."""
-        is_synced = checks.one_of(durability, "durability", ("process", "power")) == "power"
-        generations = Generations(folder)
-        mode = generations.mode_of(generations.numbers()[0])
-        ledger = LabelLedger(folder / LEDGER, is_writer=True, mode=mode)
+        """Return the folder open for writing, what killed writers left undone mended.
+
+        The lock is held by what is returned, or released.
+        """
+        ledger = None
         try:
-            state = state or state_of(folder, ledger)
+            is_synced = checks.one_of(durability, "durability", ("process", "power")) == "power"
+            generations = Generations(folder)
+            mode = generations.mode_of(generations.numbers()[0])
+            ledger = LabelLedger(folder / LEDGER, is_writer=True, mode=mode)
             store = cls(
                 folder,
-                state,
+                state or state_of(folder, ledger),
                 ledger,
                 lock,
                 is_synced=is_synced,
@@ -211,7 +211,9 @@ class HistoryStore:
             )
             store._mend()
         except BaseException:
-            ledger.close()
+            if ledger is not None:
+                ledger.close()
+            lock.release()
             raise
         return store
 

@@ -52,8 +52,6 @@ def state_of(folder: Path, ledger: LabelLedger) -> StoreState:
     """
     generations = Generations(folder)
     numbers = generations.numbers()
-    if not numbers:
-        raise ModelFileError(f"{folder} must hold a history's snapshots and logs; it holds none.")
     faults: list[ModelFileError] = []
     for number in numbers:
         try:
@@ -67,6 +65,7 @@ def state_of(folder: Path, ledger: LabelLedger) -> StoreState:
         for each in range(number, numbers[0] + 1):
             state.generation = each
             _replay_log(generations.log(each), state, ledger, is_last=each == numbers[0])
+        _check_ledger(ledger, state.position)
         return state
     raise faults[0]
 
@@ -155,13 +154,17 @@ def _replay(record: Record, state: StoreState, ledger: LabelLedger) -> None:
 
 
 def _replay_labels(state: StoreState, ledger: LabelLedger, position: int) -> None:
+    _check_ledger(ledger, position)
+    apply_labels(state.history, ledger.between(state.position, position))
+    state.position = position
+
+
+def _check_ledger(ledger: LabelLedger, position: int) -> None:
     if ledger.position < position:
         raise ModelFileError(
             f"the label ledger must have the {position} entries that the history was given; it "
             f"has {ledger.position}; restore the folder whole from a copy."
         )
-    apply_labels(state.history, ledger.between(state.position, position))
-    state.position = position
 
 
 def _unreadable(path: Path, record: Record, error: Exception) -> ModelFileError:
