@@ -1,7 +1,7 @@
 """The zip archive a model travels in: read within limits.
 
 A file ends as: members | directory, an entry per member | end record of 22 bytes. Before the end
-record of a file with sizes beyond 2 GB stand a larger one of 56 bytes and its locator of 20.
+record of a file with sizes beyond 2 GB come a larger one of 56 bytes and its locator of 20.
 
 Members that are deflated may inflate to a fixed number of bytes at most. Where all are stored as
 they are, nothing can be larger than the file itself, and no other limit is needed.

@@ -70,7 +70,7 @@ def _written(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> dict[str
     if array.dtype.kind not in "biufSU":
         raise ValueError(f"array {name!r} must hold numbers or strings; got {array.dtype}.")
     info = _plain(name)
-    info.file_size = array.nbytes + _LONGEST_HEADER  # tells whether it takes 64-bit sizes
+    info.file_size = array.nbytes + _LONGEST_HEADER  # decides whether its size takes 64 bits
     with archive.open(info, "w") as stream:
         hashed = _Hashed(stream)
         np.lib.format.write_array(hashed, array, version=(1, 0), allow_pickle=False)
@@ -78,4 +78,4 @@ def _written(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> dict[str
 
 
 def _plain(name: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))  # stored, unless told otherwise
+    return zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))  # stored by default

@@ -84,9 +84,9 @@ def arrow_table(table: Any) -> pa.Table:
     >>> arrow_table(pa.record_batch({"amount": [1.0]})).column_names
     ['amount']
     """
+    frame = required_frame(table)  # whose columns have different names
     if isinstance(table, pa.Table):
         return table
-    frame = required_frame(table)
     return pa.table({name: frame.column(name) for name in frame.names})
 
 

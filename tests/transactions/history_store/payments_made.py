@@ -1,5 +1,7 @@
 """Small histories and payments, and what it means that two histories are the same."""
 
+from inspect import signature
+
 import numpy as np
 import pyarrow as pa
 
@@ -54,6 +56,12 @@ SCHEMA = pa.schema(
         ("is_fraud", pa.bool_()),
     ]
 )
+
+
+def label_with_source(history, row_id, is_positive, known_at, source):
+    """Label rows, with the source if the history takes one."""
+    asks = "source" in signature(history.label).parameters
+    return history.label(row_id, is_positive, known_at, **({"source": source} if asks else {}))
 
 
 def assert_same(one, other):

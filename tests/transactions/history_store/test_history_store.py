@@ -21,14 +21,13 @@ from transactions.history_store.payments_made import (
     START,
     assert_same,
     fresh,
+    label_with_source,
     names_in,
     payment,
     payments,
     table,
 )
 from transactions.history_store.writer_processes import started
-
-pytestmark = pytest.mark.kernel
 
 
 @pytest.fixture
@@ -131,6 +130,51 @@ def test_a_long_log_makes_way_for_a_snapshot_by_itself(folder, monkeypatch):
         assert store.rows().to_pylist() == payments(0, 160)
 
 
+def test_a_snapshot_that_cannot_be_written_leaves_what_was_asked_for_done(folder, monkeypatch):
+    from toprank.transactions.history_store import history_store
+
+    monkeypatch.setattr(history_store, "_LEAST_LOG", 0)
+    history = fresh()
+
+    def full_disk(name):
+        if name == "log created" and (folder / "rows").exists():
+            raise OSError("No space left on device")
+
+    with HistoryStore.create(folder, history, compact_share=0, on_step=full_disk) as store:
+        store.remember(table(0, 5))
+        assert "no new snapshot of" in store.notes[0]
+        assert "No space left on device" in store.notes[0]
+        store.remember(table(5, 9))
+    with HistoryStore.open(folder, mode="write") as store:
+        assert store.rows().to_pylist() == payments(0, 9)
+        assert_same(store.history, history)
+        store.compact()
+    assert_same(HistoryStore.open(folder).history, history)
+
+
+def test_a_card_that_was_let_go_is_in_no_file(folder):
+    card = b"4000-SECRET"
+    with HistoryStore.create(folder, fresh(), rows=table(0, 3)) as store:
+        store.remember(table(0, 3))
+        store.one(payment(3) | {"card": card.decode()})
+        store.label("p3", True)
+        assert card in (folder / "log-000001").read_bytes()
+        store.remember(table(4, 5))
+        store.compact()
+        assert card in (folder / "snapshot-000002").read_bytes()
+        store.remember(table(1700, 2000))  # a key keeps its last event before the windows
+        last = table(2000, 2100)
+        store.remember(last)
+        since = last["at"][0].as_py()
+        store.purge(before=since, forget=since)
+        store.drop_rows(before=since)
+        store.compact()
+        store.compact()
+        kept = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert not [name for name, raw in kept.items() if card in raw]
+        assert store.rows().to_pylist() == payments(1700, 2100)  # files go whole
+
+
 def test_only_the_columns_of_features_are_in_the_log(folder):
     with HistoryStore.create(folder, fresh()) as store:
         store.remember(table(0, 30))
@@ -201,7 +245,7 @@ def test_tables_of_other_libraries_are_remembered(folder):
 
 def test_rows_that_were_looked_at_before_are_committed(folder):
     with HistoryStore.create(folder, fresh()) as store:
-        assert store.commit(payment(0)) is None
+        assert store.commit(payment(0)) is True
         assert store.history.until is not None
     twin = fresh()
     twin.one(payment(0))
@@ -221,6 +265,11 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
             store.remember(wrong)
         with pytest.raises(TableError, match="column 'card' is not in the table"):
             store.remember(table(5, 7).drop_columns("card"))
+        with pytest.raises(TableError, match="column names in the table must differ"):
+            store.remember(table(5, 7).append_column("at", table(5, 7)["at"]))
+        spans = pa.array([pa.MonthDayNano([1, 2, 3])] * 2)
+        with pytest.raises(TableError, match=r"which has no such values: .*; drop the column"):
+            store.remember(table(5, 7).append_column("span", spans))
         with pytest.raises(TableError, match="amount must be a finite number"):
             store.one(payment(5) | {"amount": "a lot"})
         with pytest.raises(TableError, match="row_id must hold ids"):
@@ -260,8 +309,13 @@ def test_what_is_not_there_is_said(tmp_path, folder):
     with pytest.raises(FileExistsError, match="is there already; open it"):
         HistoryStore.create(folder, fresh())
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelFileError, match="must hold a history's snapshots and logs"):
-        HistoryStore.open(tmp_path / "empty")
+    for mode in ("read", "write"):
+        with pytest.raises(ModelFileError, match="must hold a history's snapshots and logs"):
+            HistoryStore.open(tmp_path / "empty", mode=mode)
+    assert not list((tmp_path / "empty").iterdir())
+    with pytest.raises(ValueError, match="durability must be one of"):
+        HistoryStore.open(folder, mode="write", durability="for ever")
+    HistoryStore.open(folder, mode="write", wait=0).close()
 
 
 # Labels
@@ -271,10 +325,12 @@ def test_labels_without_a_time_are_known_from_the_latest_payment_on(folder):
     with HistoryStore.create(folder, fresh()) as store:
         store.remember(table(0, 20))
         until = store.history.until
-        assert store.label(["p3", "p4"], [True, False]) == 2
+        found = store.label(["p3", "p4"], [True, False])
+        none = store.label([], [])
     twin = fresh()
     twin.batch(table(0, 20))
-    twin.label(["p3", "p4"], [True, False], until)
+    assert found == twin.label(["p3", "p4"], [True, False], until)
+    assert none == twin.label([], [])
     with HistoryStore.open(folder) as store:
         assert_same(store.history, twin)
 
@@ -290,26 +346,31 @@ def test_labels_that_others_added_to_the_ledger_reach_the_history(folder):
         history = store.history
         with SqliteLedger(folder / "labels.db") as ledger:
             ledger.append(["p5"], [True], known=moment(902), source="claim")
-            assert [entry.who for entry in ledger.history("p3")] == ["ada"]
     twin = fresh()
     twin.batch(table(0, 20))
     twin.label(["p1", "p2"], [True, True], moment(900))
-    twin.label(["p3"], [False], moment(901))
+    label_with_source(twin, ["p3"], [False], moment(901), "investigator")
     assert_same(history, twin)
     twin.label(["p5"], [True], moment(902))
     for mode in ("read", "write", "read"):
         with HistoryStore.open(folder, mode=mode) as store:
             assert_same(store.history, twin)
+            assert [entry.who for entry in store.ledger.history("p3")] == ["ada"]
 
 
-def test_a_ledger_that_has_lost_labels_is_an_error(folder):
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_a_ledger_that_has_lost_labels_is_an_error(folder, is_compact):
     with HistoryStore.create(folder, fresh()) as store:
         store.remember(table(0, 5))
         store.label("p1", True)
+        if is_compact:
+            store.compact()
     (folder / "labels.db").unlink()
 
     with pytest.raises(ModelFileError, match=r"must have the 1 entries .* it has 0"):
         HistoryStore.open(folder)
+    with pytest.raises(ModelFileError, match=r"must have the 1 entries .* it has 0"):
+        HistoryStore.open(folder, mode="write")
 
 
 # Rows
@@ -338,6 +399,9 @@ def test_a_row_sent_twice_is_there_once(folder):
         store.one(payment(4) | {"country": "another"})
         assert store.rows().to_pylist() == payments(0, 8)
         assert store.n_rows == 11
+        for row_id in (None, "", None, ""):  # which are no ids
+            store.one(payment(9) | {"tx": row_id})
+        assert store.rows().num_rows == 12
 
 
 def test_columns_that_changed_their_type_are_made_alike(folder):
@@ -383,7 +447,7 @@ def test_a_lost_file_of_rows_is_an_error(folder):
 # One writer, many readers
 
 
-def test_a_second_writer_is_told_who_has_the_folder(folder):
+def test_a_second_writer_gets_a_sentence_that_names_the_first(folder):
     with (
         HistoryStore.create(folder, fresh()) as store,
         pytest.raises(

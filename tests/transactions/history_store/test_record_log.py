@@ -1,5 +1,7 @@
 """A log of records: what was written comes back, a torn tail is left out, damage is an error."""
 
+import os
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -100,17 +102,15 @@ def test_a_record_inside_a_payload_does_not_pass_for_one(path, tmp_path):
 def test_a_record_that_cannot_be_written_leaves_nothing(path, monkeypatch):
     log = RecordLog.create(path, 1, is_synced=False)
     log.append(b"first")
-    from toprank.transactions.history_store import record_log
-
-    real, calls = record_log.os.pwrite, []
+    real, calls = os.pwrite, []
 
     def full_disk(descriptor, raw, at):
         calls.append(at)
         if len(calls) == 2:
             raise OSError("No space left on device")
-        return real(descriptor, raw, at)
+        return real(descriptor, raw[:9], at)
 
-    monkeypatch.setattr(record_log.os, "pwrite", full_disk)
+    monkeypatch.setattr(os, "pwrite", full_disk)
     with pytest.raises(OSError, match="No space"):
         log.append(b"second")
     log.append(b"third")

@@ -23,8 +23,6 @@ from transactions.history_store.payments_made import (
 )
 from transactions.history_store.writer_processes import started
 
-pytestmark = pytest.mark.kernel
-
 KNOWN = START + 60 * 86_400_000_000
 
 
@@ -168,7 +166,7 @@ def check_whole(folder, n_done, where):
         n_rows = writer.n_rows
         assert first + len(ids) == n_rows, where
         assert not [name for name in names_in(folder) if ".part-" in name], where
-        writer.compact()  # and it goes on
+        writer.compact()  # and it works as before
         writer.remember(table(n_rows, n_rows + 3))
     with HistoryStore.open(folder) as reader:
         assert reader.rows().num_rows == len(ids) + 3, where

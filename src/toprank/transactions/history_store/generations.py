@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 from toprank.model_file.atomic import remove_leftovers
+from toprank.model_file.faults import ModelFileError
 
 LOCK, LEDGER, ROWS = "lock", "labels.db", "rows"
 PRIVATE = 0o600
@@ -33,8 +34,13 @@ class Generations:
         return self._folder / f"log-{number:06d}"
 
     def numbers(self) -> list[int]:
-        """Return the numbers of all snapshots, the last one first."""
-        return sorted((n for kind, n, _ in self._files() if kind == "snapshot"), reverse=True)
+        """Return the numbers of all snapshots, the last one first; there must be one."""
+        found = [number for kind, number, _ in self._files() if kind == "snapshot"]
+        if not found:
+            raise ModelFileError(
+                f"{self._folder} must hold a history's snapshots and logs; it holds none."
+            )
+        return sorted(found, reverse=True)
 
     def drop_all_but(self, last: int) -> None:
         """Remove what killed writers left, and all before the generation before the last."""

@@ -173,12 +173,9 @@ class HistoryStore:
         folder_from_file(path, lambda beside, state: _fill(beside, state, None, step), wait, step)
         if not path.is_dir():
             raise _no_such(path)
+        Generations(path).numbers()  # no lock is made in a folder of something else
         lock = WriterLock(path / LOCK, path, wait)
-        try:
-            return cls._writer(path, lock, durability, compact_share, on_step)
-        except BaseException:
-            lock.release()
-            raise
+        return cls._writer(path, lock, durability, compact_share, on_step)
 
     @classmethod
     def _reader(cls, path: Path) -> Self:
@@ -203,16 +200,19 @@ class HistoryStore:
         on_step: Callable[[str], None] | None,
         state: StoreState | None = None,
     ) -> Self:
-        """Return the folder open for writing, what killed writers left undone mended."""
-        is_synced = checks.one_of(durability, "durability", ("process", "power")) == "power"
-        generations = Generations(folder)
-        mode = generations.mode_of(generations.numbers()[0])
-        ledger = _ledger_to_write(folder / LEDGER, mode)
+        """Return the folder open for writing, what killed writers left undone mended.
+
+        The lock is held by what is returned, or released.
+        """
+        ledger = None
         try:
-            state = state or state_of(folder, ledger)
+            is_synced = checks.one_of(durability, "durability", ("process", "power")) == "power"
+            generations = Generations(folder)
+            mode = generations.mode_of(generations.numbers()[0])
+            ledger = _ledger_to_write(folder / LEDGER, mode)
             store = cls(
                 folder,
-                state,
+                state or state_of(folder, ledger),
                 ledger,
                 lock,
                 is_synced=is_synced,
@@ -221,7 +221,9 @@ class HistoryStore:
             )
             store._mend()
         except BaseException:
-            ledger.close()
+            if ledger is not None:
+                ledger.close()
+            lock.release()
             raise
         return store
 
@@ -307,9 +309,9 @@ class HistoryStore:
             self._settle({} if note is None else {"note": note})
             self._compact_if_long()
 
-    def commit(self, row: Mapping[str, Any]) -> None:
-        """Remember one row whose features were looked at before."""
-        self._remember_row("commit", row)
+    def commit(self, row: Mapping[str, Any]) -> bool:
+        """Remember one row whose features were looked at before; say whether it is new."""
+        return self._remember_row("commit", row)
 
     def label(
         self,
@@ -383,15 +385,15 @@ class HistoryStore:
     def close(self) -> None:
         """Close the files and let others write."""
         with self._mutex:
-            if self._lock is None:
-                return
             if self._unsettled and not self._why_not:
                 self._settle({})
+            self.ledger.close()
             if self._log is not None:
                 self._log.close()
-            self.ledger.close()
-            self._lock.release()
-            self._lock, self._why_not = None, f"{self.folder} was closed; open it again."
+            if self._lock is not None:
+                self._lock.release()
+                self._why_not = f"{self.folder} was closed; open it again."
+            self._log = self._lock = None
 
     def __enter__(self) -> Self:
         return self
@@ -419,7 +421,7 @@ class HistoryStore:
                 raise
 
     def _mend(self) -> None:
-        """Make the folder what the log says, and go on after it."""
+        """Make the folder match its log, and open the log to be continued."""
         state = self._state
         self._generations.drop_all_but(state.generation)
         self._open_log()
@@ -570,8 +572,8 @@ class HistoryStore:
         state, mode = self._state, self._mode
         number = state.generation + 1
         log = RecordLog.create(self._generations.log(number), number, self._is_synced, mode)
-        self._step("log created")
         try:
+            self._step("log created")
             _write_snapshot(self._generations.snapshot(number), state, mode)
         except BaseException:
             log.close()
@@ -619,8 +621,8 @@ def _fill(
     step("ledger created")
     generations = Generations(folder)
     (folder / ROWS).mkdir(mode=0o700)
-    if rows is not None:
-        table = arrow_table(rows)
+    table = None if rows is None else arrow_table(rows)
+    if table is not None and table.num_rows:
         RowArchive(folder / ROWS, []).append(table, 0, PRIVATE)
         state.n_archived = table.num_rows
         step("rows written")
@@ -632,6 +634,7 @@ def _fill(
 
 
 def _first_of_each_id(rows: pa.Table, row_id: str | None) -> pa.Table:
+    """Return the rows without those whose id came before; a missing or empty id is none."""
     if row_id is None or row_id not in rows.column_names:
         return rows
     codes = id_texts(rows.column(row_id), row_id).dictionary_encode().indices

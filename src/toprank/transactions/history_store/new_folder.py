@@ -72,7 +72,9 @@ def file_to_read(path: Path) -> Path | None:
     if path.is_file():
         return path
     kept = _kept(path)
-    is_half_done = not path.exists() and kept.is_file() and paths_beside(kept.parent, path.name)
+    if path.exists() or not kept.is_file():
+        return None
+    is_half_done = any(beside.is_dir() for beside in paths_beside(kept.parent, path.name))
     return kept if is_half_done else None
 
 

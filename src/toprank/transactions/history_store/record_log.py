@@ -23,6 +23,8 @@ _FILE_HEAD = struct.Struct("<14sQ8sI")
 _MARK = b"TRec"
 _HEAD = struct.Struct("<4sQII")
 
+_SHORT = 2**16  # bytes
+
 Buffers = Sequence[bytes | memoryview]
 
 
@@ -159,6 +161,8 @@ def _damaged(path: Path, start: int) -> ModelFileError:
 def _write_all(descriptor: int, parts: Buffers, start: int) -> int:
     """Write the parts one after the other from `start` on; return how many bytes they are."""
     at = start
+    if sum(map(len, parts)) <= _SHORT:
+        parts = [b"".join(parts)]  # one call to the system
     for part in parts:
         left = memoryview(part)
         while left:

@@ -1,4 +1,4 @@
-"""A history brought up to date: its snapshot, and the same calls again that the log tells of."""
+"""A history brought up to date: its snapshot, and the calls recorded in the log made again."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from toprank.transactions.ledger import SOURCES, Ledger
 
 @dataclass
 class StoreState:
-    """The history and what has to be known to go on writing after it.
+    """The history and what a writer needs to know to continue.
 
     `position` is how far the ledger was read. The archive has the rows from `first_row` up to
     `n_archived`; `pending_rows` came singly since. `generation` is the number of the log, of
@@ -52,8 +52,6 @@ def state_of(folder: Path, ledger: Ledger) -> StoreState:
     """
     generations = Generations(folder)
     numbers = generations.numbers()
-    if not numbers:
-        raise ModelFileError(f"{folder} must hold a history's snapshots and logs; it holds none.")
     faults: list[ModelFileError] = []
     for number in numbers:
         try:
@@ -67,6 +65,7 @@ def state_of(folder: Path, ledger: Ledger) -> StoreState:
         for each in range(number, numbers[0] + 1):
             state.generation = each
             _replay_log(generations.log(each), state, ledger, is_last=each == numbers[0])
+        _check_ledger(ledger, state.position)
         return state
     raise faults[0]
 
@@ -104,7 +103,7 @@ def _read_snapshot(path: Path) -> StoreState:
 
 
 def _replay_log(path: Path, state: StoreState, ledger: Ledger, is_last: bool) -> None:
-    """Do again what the log tells of.
+    """Make the calls that the log records again.
 
     A last record that the history refuses was refused before, and its writer was killed before it
     could take it back.
@@ -167,14 +166,18 @@ def _replay(record: Record, state: StoreState, ledger: Ledger) -> None:
 
 
 def _replay_labels(state: StoreState, ledger: Ledger, position: int) -> None:
+    _check_ledger(ledger, position)
+    if position > state.position:
+        apply_labels(state.history, ledger, state.position, position)
+    state.position = position
+
+
+def _check_ledger(ledger: Ledger, position: int) -> None:
     if ledger.position < position:
         raise ModelFileError(
             f"the label ledger must have the {position} entries that the history was given; it "
             f"has {ledger.position}; restore the folder whole from a copy."
         )
-    if position > state.position:
-        apply_labels(state.history, ledger, state.position, position)
-    state.position = position
 
 
 def _unreadable(path: Path, record: Record, error: Exception) -> ModelFileError:

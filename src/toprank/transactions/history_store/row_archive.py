@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from toprank.model_file.atomic import atomic_path
 from toprank.model_file.faults import ModelFileError
+from toprank.tables.columns import TableError
 from toprank.tables.values import decoded
 from toprank.transactions.features import cells
 
@@ -26,7 +27,7 @@ _NAME = re.compile(r"([0-9]{12})-([0-9]{9})\.parquet")
 _NO_TIME = np.iinfo(np.int64).min
 
 
-class Part(NamedTuple):
+class RowsPart(NamedTuple):
     """The rows from `first` up to `stop`, without it, and their file."""
 
     first: int
@@ -44,7 +45,13 @@ class RowArchive:
         """Write rows whose first has the number `first`; on disk when this returns."""
         path = self.folder / f"{first:012d}-{rows.num_rows:09d}.parquet"
         with atomic_path(path, mode=mode) as beside:
-            pq.write_table(rows, beside, compression="zstd")
+            try:
+                pq.write_table(rows, beside, compression="zstd")
+            except pa.ArrowNotImplementedError as error:
+                raise TableError(
+                    f"rows are kept as Parquet, which has no such values: {error}; drop the "
+                    "column or turn it into text."
+                ) from error
 
     def drop_outside(self, first_row: int, n_rows: int) -> None:
         """Remove the files of rows that were dropped, or never acknowledged."""
@@ -76,7 +83,7 @@ class RowArchive:
         names = dict.fromkeys(name for table in tables for name in table.column_names)
         return pa.table({name: self._joined_column(tables, name) for name in names})
 
-    def _acknowledged(self, first_row: int, n_rows: int) -> list[Part]:
+    def _acknowledged(self, first_row: int, n_rows: int) -> list[RowsPart]:
         if first_row == n_rows:
             return []
         parts = [part for part in self._parts() if first_row < part.stop <= n_rows]
@@ -95,12 +102,12 @@ class RowArchive:
             "copy."
         )
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[RowsPart]:
         parts = []
         for path in self.folder.iterdir():
             if match := _NAME.fullmatch(path.name):
                 first = int(match[1])
-                parts.append(Part(first, first + int(match[2]), path))
+                parts.append(RowsPart(first, first + int(match[2]), path))
         return sorted(parts)
 
     def _instants(self, rows: pa.Table) -> NDArray[np.int64]:

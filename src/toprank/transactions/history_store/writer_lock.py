@@ -1,7 +1,7 @@
 """One writer at a time: a file that is locked as long as a process writes.
 
 The lock is the system's (`flock`), so it ends with the process, however that ends. The file itself
-is never removed: who waits for a removed file waits beside the others, and both would write.
+is never removed: a process waiting for a removed file would lock a file that nobody else sees.
 """
 
 import json
