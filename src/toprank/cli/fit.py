@@ -140,7 +140,7 @@ def fit(
     files.check_output(output, path)
     page = report_path(output)
     options = {
-        "label": label, "time": time, "gap": _duration(gap), "trees": trees, "seed": seed,
+        "label": label, "time": time, "gap": gap_of(gap), "trees": trees, "seed": seed,
         "positive_label": positive, "drop": drop,
     }  # fmt: skip
     if cluster is None:
@@ -284,7 +284,7 @@ def _check_past(past: Past | None, label: str, drop: tuple[str, ...], cluster: s
 
 def _options_with_past(past: Past, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a training that learns from the features of cards, not their names."""
-    import numpy as np
+    from toprank.tables.spans import span_of
 
     roles = past.roles
     names = [roles.card, roles.terminal, *([roles.row_id] if roles.row_id else [])]
@@ -292,7 +292,7 @@ def _options_with_past(past: Past, options: dict[str, Any]) -> dict[str, Any]:
     return {
         **options,
         "drop": names,
-        "gap": np.timedelta64(int(past.delay.removesuffix("d")), "D") if gap is None else gap,
+        "gap": span_of(past.delay, "--delay") if gap is None else gap,
         "card": roles.card,
         "amount": roles.amount,
     }
@@ -333,8 +333,8 @@ def _model_beside(path: Path) -> Path:
     return path.parent / f"{Path(path.name.removesuffix('.gz')).stem}.toprank"
 
 
-def _duration(days: float | None) -> Any:
-    """Return days as the library takes a length of time."""
-    import numpy as np
+def gap_of(days: float | None) -> Any:
+    """Return the days of --gap as a span of time."""
+    from toprank.tables.spans import span_of
 
-    return None if days is None else np.timedelta64(round(days * 86_400_000_000), "us")
+    return None if days is None else span_of(days, "--gap", unit="d")
