@@ -53,7 +53,8 @@ class AutoRanker(Ranker):
         Seeds over which boosted trees that draw rows and columns are averaged; fewer where the
         model would grow beyond 20 MB.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Seed of everything drawn; None draws another each time.
     n_jobs : int or None

@@ -28,7 +28,10 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
 @click.command(epilog=EXAMPLES, short_help="Put every learner side by side on your rows.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", required=True, help="Column that says which rows are positive.")
-@click.option("--positive", help="Value of the label to rank first.  [default: the rarer]")
+@click.option(
+    "--positive",
+    help="Value of the label to rank first.  [default: 1, yes, fraud, or the rarer]",
+)
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
 @click.option(
     "--gap", type=click.FloatRange(0, LONGEST_GAP), help="Days left out before the test."

@@ -30,7 +30,10 @@ LEARNERS = ("auto", "metaap", "treerank", "rank-forest")
 @click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
 @click.argument("data")
 @click.option("--label", required=True, help="Column that says which rows are positive.")
-@click.option("--positive", help="Value of the label to rank first.  [default: the rarer]")
+@click.option(
+    "--positive",
+    help="Value of the label to rank first.  [default: 1, yes, fraud, or the rarer]",
+)
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
 @click.option(
     "--gap", type=click.FloatRange(0, LONGEST_GAP), help="Days left out before the test."
