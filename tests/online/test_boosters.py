@@ -658,7 +658,7 @@ def test_text_labels_without_a_positive_one_have_no_suspicion():
 
 def test_rows_whose_scores_cannot_be_told_are_not_learned():
     rows, labels = made_rows()
-    texts = np.where(labels, "fraud", "genuine")
+    texts = np.where(labels, "stolen", "fine")
     learner = small("OnlineNonLinearBoost")
     with pytest.raises(ValueError, match=r"^positive_label must name"):
         learner.score_then_learn(frame_of(rows), texts)
