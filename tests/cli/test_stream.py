@@ -164,11 +164,11 @@ def test_each_score_comes_at_once_from_a_pipe():
 
 
 def test_text_labels_are_learned_once_the_positive_one_is_named():
-    events = [{"amount": 1.0, "label": "genuine"}, {"amount": 9.0, "label": "fraud"}]
+    events = [{"amount": 1.0, "label": "fine"}, {"amount": 9.0, "label": "stolen"}]
     refused = run_stream(written(events))
     assert "line 1 is passed over: labels must be true and false, 1 and 0" in refused.stderr
     Path("m.toprank").unlink()
-    outcome = run_stream(written(events), "--positive-label", "fraud")
+    outcome = run_stream(written(events), "--positive-label", "stolen")
 
     assert "2 learned from" in outcome.stderr
     assert "1 positive" in outcome.stderr

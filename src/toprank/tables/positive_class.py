@@ -14,7 +14,6 @@
 """
 
 from collections.abc import Iterable, Mapping
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -94,6 +93,6 @@ def _word(value: Any) -> str:
         return str(bool(value)).lower()
     text = str(value).strip().lower()
     try:
-        return f"{float(value if isinstance(value, Number) else text):g}"
-    except (TypeError, ValueError, OverflowError):
+        return f"{float(text):g}"
+    except ValueError:
         return text
