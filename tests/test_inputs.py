@@ -1,5 +1,7 @@
 """What comes in: tables, arrays and labels of every kind, and what is said of the rest."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,7 @@ from pytest import approx
 from sklearn.base import BaseEstimator
 
 from toprank import inputs
+from toprank.tables import TableWarning
 
 
 class Reader(BaseEstimator):
@@ -103,18 +106,22 @@ def test_a_missing_column_is_named():
     ("y", "positive"),
     [
         ([0, 0, 1], 1),
-        ([1, 1, 0], 0),
+        ([1, 1, 0], 1),
+        (["yes", "yes", "no"], "yes"),
+        (["genuine", "fraud", "fraud"], "fraud"),
         ([-1, 1, -1], 1),
         ([True, False, False], True),
         (["no", "no", "yes"], "yes"),
         (["genuine", "fraud", "genuine"], "fraud"),
         ([0, 1], 1),
         (["a", "b"], "b"),
-        ([2.0, 5.0, 5.0], 2.0),
+        ([2.0, 5.0, 2.0], 5.0),
+        ([1, 2, 1], 2),
+        (["bad", "good"], "good"),
     ],
     ids=str,
 )
-def test_the_rarer_label_is_positive_and_of_equals_the_later(y, positive):
+def test_what_names_itself_is_positive_and_else_the_later(y, positive):
     labels = inputs.read_labels(np.array(y))
     assert labels.positive == positive
     assert labels.is_positive.tolist() == [each == positive for each in y]
@@ -180,3 +187,26 @@ def test_an_eval_set_of_another_shape_is_refused(given, words):
 def test_weights_are_refused_where_there_is_no_use_for_them():
     with pytest.raises(ValueError, match=r"eval_set must be \(X, y\), or .*; got 3 parts"):
         inputs.one_eval_set(("X", "y", "weights"), weights=False)
+
+
+def test_the_positive_class_is_the_same_in_every_fold():
+    rng = np.random.default_rng(0)
+    for pair in (["bad", "good"], [0, 1], ["genuine", "fraud"], [3, 5]):
+        y = np.array(pair)[(rng.random(30) < 0.5).astype(int)]
+        folds = [rng.choice(y, 9) for _ in range(20)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TableWarning)
+            found = {
+                inputs.read_labels(fold).positive for fold in folds if np.unique(fold).size == 2
+            }
+        assert len(found) == 1
+
+
+def test_a_frequent_class_that_nobody_named_is_taken_with_a_warning():
+    with pytest.warns(TableWarning, match="'good' is taken, .* pass positive_label='bad' or"):
+        inputs.read_labels(np.array(["bad", "good", "good"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inputs.read_labels(np.array(["bad", "good", "good"]), "bad")
+        inputs.read_labels(np.array(["bad", "bad", "good"]))
+        inputs.read_labels(np.array([1, 1, 0]))

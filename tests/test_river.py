@@ -423,12 +423,12 @@ def test_a_given_model_stays_as_it_was_and_copies_go_on_from_there():
     assert clone(learner).score_one(rows[0][0]) == 0
 
 
-def test_text_labels_need_a_positive_label():
+def test_text_that_does_not_name_itself_needs_a_positive_label():
     rows = [({"amount": 3.0}, "fine"), ({"amount": 5.0}, "fine")] * 9
-    rows += [({"amount": 900.0}, "fraud"), ({"amount": 800.0}, "fraud")] * 9
-    with pytest.raises(ValueError, match=r"positive_label must name .* got \['fine', 'fraud'\]"):
+    rows += [({"amount": 900.0}, "stolen"), ({"amount": 800.0}, "stolen")] * 9
+    with pytest.raises(ValueError, match=r"positive_label must name .* got \['fine', 'stolen'\]"):
         taught(FromRiver(naive_bayes.GaussianNB()), rows).score_one({"amount": 3.0})
-    learner = taught(FromRiver(naive_bayes.GaussianNB(), positive_label="fraud"), rows)
+    learner = taught(FromRiver(naive_bayes.GaussianNB(), positive_label="stolen"), rows)
     assert learner.score_one({"amount": 4.0}) < 0 < learner.score_one({"amount": 850.0})
 
 

@@ -137,7 +137,7 @@ def test_time_must_be_known_moments(time, error, message):
     [
         ({"validation": 0}, ValueError, "validation must be greater than 0"),
         ({"validation": 0.5, "test": 0.5}, ValueError, r"below 1; got 0.5 \+ 0.5"),
-        ({"gap": 7}, TypeError, r"gap must be a np.timedelta64 .* got 7"),
+        ({"gap": 7}, ValueError, r"gap must be a span of time .* got 7"),
         ({"gap": -DAY}, ValueError, "gap must not be negative"),
     ],
 )

@@ -178,7 +178,7 @@ def test_as_many_folds_as_just_fit_are_made_and_no_more():
     ("options", "error", "message"),
     [
         ({"n_folds": 0}, ValueError, "n_folds must be at least 1; got 0"),
-        ({"train": 7}, ValueError, "train must be a span of time such as '7d' or '12h'; got 7"),
+        ({"train": 7}, ValueError, "train must be a span of time such as '7d'.* got 7"),
         ({"delay": "7 weeks"}, ValueError, "delay must be a span of time .* got '7 weeks'"),
         ({"delay": -DAY}, ValueError, "delay must not be negative"),
         ({"test": "0d"}, ValueError, "test must be longer than nothing"),

@@ -1,5 +1,6 @@
 """What comes into an estimator: tables or arrays as float32 features, labels as positives."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from toprank.tables import Schema
-from toprank.tables.columns import as_frame
+from toprank.tables.columns import TableWarning, as_frame
+from toprank.tables.positive_class import named_by_itself, positive_of_classes
 from toprank.tables.row_numbers import as_slice
 
 
@@ -231,9 +233,10 @@ def one_eval_set(eval_set: Any, *, weights: bool = True) -> tuple[Any, ...]:
 
 
 def read_labels(y: NDArray, positive_label: Any = None) -> Labels:
-    """Return the two classes and which rows are positive: the rarer class unless named.
+    """Return the two classes and which rows are positive, by the rule of `tables.positive_class`.
 
-    Rows are counted, not weighed: weights that make up for rarity must not turn the list around.
+    Without a name, it does not depend on how many rows each class has: folds of the same rows
+    have the same positive class.
     """
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
@@ -244,10 +247,12 @@ def read_labels(y: NDArray, positive_label: Any = None) -> Labels:
     classes, members = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise ValueError(f"y must hold two classes; got one class, {classes[0]!r}, in every row.")
-    counts = np.bincount(members, minlength=2)
-    # a tie goes to the later label: 1, True, "yes"
-    positive = classes[1] if counts[1] <= counts[0] else classes[0]
-    if positive_label is not None:
+    if positive_label is None:
+        both = classes.tolist()
+        positive = classes[both.index(positive_of_classes(both))]
+        if named_by_itself(both) is None:
+            _warn_of_frequent(classes, np.bincount(members, minlength=2))
+    else:
         named = classes == positive_label
         if not np.any(named):
             raise ValueError(
@@ -264,3 +269,15 @@ def _are_sets(eval_set: Any) -> bool:
         and len(eval_set) > 0
         and all(isinstance(each, tuple) for each in eval_set)
     )
+
+
+def _warn_of_frequent(classes: NDArray, counts: NDArray[np.int64]) -> None:
+    if counts[1] > counts[0]:
+        rarer, later = classes.tolist()
+        warnings.warn(
+            f"y must say which class is positive; {later!r} is taken, the later in sorted order, "
+            f"though {rarer!r} is the rarer with {counts[0]:,} of {counts.sum():,} rows; pass "
+            f"positive_label={rarer!r} or positive_label={later!r}.",
+            TableWarning,
+            stacklevel=5,
+        )

@@ -232,7 +232,7 @@ def test_scikit_learns_seeds_are_taken(payments, seed):
     assert np.isfinite(ranker.suspicion(frame)).all()
 
 
-def test_the_rarer_label_is_positive_whatever_it_is_called(payments):
+def test_a_label_that_names_itself_is_positive_wherever_it_sorts(payments):
     frame, risk = payments
     names = np.where(risk, "fraud", "genuine")  # "fraud" sorts first
     named = AutoRanker(**PLAIN_ONLY).fit(frame, names)

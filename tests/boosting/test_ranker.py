@@ -90,7 +90,7 @@ def test_an_unseen_category_counts_as_missing(payments, fitted):
     assert np.array_equal(fitted.suspicion(unseen), fitted.suspicion(missing))
 
 
-def test_the_rarer_label_is_positive_whatever_it_is_called(payments):
+def test_a_label_that_names_itself_is_positive_wherever_it_sorts(payments):
     frame, risk = payments
     names = np.where(risk, "fraud", "genuine")  # "fraud" sorts first
     ranker = BoostedRanker("ap-exp", n_estimators=10, n_jobs=1).fit(frame, names)

@@ -164,11 +164,11 @@ def test_each_score_comes_at_once_from_a_pipe():
 
 
 def test_text_labels_are_learned_once_the_positive_one_is_named():
-    events = [{"amount": 1.0, "label": "genuine"}, {"amount": 9.0, "label": "fraud"}]
+    events = [{"amount": 1.0, "label": "fine"}, {"amount": 9.0, "label": "stolen"}]
     refused = run_stream(written(events))
     assert "line 1 is passed over: labels must be true and false, 1 and 0" in refused.stderr
     Path("m.toprank").unlink()
-    outcome = run_stream(written(events), "--positive-label", "fraud")
+    outcome = run_stream(written(events), "--positive-label", "stolen")
 
     assert "2 learned from" in outcome.stderr
     assert "1 positive" in outcome.stderr
@@ -406,8 +406,8 @@ BAD = [
     ('{"amount": 1, "label": 7}', "labels must be true and false"),
     ('{"amount": 1, "label": "x"}', "labels must be all text or all numbers"),
     ('{"amount": 1, "label": [1]}', "field 'label' must be a number"),
-    ('{"amount": 1, "id": 1.5}', "an id must be text or a whole number; got 1.5"),
-    ('{"amount": 1, "id": true}', "an id must be text or a whole number; got True"),
+    ('{"amount": 1, "id": 1.5}', "event_id must hold ids, text or whole numbers; got 1.5"),
+    ('{"amount": 1, "id": true}', "event_id must hold ids, text or whole numbers; got True"),
     ('{"amount": 1, "id": "%s"}' % ("a" * 257), "an id must have at most 256 characters"),
     ('{"%s": 1}' % ("a" * 257), "a field's name must have at most 256 characters"),
     ('{"\\ud800": 1}', "a field's name must be Unicode text"),

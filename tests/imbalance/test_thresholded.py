@@ -69,7 +69,7 @@ def test_it_passes_scikit_learns_checks(ranker, expected):
 @pytest.mark.parametrize("labels", [[0, 1], ["genuine", "zfraud"], ["fraud", "genuine"]])
 def test_any_ranker_alerts_by_its_threshold_whatever_the_labels_are_called(ranker, labels):
     X, y = rows(600)
-    # the rarer label is positive, wherever it sorts
+    # fraud names itself, wherever it sorts
     names = np.array(labels[::-1] if "fraud" in labels else labels)
     thresholded = ThresholdedRanker(ranker, cv=3).fit(X, names[y])
     suspicion, threshold = thresholded.suspicion(X), thresholded.threshold_.threshold

@@ -645,10 +645,10 @@ def test_what_has_learned_nothing_scores_no_table(booster):
 
 def test_text_labels_without_a_positive_one_have_no_suspicion():
     rows, labels = made_rows()
-    texts = ["fraud" if label else "genuine" for label in labels]
+    texts = ["stolen" if label else "fine" for label in labels]
     learner = learned(small("OnlineNonLinearBoost"), rows, texts)
-    assert set(learner.probabilities_one(rows[0])) == {"fraud", "genuine"}
-    assert learner.predict(frame_of(rows)).tolist().count("fraud") > 5
+    assert set(learner.probabilities_one(rows[0])) == {"stolen", "fine"}
+    assert learner.predict(frame_of(rows)).tolist().count("stolen") > 5
     sentence = r"^positive_label must name the label that is suspicious, since the labels do not"
     with pytest.raises(ValueError, match=sentence):
         learner.score_one(rows[0])
@@ -658,7 +658,7 @@ def test_text_labels_without_a_positive_one_have_no_suspicion():
 
 def test_rows_whose_scores_cannot_be_told_are_not_learned():
     rows, labels = made_rows()
-    texts = np.where(labels, "fraud", "genuine")
+    texts = np.where(labels, "stolen", "fine")
     learner = small("OnlineNonLinearBoost")
     with pytest.raises(ValueError, match=r"^positive_label must name"):
         learner.score_then_learn(frame_of(rows), texts)

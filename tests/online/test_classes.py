@@ -22,13 +22,15 @@ def places_of(classes, *labels):
         ([-1, 1], [0, 1]),
         ([1.0, -1.0], [1, 0]),
         (["no", "yes"], [0, 1]),
-        (["yes", "no"], [0, 1]),
+        (["yes", "no"], [1, 0]),
+        (["x", "no"], [0, 1]),
+        (["Fraud", "genuine"], [1, 0]),
         ([3, 1, 2, 3], [0, 1, 2, 0]),
         ([3, 5, 1], [0, 1, 2]),
     ],
     ids=str,
 )
-def test_one_is_never_first_and_others_come_in_their_order(labels, places):
+def test_what_names_itself_is_never_first_and_others_come_in_their_order(labels, places):
     assert places_of(Classes(), *labels) == places
 
 
@@ -64,8 +66,13 @@ def test_there_is_one_score_for_every_place_but_the_first():
         ([False, True], True),
         ([-1], 1),
         ([-1, 1], 1),
-        (["no"], None),
-        (["no", "yes"], None),
+        (["no"], "yes"),
+        (["No", "Yes"], "Yes"),
+        (["fraud", "genuine"], "fraud"),
+        (["ok"], None),
+        (["ok", "bad"], None),
+        (["yes", "fraud"], None),
+        ([1, 2], None),
         ([0, 1, 2], None),
         ([-1, 0], None),
     ],
@@ -160,3 +167,10 @@ def test_classes_come_back_as_they_were(labels, positive_label):
 def test_places_that_do_not_follow_are_refused(pairs):
     with pytest.raises(ValueError, match=r"^place of label .* must follow those before it"):
         Classes.restored(None, None, pairs)
+
+
+def test_classes_that_an_earlier_version_placed_come_back_as_they_were():
+    classes = Classes.restored(None, None, [["yes", 0], ["no", 1]])
+    assert classes.places == {"yes": 0, "no": 1}
+    assert classes.positive is None  # whose score at place 1 is that of "no"
+    assert classes.copy().place("maybe") == 2

@@ -216,12 +216,12 @@ def test_a_bad_label_is_refused_and_changes_nothing(label):
     assert stream.label("waits", True)
 
 
-def test_text_labels_need_to_be_told_which_is_suspicious():
+def test_text_that_does_not_say_which_is_suspicious_needs_a_positive_label():
     with pytest.raises(ValueError, match="positive_label must name the suspicious one"):
-        fresh().learn({"amount": 1.0}, "fraud")
-    stream = fresh(learner=small(positive_label="fraud"))
-    stream.learn({"amount": 1.0}, "genuine")
-    stream.learn({"amount": 1.0}, "fraud")
+        fresh().learn({"amount": 1.0}, "stolen")
+    stream = fresh(learner=small(positive_label="stolen"))
+    stream.learn({"amount": 1.0}, "fine")
+    stream.learn({"amount": 1.0}, "stolen")
 
     assert stream.window.summary().n_positives == 1
 
@@ -286,7 +286,7 @@ def test_a_stream_says_what_it_cannot_be_made_of(options, error, sentence):
 
 def test_a_learner_that_cannot_tell_the_suspicious_label_is_refused():
     learner = small()
-    learner.learn_one({"amount": 1.0}, "fraud")
+    learner.learn_one({"amount": 1.0}, "stolen")
     with pytest.raises(ValueError, match="learner must know which label is suspicious"):
         EventStream(learner)
 
@@ -294,7 +294,7 @@ def test_a_learner_that_cannot_tell_the_suspicious_label_is_refused():
 @pytest.mark.parametrize("event_id", [1.5, True, b"a", ["a"]])
 def test_an_id_is_text_or_a_whole_number(event_id):
     stream = fresh()
-    with pytest.raises(TypeError, match="an id must be text or a whole number"):
+    with pytest.raises(ValueError, match="event_id must hold ids, text or whole numbers"):
         stream.score({"amount": 1.0}, event_id)
 
     assert stream.n_scored == 0
@@ -431,3 +431,21 @@ def test_a_broken_file_is_refused_in_a_sentence(change, tmp_path, monkeypatch):
     toprank.save(stream, path)
     with pytest.raises(ModelFileError, match=r"a\.toprank cannot be loaded: its contents do not"):
         toprank.load(path)
+
+
+def test_a_number_and_its_digits_are_one_event_and_an_empty_id_is_none():
+    stream = fresh()
+    stream.score({"amount": 1.0}, 7)
+    assert stream.label("7", True)
+    stream.score({"amount": 1.0}, "")
+    assert len(stream.pending) == 0
+    with pytest.raises(ValueError, match="event_id must not be missing"):
+        stream.label("", True)
+
+
+def test_labels_in_words_need_no_positive_label():
+    stream = fresh()
+    for event_id, label in enumerate(["genuine", "fraud", "genuine"]):
+        stream.score({"amount": 1.0}, event_id)
+        assert stream.label(event_id, label)
+    assert stream.learner.model_.classes.positive == "fraud"

@@ -154,7 +154,7 @@ def test_another_seed_draws_other_centres(ranker):
 
 
 @EVERY_RANKER
-def test_the_rarer_label_is_positive_whatever_it_is_called(ranker):
+def test_a_label_that_names_itself_is_positive_wherever_it_sorts(ranker):
     frame, is_fraud = payments(200)
     plain = clone(ranker).fit(frame, is_fraud)
     named = clone(ranker).fit(frame, np.where(is_fraud, "fraud", "genuine"))

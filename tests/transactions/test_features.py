@@ -617,7 +617,7 @@ def test_features_go_through_json_unchanged():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Recent("count", "card", "7 days"), "window must be a span such as '90s'"),
+        (lambda: Recent("count", "card", "7 days"), "window must be a span of time such as '7d'"),
         (lambda: Recent("count", "card", "0d"), "window must be a span longer than 0; got '0d'"),
         (lambda: Recent("median", "card", "1d"), "what must be one of 'count', 'sum'"),
         (lambda: Recent("sum", "card", "1d"), "of must name a column for 'sum'; got None"),

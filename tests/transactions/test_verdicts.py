@@ -34,7 +34,7 @@ def test_empty_and_unsure_verdicts_say_nothing():
 
 
 def test_an_unknown_word_is_refused_with_the_word():
-    with pytest.raises(TableError, match="verdict.*'maybe'"):
+    with pytest.raises(TableError, match=r"verdict.*'maybe'"):
         read("verdict", ["maybe"])
 
 

@@ -157,7 +157,7 @@ def test_the_same_rows_teach_the_same_again(learner):
 
 
 @EVERY_LEARNER
-def test_the_rarer_label_is_positive_whatever_it_is_called(learner):
+def test_a_label_that_names_itself_is_positive_wherever_it_sorts(learner):
     frame, is_fraud = payments(200)
     plain = clone(learner).fit(frame, is_fraud)
     named = clone(learner).fit(frame, np.where(is_fraud, "fraud", "genuine"))

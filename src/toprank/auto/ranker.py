@@ -67,7 +67,8 @@ class AutoRanker(Ranker):
         ap-exp and ap-lambda. What is not named is never trained: `losses=[]` leaves log-loss
         alone (see the notice of a patent on the AP losses in the documentation).
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Seed of everything drawn; None draws another each time.
     n_jobs : int or None

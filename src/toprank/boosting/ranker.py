@@ -55,7 +55,8 @@ class BoostedRanker(OneBooster):
     validation_fraction : float
         Rows set aside for early stopping when `fit` gets no `eval_set`.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Seed of everything drawn; None draws another each time.
     n_jobs : int or None

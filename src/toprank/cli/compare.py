@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from toprank.cli.fit import LONGEST_GAP, check_roles
+from toprank.cli.fit import LONGEST_GAP, check_roles, gap_of
 
 EXAMPLES = """
 \b
@@ -28,7 +28,10 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
 @click.command(epilog=EXAMPLES, short_help="Put every learner side by side on your rows.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", required=True, help="Column that says which rows are positive.")
-@click.option("--positive", help="Value of the label to rank first.  [default: the rarer]")
+@click.option(
+    "--positive",
+    help="Value of the label to rank first.  [default: 1, yes, fraud, or the rarer]",
+)
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
 @click.option(
     "--gap", type=click.FloatRange(0, LONGEST_GAP), help="Days left out before the test."
@@ -235,13 +238,10 @@ def _learner_names(learners: str | None) -> list[str]:
 def _prepared(
     table: Any, label: str, time: str | None, gap: float | None, seed: int, **options: Any
 ) -> Any:
-    import numpy as np
-
     from toprank import training
     from toprank.cli import screen
 
-    pause = None if gap is None else np.timedelta64(round(gap * 86_400_000_000), "us")
-    task = training.prepare(table, label, time=time, gap=pause, random_state=seed, **options)
+    task = training.prepare(table, label, time=time, gap=gap_of(gap), random_state=seed, **options)
     if task.n_unlabelled:
         screen.remark(f"note: {task.n_unlabelled:,} rows without a label were left out.")
     return task

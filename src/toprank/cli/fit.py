@@ -30,7 +30,10 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 @click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
 @click.argument("data")
 @click.option("--label", required=True, help="Column that says which rows are positive.")
-@click.option("--positive", help="Value of the label to rank first.  [default: the rarer]")
+@click.option(
+    "--positive",
+    help="Value of the label to rank first.  [default: 1, yes, fraud, or the rarer]",
+)
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
 @click.option(
     "--gap", type=click.FloatRange(0, LONGEST_GAP), help="Days left out before the test."
@@ -152,7 +155,7 @@ def fit(
     files.check_output(output, path)
     page = report_path(output)
     options: dict[str, Any] = {
-        "time": time, "gap": _duration(gap), "positive_label": positive, "drop": drop,
+        "time": time, "gap": gap_of(gap), "positive_label": positive, "drop": drop,
     }  # fmt: skip
     if cluster is None:
         from toprank.transactions.payment_model import PaymentModel
@@ -358,8 +361,8 @@ def _model_beside(path: Path) -> Path:
     return path.parent / f"{Path(path.name.removesuffix('.gz')).stem}.toprank"
 
 
-def _duration(days: float | None) -> Any:
-    """Return days as the library takes a length of time."""
-    import numpy as np
+def gap_of(days: float | None) -> Any:
+    """Return the days of --gap as a span of time."""
+    from toprank.tables.spans import span_of
 
-    return None if days is None else np.timedelta64(round(days * 86_400_000_000), "us")
+    return None if days is None else span_of(days, "--gap", unit="d")

@@ -17,7 +17,7 @@ Examples:
 
 def _span(_context: Any, _option: Any, value: str) -> str:
     """Return a length of time, which must be one."""
-    from toprank.splits.moments import span_of
+    from toprank.tables.spans import span_of
 
     try:
         span_of(value, "--cleared-within")

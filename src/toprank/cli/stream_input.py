@@ -240,8 +240,7 @@ def _check_values(row: dict[str, Any]) -> None:
 
 def _event(event_id: Any, label: Any, row: dict[str, Any], has_row: bool) -> Event:
     """Return the event of a line, which has all that it needs."""
-    if event_id is not None and type(event_id) not in (str, int):
-        raise BadLineError(f"an id must be text or a whole number; got {event_id!r}.")
+    event_id = None if event_id == "" else event_id  # what else is an id, the stream knows
     is_late_label = label is not None and not has_row
     if is_late_label and event_id is None:
         raise BadLineError("a line with a label must have an id or other fields; it has none.")

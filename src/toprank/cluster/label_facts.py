@@ -28,7 +28,7 @@ def facts_of_labels(frame: Any, labels: Any, weight: Any) -> LabelFacts:
 
 
 def classes_of(facts: list[LabelFacts], positive_label: Any = None) -> tuple[NDArray, Any]:
-    """Return both classes in sorted order, and the positive one: the rarer unless named.
+    """Return both classes in sorted order, and the positive one, as any `fit` has it.
 
     >>> classes, positive = classes_of([LabelFacts(np.array([0, 1]), np.array([97, 3]))])
     >>> classes.tolist(), int(positive)
@@ -39,7 +39,7 @@ def classes_of(facts: list[LabelFacts], positive_label: Any = None) -> tuple[NDA
         raise ValueError("X must hold at least one row of some weight; got none.")
     classes, place = np.unique(np.concatenate([part.values for part in held]), return_inverse=True)
     counts = np.bincount(place, np.concatenate([part.counts for part in held]))
-    # two of the more frequent and one of the rarer tell the same as all rows
+    # two of the more frequent and one of the rarer say the same as all rows
     few = np.repeat(classes, np.where(counts > counts.min(), 2, 1))
     labels = inputs.read_labels(few, positive_label)
     return labels.classes, labels.positive

@@ -51,7 +51,8 @@ class BalanceCascade(Ranker):
         the paper: each stage settles the same share of the negatives, such that as many
         negatives as positives are left for the last one.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Seed of the draws; the ranker has a seed of its own.
 

@@ -78,7 +78,8 @@ class CostBoost(OneBooster):
     max_bins : int
         Bins a feature.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Handed to XGBoost as its seed; nothing is drawn, so any gives the same model.
     n_jobs : int or None

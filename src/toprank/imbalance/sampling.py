@@ -45,7 +45,8 @@ class SampledRanker(Ranker):
     k_neighbors : int
         Neighbours that "smote" draws from; fewer than the positives.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Seed of the sampling; the ranker has a seed of its own.
 

@@ -63,8 +63,8 @@ class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseE
     ----------
     ranker_ : the fitted ranker, on all rows
     threshold_ : a Threshold: where alerts begin, with corrected precision and recall
-    classes_, positive_label_ : both labels in sorted order; the one that is alerted, the rarer
-        one unless the ranker has a `positive_label`
+    classes_, positive_label_ : both labels in sorted order; the one that is alerted: the
+        ranker's `positive_label`, or the one that names itself, as 1 does, or `classes_[1]`
 
     Notes
     -----

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.tables.columns import shortened
+from toprank.tables.positive_class import may_name_itself, named_by_itself, opposite_of
 
 Label = bool | int | float | str
-
-_BINARY = ({False, True}, {-1, 1})
 
 
 class Classes:
@@ -30,7 +29,8 @@ class Classes:
         self.most = most
         self.places: dict[Label, int] = {}
         self.positive = positive_label
-        """The positive label: the one named, or 1 and true where that says it all."""
+        """The positive label: the one named, or that names itself, or that is to be expected."""
+        self._has_words = True  # earlier versions knew 1 and true alone
 
     @property
     def n_outputs(self) -> int:
@@ -41,6 +41,7 @@ class Classes:
         """Return the same classes; what joins the one does not join the other."""
         again = Classes(self.positive_label, self.most)
         again.places, again.positive = dict(self.places), self.positive
+        again._has_words = self._has_words
         return again
 
     def sorted(self) -> NDArray:
@@ -75,22 +76,29 @@ class Classes:
     @classmethod
     def restored(cls, positive_label: Any, most: int | None, pairs: Any) -> Self:
         """Return the classes of a file, [label, place] each; ValueError where they do not fit."""
-        classes = cls(positive_label, most)
-        for label, place in pairs:
-            if classes.place(label) != place:
-                raise ValueError(f"place of label {shortened(label)} must follow those before it.")
-        return classes
+        pairs = list(pairs)
+        for has_words in (True, False):
+            classes = cls(positive_label, most)
+            classes._has_words = has_words
+            wrong = [label for label, place in pairs if classes.place(label) != place]
+            if not wrong:
+                return classes
+        raise ValueError(f"place of label {shortened(wrong[0])} must follow those before it.")
 
     def _found_positive(self) -> Label | None:
         if self.positive_label is not None:
             return self.positive_label
-        labels = set(self.places)
-        if any(labels <= pair for pair in _BINARY):
-            return next((label for label in self.places if label == 1), 1)
-        return None
+        labels = list(self.places)
+        if len(labels) > 2 or not (self._has_words or all(each in (0, 1, -1) for each in labels)):
+            return None
+        if len(labels) == 2:
+            return named_by_itself(labels)
+        return labels[0] if may_name_itself(labels[0]) else opposite_of(labels[0])
 
     def _is_positive(self, label: Label) -> bool:
-        return bool(label == (1 if self.positive_label is None else self.positive_label))
+        if self.positive_label is not None:
+            return bool(label == self.positive_label)
+        return may_name_itself(label) if self._has_words else bool(label == 1)
 
     def _checked(self, label: Any) -> Label:
         """Return a label as plain Python has it, of the kind of those before."""

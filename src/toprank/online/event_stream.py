@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from toprank import checks
@@ -16,6 +15,7 @@ from toprank.online.columns import Encoded
 from toprank.online.pending import PendingRow, PendingRows, Scored, check_id
 from toprank.online.windows import Window
 from toprank.tables.columns import shortened
+from toprank.tables.ids import id_text
 
 _COUNTERS = ("n_scored", "n_labelled", "n_alerts", "n_unmatched", "n_alarms")
 _LEAST_PROBABILITY = 1e-15  # of what happened; its loss stays finite
@@ -111,7 +111,7 @@ class EventStream:
 
         A row that comes with the id of one that waits takes its place.
         """
-        name = None if event_id is None else _id_text(event_id)
+        name = _checked_id(event_id)
         arrived = self._scored(row)
         if name is not None:
             self.pending.add(name, *arrived)
@@ -119,7 +119,9 @@ class EventStream:
 
     def label(self, event_id: str | int, label: Label) -> bool:
         """Learn from the row that waits with this id; return whether there is one."""
-        name = _id_text(event_id)
+        name = _checked_id(event_id)
+        if name is None:
+            raise ValueError("event_id must not be missing where a label comes alone.")
         if name not in self.pending:
             self.n_unmatched += 1
             return False
@@ -136,7 +138,7 @@ class EventStream:
 
         Where a row waits with the same id, this one takes its place.
         """
-        name = None if event_id is None else _id_text(event_id)
+        name = _checked_id(event_id)
         self._check_label(label)
         arrived = self._scored(row)
         if name is not None and self.pending.discard(name):
@@ -190,8 +192,8 @@ class EventStream:
             )
         if trial.positive is None:
             raise ValueError(
-                "labels must be true and false, 1 and 0 or 1 and -1, or positive_label must name "
-                f"the suspicious one; got {shortened(label)}."
+                "labels must be true and false, 1 and 0, 1 and -1 or such as yes and no, or "
+                f"positive_label must name the suspicious one; got {shortened(label)}."
             )
         if len(trial.places) > 2:
             known = " and ".join(map(shortened, classes.places))
@@ -272,14 +274,12 @@ def _drift_watch() -> Any:
     return DriftWatch
 
 
-def _id_text(event_id: Any) -> str:
-    """Return an id as text: a number and its digits are the same id."""
-    if isinstance(event_id, int | np.integer) and not isinstance(event_id, bool):
-        event_id = str(event_id)
-    if isinstance(event_id, str):
-        check_id(event_id)
-        return event_id
-    raise TypeError(f"an id must be text or a whole number; got {shortened(event_id)}.")
+def _checked_id(event_id: Any) -> str | None:
+    """Return an id as text, None where it is missing."""
+    name = id_text(event_id, "event_id")
+    if name is not None:
+        check_id(name)
+    return name
 
 
 def _log_loss(probability: float, is_positive: bool) -> float:

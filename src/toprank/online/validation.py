@@ -5,7 +5,7 @@ over a stream gives the figures that the learner would have had in use, late lab
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from toprank.online.classes import Classes
 from toprank.online.drift import DriftWatch
 from toprank.online.windows import Window, WindowSummary
 from toprank.tables.columns import shortened
+from toprank.tables.spans import span_of
 
 _POINTS = 50  # of a curve, unless told otherwise
 _LEAST_PROBABILITY = 1e-15  # of what happened, so that no row has an infinite loss
@@ -78,10 +79,10 @@ def progressive_validation(
     times
         When each row came: numbers or datetimes that never fall.
     delay
-        How long a label takes: a number of rows, or of the unit of `times`, or a timedelta where
-        these are datetimes. Before a row is scored, the labels that are due by then are learned
-        in their order: of rows j with `times[j] + delay <= times[i]`, or without times
-        `j + delay < i`.
+        How long a label takes: a number of rows, or of the unit of `times`, or a span of time
+        such as "7d" or a timedelta where these are datetimes. Before a row is scored, the labels
+        that are due by then are learned in their order: of rows j with
+        `times[j] + delay <= times[i]`, or without times `j + delay < i`.
     window, budget
         The size in rows of the windows of the curve, and how many alerts of that many rows could
         be checked.
@@ -268,15 +269,12 @@ def _checked_times(times: ArrayLike, n_rows: int) -> NDArray:
 
 
 def _checked_delay(delay: Any, kind: np.dtype) -> Any:
-    if kind.kind == "f" or (delay == 0 and not isinstance(delay, timedelta | np.timedelta64)):
-        delay = checks.number_from(delay, "delay", 0)
-        return delay if kind.kind == "f" else np.timedelta64(0, "us")
-    if not isinstance(delay, timedelta | np.timedelta64):
-        raise TypeError(f"delay must be a timedelta where times are datetimes; got {delay!r}.")
-    span = np.timedelta64(delay).astype("timedelta64[us]")
-    if not span >= np.timedelta64(0, "us"):
-        raise ValueError(f"delay must not be negative; got {delay!r}.")
-    return span
+    """Return a delay in the unit of times that are numbers, or as a span of time."""
+    if kind.kind == "f":
+        return checks.number_from(delay, "delay", 0)
+    if isinstance(delay, int | float) and delay == 0:  # the default, in any unit
+        return np.timedelta64(0, "us")
+    return span_of(delay, "delay")
 
 
 # Figures

@@ -58,7 +58,8 @@ class RankRLS(PairwiseRanker):
         Rows around which the Gaussian kernel has its bumps; with no more rows than that it is
         exact. Drawn, half of them from the rarer class if it has so many.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Draws the centres and the rows that are left out.
 

@@ -51,7 +51,8 @@ class RankSVM(PairwiseRanker):
     max_iter : int
         Steps at most.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Draws the centres.
 

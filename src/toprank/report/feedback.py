@@ -15,7 +15,7 @@ from toprank.report.contents import ListReport
 from toprank.report.figures import inline_svg, settings
 from toprank.report.markup import count, interval, percent, section, table, text
 from toprank.report.page import whole_page, write_page
-from toprank.splits.moments import in_words
+from toprank.tables.spans import in_words
 from toprank.transactions.feedback import Replay
 from toprank.transactions.feedback.account import mean_over_days, ranked_ways, sentences_of
 

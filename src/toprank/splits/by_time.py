@@ -1,11 +1,14 @@
 """Rows parted by time: later parts hold only what came after the earlier ones."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks
-from toprank.splits.moments import DAY, in_words, moments_of
+from toprank.splits.moments import moments_of
 from toprank.splits.parts import Split, check_shares
+from toprank.tables.spans import DAY, in_words, span_of
 
 
 def chronological(
@@ -13,13 +16,14 @@ def chronological(
     *,
     validation: float = 0.15,
     test: float = 0.25,
-    gap: np.timedelta64 | None = None,
+    gap: Any = None,
 ) -> Split:
     """Return the split in which validation follows train, and test follows both after a gap.
 
     `validation` and `test` are shares of all rows, met as nearly as whole moments allow: rows of
     equal time stay together, and when the rows span 20 days or more, validation and test begin at
-    midnight. Left alone, `gap` is 7 days, or a tenth of a span shorter than 70 days.
+    midnight. `gap` is a span of time such as "7d"; left alone, 7 days, or a tenth of a span
+    shorter than 70 days.
 
     >>> time = np.datetime64("2025-01-01T12:00", "us") + np.arange(100) * np.timedelta64(1, "D")
     >>> split = chronological(time)
@@ -80,21 +84,13 @@ def latest(
     return parts
 
 
-def checked_gap(gap: np.timedelta64 | None, span: np.timedelta64) -> np.timedelta64:
+def checked_gap(gap: Any, span: np.timedelta64) -> np.timedelta64:
     """Return `gap` or, left alone, the one that suits rows of such a span.
 
     >>> checked_gap(None, span=np.timedelta64(35, "D")).astype("timedelta64[D]")
     np.timedelta64(3,'D')
     """
-    if gap is None:
-        return _default_gap(span)
-    if not isinstance(gap, np.timedelta64) or np.isnat(gap):
-        raise TypeError(
-            f"gap must be a np.timedelta64 such as np.timedelta64(7, 'D'); got {gap!r}."
-        )
-    if gap < np.timedelta64(0, "us"):
-        raise ValueError(f"gap must not be negative; got {gap}.")
-    return gap.astype("timedelta64[us]")
+    return _default_gap(span) if gap is None else span_of(gap, "gap")
 
 
 def _default_gap(span: np.timedelta64) -> np.timedelta64:

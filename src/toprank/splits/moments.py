@@ -1,17 +1,14 @@
-"""Moments and spans of time, checked at the door."""
+"""Moments, checked at the door."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-DAY = np.timedelta64(1, "D")
-
 _ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
-_MICROSECONDS = {"d": 86_400e6, "h": 3_600e6, "min": 60e6, "s": 1e6}
 
 
 def days(time: ArrayLike) -> NDArray[np.int64]:
@@ -68,36 +65,6 @@ def moment_of(value: Any, name: str) -> np.datetime64:
     return moment
 
 
-def span_of(value: Any, name: str) -> np.timedelta64:
-    """Return a span of time to the microsecond, from text such as "7d", "12h", "30min" or "10s".
-
-    A timedelta of NumPy or of Python is taken as well.
-
-    >>> span_of("1.5d", "delay") == np.timedelta64(36, "h")
-    np.True_
-    """
-    if isinstance(value, str):
-        span = _span_in_words(value)
-    elif isinstance(value, (np.timedelta64, timedelta)):
-        span = np.timedelta64(value, "us")
-    else:
-        span = np.timedelta64("NaT")
-    if np.isnat(span):
-        raise ValueError(f"{name} must be a span of time such as '7d' or '12h'; got {value!r}.")
-    if span < np.timedelta64(0, "us"):
-        raise ValueError(f"{name} must not be negative; got {value!r}.")
-    return span
-
-
-def in_words(span: np.timedelta64) -> str:
-    """Return the span in days or hours.
-
-    >>> in_words(np.timedelta64(36, "h"))
-    '1.5 days'
-    """
-    return f"{span / DAY:g} days" if span >= DAY else f"{span / np.timedelta64(1, 'h'):g} hours"
-
-
 def _without_zone(moments: NDArray) -> NDArray:
     """Return moments of Python or pandas in UTC; what holds other things comes back as it is."""
     try:
@@ -107,10 +74,3 @@ def _without_zone(moments: NDArray) -> NDArray:
     if not pa.types.is_timestamp(found.type):
         return moments
     return found.cast(pa.timestamp("us", found.type.tz)).to_numpy(zero_copy_only=False)
-
-
-def _span_in_words(text: str) -> np.timedelta64:
-    parts = re.fullmatch(r"(\d+(?:\.\d+)?) *(d|h|min|s)", text.strip())
-    if parts is None:
-        return np.timedelta64("NaT")
-    return np.timedelta64(round(float(parts[1]) * _MICROSECONDS[parts[2]]), "us")

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks
 from toprank.splits.cards import card_numbers
-from toprank.splits.moments import DAY, in_words, moment_of, moments_of, span_of
+from toprank.splits.moments import moment_of, moments_of
+from toprank.tables.spans import DAY, in_words, span_of
 
 CARD_RULES = ("known", "one-side")
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from toprank import checks
 from toprank.tables.columns import TableError, required_frame, shortened
 from toprank.tables.delimited import MISSING
+from toprank.tables.positive_class import positive_of_table
 from toprank.tables.values import decoded, kind_of
 
 
@@ -25,10 +26,9 @@ class Labels(NamedTuple):
 
 
 def split_label(table: Any, label: str, positive_label: Any = None) -> Labels:
-    """Return the labels in column `label`; the rarer value is positive unless one is named.
+    """Return the labels in column `label`, the positive one as `tables.positive_class` has it.
 
-    Of two equally frequent values, the later in sorted order is positive. `positive_label` may
-    be given as text: "1" stands for 1 and "true" for True.
+    `positive_label` may be given as text: "1" stands for 1 and "true" for True.
 
     >>> table = pa.table({"fraud": ["no", "yes", None, "no"]})
     >>> split_label(table, "fraud").is_positive.tolist()
@@ -49,11 +49,11 @@ def positive_and_negative(
     ('yes', 'no')
     """
     _check_two(label, counts)
-    negative, positive = sorted(sorted(counts), key=counts.__getitem__, reverse=True)
-    if counts[negative] == counts[positive]:
-        negative, positive = sorted(counts)
-    if positive_label is not None and _named(label, counts, positive_label) == negative:
-        negative, positive = positive, negative
+    if positive_label is None:
+        positive = positive_of_table(counts)
+    else:
+        positive = _named(label, counts, positive_label)
+    (negative,) = (value for value in counts if value != positive)
     return positive, negative
 
 

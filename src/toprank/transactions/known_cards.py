@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.alert_list import AlertList
-from toprank.splits.moments import span_of
 from toprank.tables.ids import id_texts
+from toprank.tables.spans import span_of
 from toprank.transactions.ledger.holding import LAST_KNOWN
 from toprank.transactions.payment_state import PaymentState
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from toprank import model_file
 from toprank.plain_facts import training_facts
-from toprank.splits.moments import span_of
+from toprank.tables.spans import span_of
 from toprank.training import class_names
 from toprank.transactions.features import Feature, History, LabelRisk
 from toprank.transactions.history_store import HistoryStore

@@ -21,9 +21,9 @@ from toprank.alert_list import AlertList, top_alerts
 from toprank.evaluation import Evaluation
 from toprank.progress import Progress
 from toprank.reasons import Difference, Explained, Reason
-from toprank.splits.moments import span_of
 from toprank.tables import Schema, TableWarning, WrittenBatch
 from toprank.tables.columns import arrow_table
+from toprank.tables.spans import span_of
 from toprank.transactions import model_files
 from toprank.transactions.features import Feature
 from toprank.transactions.features.past import LabelCounts

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from toprank import metrics, splits, tables
 from toprank.metrics import Comparison, Interval
 from toprank.progress import Progress
-from toprank.splits.moments import span_of
 from toprank.tables.ids import id_texts
+from toprank.tables.spans import span_of
 from toprank.transactions.ledger import SOURCES, Ledger
 from toprank.transactions.payment_model import PaymentModel
 from toprank.transactions.payment_state import PaymentState

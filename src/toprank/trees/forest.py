@@ -44,7 +44,8 @@ class RankForest(Ranker):
         Whether a tree learns from as many rows as there are, drawn with replacement; rows it
         did not draw give `oob_suspicion_`.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Seed of the draws.
     n_jobs : int or None

@@ -40,7 +40,8 @@ class GeometricTree(Readable, Ranker):
     max_bins : int or None
         Bins a column; None tries every cut up to 20,000 rows and 255 bins beyond.
     positive_label : label or None
-        The class to rank first; None is the rarer one.
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
     random_state : int, RandomState or None
         Nothing is drawn: any gives the same tree.
 

@@ -8,6 +8,7 @@ from toprank.bench.speed import (
     boosting,
     features,
     first_fit,
+    label_ledger,
     memory,
     one_row,
     online,
@@ -24,6 +25,7 @@ FAMILIES: Mapping[str, tuple[Race, ...]] = {
     "one-row": one_row.RACES,
     "first-fit": first_fit.RACES,
     "features": features.RACES,
+    "ledger": label_ledger.RACES,
     "memory": memory.RACES,
     "scaling": scaling.RACES,
 }

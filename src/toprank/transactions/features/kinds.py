@@ -7,18 +7,15 @@ A window of length w ends in one of three ways, for a row at time t:
     until="7d"        (t - 7 d - w, t - 7 d], ending so long before the row
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from toprank import checks
+from toprank.tables.spans import span_microseconds
 
 Key = str | tuple[str, ...]
 """The column whose value rows must share, or several columns, such as ("card", "terminal")."""
-
-_SPAN = re.compile(r"([0-9]{1,5})(s|min|h|d)", re.ASCII)
-_UNITS = {"s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 
 
 def microseconds(span: Any, name: str) -> int:
@@ -27,12 +24,9 @@ def microseconds(span: Any, name: str) -> int:
     >>> microseconds("1h", "window")
     3600000000
     """
-    parts = _SPAN.fullmatch(span) if isinstance(span, str) else None
-    if parts is None:
-        raise ValueError(
-            f"{name} must be a span such as '90s', '30min', '1h', '7d'; got {span!r}."
-        )
-    return int(parts[1]) * _UNITS[parts[2]]
+    if not isinstance(span, str):  # it is part of the feature's name and of its JSON
+        raise ValueError(f"{name} must be a span of time in text such as '7d'; got {span!r}.")
+    return span_microseconds(span, name)
 
 
 @dataclass(frozen=True)

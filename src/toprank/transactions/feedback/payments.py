@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from toprank import checks
 from toprank.splits.cards import card_numbers
-from toprank.splits.moments import DAY, days
+from toprank.splits.moments import days
 from toprank.tables import check_columns, split_label
+from toprank.tables.spans import DAY
 from toprank.tables.times import time_column
 from toprank.transactions.simulator.columns import CLAIM_SHARE
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from toprank import checks
 from toprank.metrics import checks_by_day
 from toprank.progress import Progress, silent
-from toprank.splits.moments import in_words, span_of
+from toprank.tables.spans import in_words, span_of
 from toprank.transactions.feedback.desk import DayChecks, Desk
 from toprank.transactions.feedback.habits import KnownFrauds, habits_of
 from toprank.transactions.feedback.night import Night

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toprank import checks
-from toprank.splits.moments import moments_of, span_of
+from toprank.splits.moments import moments_of
+from toprank.tables.spans import span_of
 from toprank.transactions.ledger.entries import NO_SOURCE, StoredLabel
 from toprank.transactions.ledger.holding import SILENCE, SOURCES
 
