@@ -229,7 +229,7 @@ def compare_choices() -> dict[str, Choice]:
 def saved_homes() -> dict[str, str]:
     """Return where the class of everything is that a model file may hold, by its name."""
     homes = [*(row.home for row in LEARNERS if row.is_saved), *ALSO_SAVED]
-    return {home.partition(":")[2]: home for home in sorted(homes)}
+    return dict(sorted((home.partition(":")[2], home) for home in homes))
 
 
 def named(home: str) -> Any:
