@@ -173,7 +173,7 @@ def test_an_eval_set_is_a_tuple_or_a_list_of_one(weight):
     [
         ([("X", "y"), ("X", "y")], "one set of rows; got 2 sets"),
         ((("X", "y"), ("X", "y"), ("X", "y")), "one set of rows; got 3 sets"),
-        ([], r"must be \(X, y\) or \(X, y, weights\).*; got 0 parts"),
+        ([], r"\(X, y\) or \(X, y, weights\).*; got 0 parts"),
         (("X",), "got 1 parts"),
         ([("X", "y", "w", "more")], "got 4 parts"),
         (5, r"list of one of these; got 5\."),

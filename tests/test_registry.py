@@ -17,7 +17,7 @@ from toprank.base import Ranker
 from toprank.calibration import fit_sigmoid
 from toprank.cli.fit import fit as fit_command
 from toprank.model_file import ModelFileError, Saved
-from toprank.registry import Choice, LearnerRow
+from toprank.registry import LearnerRow, OfferedLearner
 from toprank.transactions.simulator import simulate
 
 PACKAGE = Path(toprank.__file__).parent
@@ -142,7 +142,7 @@ def test_its_row_is_found_by_class_and_by_name():
     assert registry.row_of(OneColumn) is ROW
     assert registry.row_of(OneColumn()) is ROW
     assert registry.row_named("OneColumn") is ROW
-    assert registry.fit_choices()["one-column"] == Choice(ROW, {"power": 0.5})
+    assert registry.fit_choices()["one-column"] == OfferedLearner(ROW, {"power": 0.5})
     with pytest.raises(LookupError, match=r"Ranker must have a row in toprank\.registry"):
         registry.row_of(Ranker)
 

@@ -64,7 +64,7 @@ class LearnerRow(NamedTuple):
         return signature(self.load()).parameters[parameter].default
 
 
-class Choice(NamedTuple):
+class OfferedLearner(NamedTuple):
     """A learner as a command offers it: its row, and the parameters that the name stands for."""
 
     row: LearnerRow
@@ -208,16 +208,16 @@ def row_named(name: str) -> LearnerRow:
     return next(row for row in LEARNERS if row.name == name)
 
 
-def fit_choices() -> dict[str, Choice]:
+def fit_choices() -> dict[str, OfferedLearner]:
     """Return what `toprank fit --learner` offers, by name.
 
     >>> list(fit_choices())
     ['auto', 'metaap', 'treerank', 'rank-forest']
     """
-    return {row.command: Choice(row, row.settings) for row in LEARNERS if row.in_fit}
+    return {row.command: OfferedLearner(row, row.settings) for row in LEARNERS if row.in_fit}
 
 
-def compare_choices() -> dict[str, Choice]:
+def compare_choices() -> dict[str, OfferedLearner]:
     """Return what `toprank compare` offers, by name: among others, boosted trees on every loss.
 
     >>> [name for name in compare_choices() if name.startswith("ap")]
@@ -229,7 +229,7 @@ def compare_choices() -> dict[str, Choice]:
 def saved_homes() -> dict[str, str]:
     """Return where the class of everything is that a model file may hold, by its name."""
     homes = [*(row.home for row in LEARNERS if row.is_saved), *ALSO_SAVED]
-    return {home.partition(":")[2]: home for home in sorted(homes)}
+    return dict(sorted((home.partition(":")[2], home) for home in homes))
 
 
 def named(home: str) -> Any:
@@ -242,10 +242,10 @@ def named(home: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _compared(row: LearnerRow) -> Iterator[tuple[str, Choice]]:
+def _compared(row: LearnerRow) -> Iterator[tuple[str, OfferedLearner]]:
     if row.compared_by is None:
-        yield row.command, Choice(row, row.settings)
+        yield row.command, OfferedLearner(row, row.settings)
         return
     parameter, table = row.compared_by
     for value in named(table):
-        yield value, Choice(row, {**row.settings, parameter: value})
+        yield value, OfferedLearner(row, {**row.settings, parameter: value})

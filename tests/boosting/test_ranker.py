@@ -131,7 +131,8 @@ def test_equal_classes_make_the_later_label_positive():
 )
 def test_a_seed_gives_the_same_model_again(payments, settings):
     frame, risk = payments
-    ranker = BoostedRanker("ap-exp", n_estimators=12, n_jobs=1, random_state=3, **settings)
+    settings = {"loss": "ap-exp", "n_estimators": 12, "n_jobs": 1, **settings}
+    ranker = BoostedRanker(**settings, random_state=3)
     first, again = clone(ranker).fit(frame, risk), clone(ranker).fit(frame, risk)
     assert np.array_equal(first.suspicion(frame), again.suspicion(frame))
 

@@ -189,7 +189,7 @@ def test_an_option_without_a_meaning_for_the_learner_is_refused(options, sentenc
      (("--losses", "ap-exp, auc-exp"), ["ap-exp", "auc-exp"], -1)],
 )  # fmt: skip
 def test_losses_and_jobs_reach_the_learner(options, losses, n_jobs, csv):
-    quick = ("--label", "is_fraud", "--trees", 5, "--minutes", 1e-9)
+    quick = ("--label", "is_fraud", "--time", "paid_at", "--trees", 5, "--minutes", 1e-9)
     outcome = run_main("fit", csv, *quick, *options)
 
     assert outcome.exit_code == 0, outcome.stderr

@@ -38,7 +38,7 @@ def test_progress_hears_of_trees_and_of_the_last(client):
     X, y = table(400)
     told = []
     trained(client, *in_parts(X, y), progress=lambda *each: told.append(each))
-    assert told[-1] == (N_TREES, N_TREES)
+    assert told[-1] == ("growing trees", N_TREES, N_TREES)
     assert told == sorted(set(told))
 
 
@@ -46,7 +46,7 @@ def test_a_killed_worker_is_named_and_the_next_training_works(client_to_hurt, pl
     X, y = table(400)
     lost, process = oldest_worker(client_to_hurt)
 
-    def kill(n_grown, _):
+    def kill(_what, n_grown, _n_trees):
         if n_grown == 3:
             os.kill(process, signal.SIGKILL)
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from toprank import registry
+
 _PICTURES = (".svg", ".dot")
 
 
@@ -66,7 +68,9 @@ def _check_tree(ranker: Any, model: Path) -> None:
     if hasattr(ranker, "to_text"):
         return
     if has_probabilities(ranker):
-        way = "fit one with --learner metaap or treerank"
+        choices = registry.fit_choices().items()
+        one_tree = [name for name, choice in choices if choice.row.trees == "one"]
+        way = f"fit one with --learner {' or '.join(one_tree)}"
     else:
         way = "make one with toprank anomalies --detector tree"
     raise ValueError(
