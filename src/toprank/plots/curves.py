@@ -22,12 +22,12 @@ from toprank.plots.canvas import (
     legend,
     model_style,
     n_models,
-    percent,
     percent_tick,
     small,
     thinned,
     unit_square,
 )
+from toprank.wording import percent
 
 _DASHES = {"precision": "-", "recall": (0, (4, 1.5))}
 
