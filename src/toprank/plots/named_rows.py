@@ -16,7 +16,7 @@ def importance(names: Sequence[str], shares: ArrayLike, ax: Axes | None = None) 
 
     >>> ax = importance(["amount", "hour"], [0.8, 0.2])
     >>> [text.get_text() for text in ax.texts]
-    ['80%', '20%']
+    ['80 %', '20 %']
     """
     shares = check.finite_vector(shares, "shares")
     if len(names) != shares.size:
