@@ -13,6 +13,7 @@ from toprank.evaluation import Evaluation, evaluate
 from toprank.metrics import Comparison, Interval
 from toprank.plain_facts import training_facts
 from toprank.splits import Split
+from toprank.wording import percent
 
 HOUR = np.timedelta64(1, "h")
 
@@ -86,25 +87,6 @@ def test_the_headline_of_real_figures_has_no_stray_decimals():
     text = summary.headline(test, "positives")
     _, low, high = test.likely
     assert f"positives in your 20 checks a day (most days {low:.0f}-{high:.0f}); 40 checks" in text
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (0.0, "0 %"),
-        (1.0, "100 %"),
-        (0.5, "50 %"),
-        (0.125, "12 %"),
-        (0.0999, "10 %"),
-        (0.0949, "9.5 %"),
-        (0.05, "5 %"),
-        (0.0084, "0.84 %"),
-        (0.00001, "0.001 %"),
-        (1.23e-8, "0.0000012 %"),
-    ],
-)
-def test_rare_shares_keep_two_digits(share, text):
-    assert summary.percent(share) == text
 
 
 @pytest.mark.parametrize(
@@ -242,7 +224,7 @@ def trained():
 )
 def test_the_size_counts_features_and_categories(columns, text):
     outcome = trained_on(columns)
-    share = summary.percent(outcome.task.is_positive.mean())
+    share = percent(outcome.task.is_positive.mean())
     assert summary.size_line(outcome, "frauds") == f"400 rows, {text}, {share} frauds"
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from toprank import checks, inputs
 from toprank.tables import Column, Schema
+from toprank.wording import percent
 
 _ROWS_FOR_USUAL = 100_000
 _USUAL_SHARE = 0.8
@@ -35,7 +36,7 @@ class Usual:
         if self.low is not None and self.high is not None:
             return _range_text(number_text(self.low), number_text(self.high))
         if self.values:
-            return f"{', '.join(self.values)} ({_share_text(self.share)})"
+            return f"{', '.join(self.values)} ({percent(self.share)})"
         return "missing"
 
     def to_json(self) -> dict[str, Any]:
@@ -274,7 +275,3 @@ def _range_text(low: str, high: str) -> str:
     if low == high:
         return low
     return f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
-
-
-def _share_text(share: float) -> str:
-    return ">99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toprank.metrics import Interval
+from toprank.wording import aligned, percent
 
 if TYPE_CHECKING:  # words need no learner: `toprank rank` must not wait for all of them
     from toprank.evaluation import Evaluation
@@ -101,21 +102,6 @@ def figures_rows(models: list[tuple[str, Evaluation]], noun: str) -> list[list[s
     per_day = " a day" if first.day is not None else ""
     head = ["", "AP", f"{noun} in {first.budget:,}{per_day}", "before the first false alarm"]
     return [head, *(_figures_row(name, figures) for name, figures in models)]
-
-
-def aligned(rows: list[list[str]]) -> str:
-    """Return rows of text as aligned columns; the first row is the head.
-
-    >>> print(aligned([["", "AP"], ["log-loss", ".71"]]))
-              AP
-    log-loss  .71
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def indented(text: str) -> str:
@@ -256,22 +242,6 @@ def rules_of(ranker: Any) -> list[Any] | None:
         return ranker.rules()
     except ValueError:  # few cuts, but too many ways past them
         return None
-
-
-def percent(share: float) -> str:
-    """Return a share as people write rare ones.
-
-    >>> percent(0.0084), percent(0.5), percent(0.00001), percent(0.9991)
-    ('0.84 %', '50 %', '0.001 %', '>99 %')
-    """
-    points = 100 * float(share)
-    if 99.5 <= points < 100:
-        return ">99 %"
-    if points >= 10:
-        return f"{points:.0f} %"
-    # two digits, wherever they begin, and never an exponent
-    digits = np.format_float_positional(points, 2, unique=False, fractional=False, trim="-")
-    return f"{digits} %"
 
 
 def counted(interval: Interval) -> str:

@@ -10,7 +10,7 @@ from toprank import BoostedRanker, MetaAP, cluster, metrics
 from toprank.tables import TableError
 
 
-@pytest.mark.parametrize("loss", ["log", "ap-exp", "ap-sigmoid"])
+@pytest.mark.parametrize("loss", ["log", "ap-exp", "ap-sigmoid", "auc-hinge"])
 def test_two_workers_grow_the_trees_of_one_machine(client, places, loss):
     X, y = table()
     training = trained(client, *in_parts(X, y), loss=loss)

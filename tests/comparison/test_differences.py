@@ -13,7 +13,6 @@ from toprank.comparison.differences import (
     f1_interval,
     f1_lead,
     level_for,
-    listed,
     ranking_lead,
     size,
 )
@@ -116,11 +115,6 @@ def test_the_level_leaves_each_difference_its_share_of_the_doubt():
 def test_a_real_difference_is_written_with_decimals_that_show_it():
     assert size(Difference("a", "b", -0.0211, -0.0339, -0.0082)) == ".021 (.008 to .034)"
     assert size(Difference("a", "b", 0.12, 0.00004, 0.2)) == ".12000 (.00004 to .20000)"
-
-
-def test_words_are_listed_as_in_a_sentence():
-    assert listed(["AP"]) == "AP"
-    assert listed(["AP", "F1", "AUC"], "or") == "AP, F1 or AUC"
 
 
 @pytest.mark.parametrize(

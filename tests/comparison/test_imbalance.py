@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from toprank import metrics
+from toprank import metrics, wording
 from toprank.boosting.ranker import BoostedRanker
 from toprank.comparison import imbalance, methods
 from toprank.comparison import imbalance_account as account
@@ -325,7 +325,7 @@ def test_the_text_has_a_row_a_trial_with_intervals_on_lines_that_fit(compared):
     share = r"[.\d]+ \([.\d]+-[.\d]+\)"
     for line, each in zip(lines[3:], compared.tried, strict=False):
         chosen = compared.chosen[each.trial.method] is each and each.trial.ratio is not None
-        ratio = "" if each.trial.ratio is None else re.escape(methods.written(each.trial.ratio))
+        ratio = "" if each.trial.ratio is None else re.escape(wording.ratio(each.trial.ratio))
         star = re.escape("*" if chosen else "")
         row = rf"{each.trial.method} +{ratio}{star}( +{share}){{4}} +[.,\d]+"
         assert re.fullmatch(row, line), line

@@ -4,9 +4,11 @@ import threading
 
 import numpy as np
 
+from toprank.losses import Gather
+
 
 def machines(n):
-    """One `across` function for each of n machines that run at the same time."""
+    """One `Gather` for each of n machines that run at the same time."""
     barrier, posted = threading.Barrier(n), {}
 
     def across_of(machine):
@@ -19,4 +21,4 @@ def machines(n):
 
         return across
 
-    return [across_of(machine) for machine in range(n)]
+    return [Gather(across_of(rank), rank=rank, n_machines=n) for rank in range(n)]

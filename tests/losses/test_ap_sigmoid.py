@@ -12,7 +12,7 @@ from pytest import approx
 
 import reference
 from losses.machines import machines
-from toprank.losses import ApLambda, ApSigmoid, Gather, grid, make_loss
+from toprank.losses import ApLambda, ApSigmoid, grid, make_loss
 
 BOUND = 1e-3  # of a row's absolute terms, at the widest step
 VALUE = {ApSigmoid: reference.ap_sigmoid, ApLambda: reference.ap_lambda}
@@ -202,12 +202,12 @@ def test_machines_find_the_gradient_of_the_whole_list(kind, even, dtype):
     # all positives on the first machine, no row on the third, all weights 0 on the last
     stretches = [slice(0, 40), slice(40, 80), slice(80, 80), slice(80, 90)]
     weight[80:] = 0
-    across = machines(len(stretches))
+    gathers = machines(len(stretches))
     loss = kind(0.5)
 
     def on_machine(i):
         mine = stretches[i]
-        gather = Gather(across[i])
+        gather = gathers[i]
         found = loss.gradient_curvature(is_positive[mine], raw[mine], weight[mine], gather)
         return found, loss.value(is_positive[mine], raw[mine], weight[mine], gather)
 

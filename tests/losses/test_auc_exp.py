@@ -11,7 +11,7 @@ from pytest import approx
 
 import reference
 from losses.machines import machines
-from toprank.losses import AucExp, Gather
+from toprank.losses import AucExp
 
 pytestmark = pytest.mark.kernel
 
@@ -105,9 +105,9 @@ def test_machines_without_rows_or_without_a_class_find_their_part_of_the_whole(h
     whole = AucExp().gradient_curvature(is_positive, raw, weight)
     total = AucExp().value(is_positive, raw, weight)
 
-    def on_machine(stretch, across):
+    def on_machine(stretch, gather):
         part = None if weight is None else weight[stretch]
-        rows = is_positive[stretch], raw[stretch], part, Gather(across)
+        rows = is_positive[stretch], raw[stretch], part, gather
         return AucExp().value(*rows), AucExp().gradient_curvature(*rows)
 
     with ThreadPoolExecutor(4) as pool:

@@ -241,9 +241,9 @@ def test_machines_without_rows_or_without_a_class_find_their_part_of_the_whole(
     whole = loss.gradient_curvature(is_positive, raw, weight)
     total = loss.value(is_positive, raw, weight)
 
-    def on_machine(stretch, across):
+    def on_machine(stretch, gather):
         part = None if weight is None else weight[stretch]
-        rows = is_positive[stretch], raw[stretch], part, Gather(across)
+        rows = is_positive[stretch], raw[stretch], part, gather
         return loss.value(*rows), loss.gradient_curvature(*rows)
 
     with ThreadPoolExecutor(4) as pool:
@@ -274,8 +274,8 @@ def test_parts_of_the_rows_add_up_and_do_not_depend_on_the_threads(
 
 
 def test_machines_that_all_lack_a_class_find_no_gradient():
-    def on_machine(across):
-        rows = np.array([False, False]), np.array([0.0, 1.0]), None, Gather(across)
+    def on_machine(gather):
+        rows = np.array([False, False]), np.array([0.0, 1.0]), None, gather
         return AucHinge().value(*rows), AucHinge().gradient_curvature(*rows)[0]
 
     with ThreadPoolExecutor(2) as pool:

@@ -10,7 +10,7 @@ from pytest import approx
 from scipy.special import expit
 
 from losses.machines import machines
-from toprank.losses import Gather, grid
+from toprank.losses import grid
 from toprank.losses.gather import HERE
 from toprank.losses.grid import SIGMOID, SLOPE, SOFTPLUS, distinct_scores, make_grid
 
@@ -130,10 +130,10 @@ def test_scores_that_are_not_finite_are_refused(wrong):
 )
 def test_all_machines_find_the_same_distinct_scores(dtype, parts):
     scores = [np.array(part, dtype) for part in ([7.0], *parts)]
-    across = machines(len(scores))
+    gathers = machines(len(scores))
     with ThreadPoolExecutor(len(scores)) as pool:
         found = list(
-            pool.map(lambda i: distinct_scores(scores[i], Gather(across[i])), range(len(scores)))
+            pool.map(lambda i: distinct_scores(scores[i], gathers[i]), range(len(scores)))
         )
     expected = np.unique(np.concatenate(scores))
     for own, (distinct, rank) in zip(scores, found, strict=True):

@@ -19,7 +19,6 @@ from toprank.losses import (
     ApSigmoid,
     AucExp,
     AucHinge,
-    Gather,
     Log,
     make_loss,
 )
@@ -35,7 +34,7 @@ EVERY_LOSS = [
     ApLambda(),
 ]
 # ap-lambda holds its pairs' weights: no value has its gradient (test_ap_sigmoid.py has both)
-OF_ONE_VALUE = [loss for loss in EVERY_LOSS if not isinstance(loss, ApLambda)]
+OF_ONE_VALUE = [loss for loss in EVERY_LOSS if loss.descends_value]
 # the twins of the others write out every pair: too slow for long lists
 WITH_FAST_TWINS = [loss for loss in EVERY_LOSS if isinstance(loss, Log | ApExp)]
 TWINS = {
@@ -94,6 +93,15 @@ def test_gradient_equals_moving_one_score_at_a_time(loss, case):
     step = 1e-5 * max(1.0, np.abs(raw).max() * 1e-2)
     slopes = central_differences(loss, is_positive, raw, weight, step)
     assert gradient == approx(slopes, abs=2e-6 * max(1.0, np.abs(slopes).max()))
+
+
+def test_only_ap_lambda_descends_no_value_of_its_own():
+    assert [loss for loss in EVERY_LOSS if not loss.descends_value] == [ApLambda()]
+    is_positive, raw = np.array([True, False, False, True]), np.array([0.3, 0.1, 1.5, -0.5])
+    gradient, _ = ApLambda().gradient_curvature(is_positive, raw)
+    slopes = central_differences(ApLambda(), is_positive, raw, None, 1e-5)
+
+    assert np.abs(gradient - slopes).max() > 0.01
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
@@ -239,11 +247,11 @@ def test_two_machines_with_half_the_rows_each_find_the_gradient_of_the_whole(los
     is_positive[30:] = False  # the second machine has no positive
     whole = loss.gradient_curvature(is_positive, raw)
     halves = [slice(0, 30), slice(30, 60)]
-    across = machines(2)
+    gathers = machines(2)
 
     def on_machine(i):
         half = halves[i]
-        return loss.gradient_curvature(is_positive[half], raw[half], gather=Gather(across[i]))
+        return loss.gradient_curvature(is_positive[half], raw[half], gather=gathers[i])
 
     with ThreadPoolExecutor(2) as pool:
         parts = list(pool.map(on_machine, range(2)))

@@ -1,6 +1,7 @@
 """The seven online boosters: what all promise, what each learns, and what they refuse."""
 
 import copy
+import inspect
 import tracemalloc
 from functools import cache
 
@@ -179,6 +180,30 @@ def test_scikit_learns_contract(booster):
     outcomes = check_estimator(booster, expected_failed_checks=stepped, on_fail="raise")
     passed = [outcome for outcome in outcomes if outcome["status"] == "passed"]
     assert len(passed) >= len(outcomes) - 2  # that one, and array API input where not enabled
+
+
+OWN_PARAMETERS = {
+    "AdaBoostOL": {},
+    "AdaBoostOLW": {},
+    "OnlineBBM": {"edge": 0.1},
+    "OnlineGradientBoost": {"step": 1.0},
+    "StreamBoost": {"step": 1.0},
+    "OnlineLinearBoost": {"n_learners": 10, "update": "residual", "loss": "log"},
+    "OnlineNonLinearBoost": {"n_learners": 10, "n_latents": 10, "update": "full", "loss": "log"},
+}
+
+
+@pytest.mark.parametrize("name", OWN_PARAMETERS)
+def test_the_signature_names_every_parameter_with_its_default(name):
+    kind = getattr(toprank, name)
+    shared = {"n_learners": 20, "width": 2, "learning_rate": 0.1, "class_weight": None}
+    shared |= {"averaged": False, "n_buckets": 4096, "positive_label": None, "random_state": 0}
+    parameters = inspect.signature(kind).parameters
+
+    found = {each.name: each.default for each in parameters.values()}
+    assert found == shared | OWN_PARAMETERS[name] == kind().get_params()
+    positional = [each.name for each in parameters.values() if each.kind != each.KEYWORD_ONLY]
+    assert positional == [each for each in ("n_learners", "n_latents") if each in found]
 
 
 @EVERY_BOOSTER

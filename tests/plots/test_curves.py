@@ -62,7 +62,7 @@ def test_checks_marks_the_budget_with_the_values_found_there(ranking):
 
     assert line(ax, "precision-at-50-of-0").get_ydata() == approx([precision])
     assert line(ax, "recall-at-50-of-0").get_ydata() == approx([recall])
-    assert f"precision {precision:.0%}" in words(ax)
+    assert f"precision {100 * precision:.0f} %" in words(ax)
     assert "50 checks" in words(ax)
 
 

@@ -25,6 +25,7 @@ from toprank.anomaly.tree_rank import AnomalyTreeRank
 from toprank.base import seed_of
 from toprank.boosting.ranker import BoostedRanker
 from toprank.metrics import HopelessVolume, Interval
+from toprank.wording import aligned, decimal
 
 _MOST_COLUMNS_FOR_RANKER = 10
 _MOST_ROWS_FOR_SVM = 5_000
@@ -101,8 +102,7 @@ def as_text(judged: list[Judged]) -> str:
     lines += [_cells(each) for each in judged]
     if not any(each.average_precision is not None for each in judged):
         lines = [[*line[:3], *line[5:]] for line in lines]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    return "\n".join(_aligned(line, widths) for line in lines)
+    return aligned(lines, n_left=2)
 
 
 def default_detectors(
@@ -227,23 +227,16 @@ def _rank(judged: Judged) -> tuple[float, float]:
 
 
 def _cells(judged: Judged) -> list[str]:
-    area = f"{_short(judged.area.value)} exact" if judged.is_exact else str(judged.area)
+    area = f"{_exact_area(judged.area.value)} exact" if judged.is_exact else str(judged.area)
     is_known = not judged.is_guess and np.isfinite(judged.excess_mass)
     excess = f"{judged.excess_mass:.3g}" if is_known else "-"
     points = [judged.average_precision, judged.roc_auc]
-    shown = ["" if point is None else f"{point:.3f}".replace("0.", ".", 1) for point in points]
+    shown = ["" if point is None else decimal(point, 3) for point in points]
     note = " (a guess)" if judged.is_guess else ""
     return [judged.name, area + note, excess, *shown, f"{judged.seconds:.1f}"]
 
 
-def _short(area: float) -> str:
+def _exact_area(area: float) -> str:
     """Return an exact area with four decimals, or three digits where that shows more."""
     decimals = 4 if area == 0 else int(np.clip(2 - np.floor(np.log10(area)), 4, 9))
-    return f"{area:.{decimals}f}".replace("0.", ".", 1)
-
-
-def _aligned(cells: list[str], widths: list[int]) -> str:
-    """Return one line: words to the left, numbers to the right."""
-    words = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
-    numbers = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
-    return "  ".join([*words, *numbers]).rstrip()
+    return decimal(area, decimals)

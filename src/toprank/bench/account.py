@@ -15,7 +15,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from toprank import __version__, checks, summary
+from toprank import __version__, checks
 from toprank.bench.experiment import Experiment
 from toprank.bench.protocols import Cell
 from toprank.bench.row_file import Row
@@ -33,6 +33,7 @@ from toprank.report import figures as report_figures
 from toprank.report.contents import ListReport
 from toprank.report.markup import section, table, text
 from toprank.report.page import whole_page
+from toprank.wording import aligned
 
 _HEADINGS = ["against", "wins, ties, losses", "lead (95 %)", "p", "p of all pairs"]
 
@@ -97,12 +98,12 @@ def text_of(account: Account) -> str:
             [method, cell.ours + "*" * cell.is_best, _beside(cell)]
             for method, cell in zip(shown.methods, row.cells, strict=True)
         ]
-        blocks.append(f"{row.name}\n{_indented(summary.aligned(lines))}")
+        blocks.append(f"{row.name}\n{_indented(aligned(lines))}")
     notes = (*shown.notes, *account.notes)
     if experiment.is_ranked:
         blocks += [
             f"{account.best}, the best mean rank, against the others\n"
-            + _indented(summary.aligned([_HEADINGS, *_pair_rows(account)])),
+            + _indented(aligned([_HEADINGS, *_pair_rows(account)])),
             "\n".join(_verdicts(account)),
         ]
         notes = ("* is the best.", *notes)

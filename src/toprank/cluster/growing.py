@@ -41,7 +41,12 @@ def grow_here(parts: list[Rows], tracker: dict[str, Any], work: Work, run: str) 
         watch = _Watch(worker, worker.get_current_task(), run, rank == 0)
         plan = replace(
             work.plan,
-            gather=Gather(xgboost_engine.across_machines, worker.state.nthreads),
+            gather=Gather(
+                xgboost_engine.across_machines,
+                worker.state.nthreads,
+                rank=rank,
+                n_machines=collective.get_world_size(),
+            ),
             # each worker draws its own batch
             seed=int(np.random.SeedSequence([work.plan.seed, rank]).generate_state(1)[0]),
             progress=watch.see,

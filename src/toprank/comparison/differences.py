@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from toprank import metrics
 from toprank.metrics import Interval
+from toprank.wording import decimal
 
 SURE = 0.95
 """How sure all differences of one comparison are together."""
@@ -107,20 +108,8 @@ def size(difference: Difference) -> str:
     """Return such as ".021 (.008 to .034)", with decimals enough to show that it is not 0."""
     near, far = sorted((abs(difference.low), abs(difference.high)))
     decimals = max(3, -floor(log10(near)))
-    numbers = (
-        f"{number:.{decimals}f}".removeprefix("0") for number in (abs(difference.value), near, far)
-    )
+    numbers = (decimal(number, decimals) for number in (abs(difference.value), near, far))
     return "{} ({} to {})".format(*numbers)
-
-
-def listed(words: list[str], last_word: str = "and") -> str:
-    """Return words as a sentence has them.
-
-    >>> listed(["auto", "log", "ap-exp"])
-    'auto, log and ap-exp'
-    """
-    *most, last = words
-    return f"{', '.join(most)} {last_word} {last}" if most else last
 
 
 def error_sentence(error: Exception) -> str:

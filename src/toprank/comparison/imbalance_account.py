@@ -7,11 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from toprank import plots, summary
-from toprank.comparison.differences import LINE_WIDTH, SURE, Difference, listed, size
+from toprank.comparison.differences import LINE_WIDTH, SURE, Difference, size
 from toprank.comparison.imbalance import MEASURES, ComparedMethods, Tried
-from toprank.comparison.methods import MARK, METHODS, Trial, written
+from toprank.comparison.methods import MARK, METHODS, Trial
 from toprank.metrics import Interval
 from toprank.plots.canvas import FONT_SIZE, INK
+from toprank.wording import aligned, listed, percent, ratio
 
 _TITLES = {
     "AP": "AP by ratio",
@@ -27,7 +28,7 @@ def text_of(compared: ComparedMethods, noun: str) -> str:
     task = compared.task
     n_features = task.features.num_columns
     features = f"{n_features} feature{'' if n_features == 1 else 's'}"
-    share = summary.percent(task.is_positive.mean())
+    share = percent(task.is_positive.mean())
     return "\n".join(
         (
             f"{task.is_positive.size:,} rows, {features}, {share} {noun}",
@@ -104,7 +105,7 @@ def verdicts(compared: ComparedMethods, noun: str) -> list[str]:
     together = "the one difference" if n_differences == 1 else f"all {n_differences} at once"
     lines.append(
         f"Intervals of differences are at {100 * compared.level:.4g} %: "
-        f"{summary.percent(SURE)} for {together}."
+        f"{percent(SURE)} for {together}."
     )
     return [*lines, _advice(compared)] if compared.differences else lines
 
@@ -177,7 +178,7 @@ def _table(compared: ComparedMethods) -> str:
         else:
             failures[len(rows)] = _reason(compared, trial)
             rows.append([trial.method, _ratio(trial), *[""] * 5])
-    lines = summary.aligned(rows).splitlines()
+    lines = aligned(rows).splitlines()
     width = sum(max(len(row[i]) for row in rows) for i in (0, 1)) + 2
     for place, reason in failures.items():
         lines[place] = f"{lines[place]:{width}}  failed: {reason}"
@@ -215,7 +216,7 @@ def _cells(tried: Tried, compared: ComparedMethods) -> list[str]:
 
 
 def _ratio(trial: Trial) -> str:
-    return "" if trial.ratio is None else written(trial.ratio)
+    return "" if trial.ratio is None else ratio(trial.ratio)
 
 
 def _is_chosen(tried: Tried, compared: ComparedMethods) -> bool:

@@ -26,7 +26,6 @@ from toprank.comparison.differences import (
     Difference,
     error_sentence,
     level_for,
-    listed,
     ranking_lead,
     real_sentence,
     size,
@@ -36,6 +35,7 @@ from toprank.metrics import Interval
 from toprank.plain_facts import evaluation_facts
 from toprank.progress import Progress, renamed, silent
 from toprank.training import Task
+from toprank.wording import aligned, listed, percent
 
 MARK = "log"
 """Plain log-loss boosting: what every other learner is measured against."""
@@ -191,7 +191,7 @@ def text_of(compared: Compared, noun: str) -> str:
     task = compared.task
     n_features = task.features.num_columns
     features = f"{n_features} feature{'' if n_features == 1 else 's'}"
-    share = summary.percent(task.is_positive.mean())
+    share = percent(task.is_positive.mean())
     return "\n".join(
         (
             f"{task.is_positive.size:,} rows, {features}, {share} {noun}",
@@ -307,7 +307,7 @@ def _table(compared: Compared, noun: str) -> str:
         *([each.name, *_cells(each)] for each in compared.judged),
         *([name, *[""] * 5] for name in compared.failed),
     ]
-    lines = summary.aligned(rows).splitlines()
+    lines = aligned(rows).splitlines()
     width = max(len(name) for name, *_ in rows)
     for place, sentence in enumerate(compared.failed.values(), start=1 + len(compared.judged)):
         lines[place] = f"{lines[place]:{width}}  failed: {sentence}"
@@ -328,7 +328,7 @@ def _cells(judged: Judged) -> list[str]:
 def _percents(share: Interval) -> str:
     value, low, high = share
     decimals = int(value < 0.1)
-    return f"{summary.percent(value)} ({100 * low:.{decimals}f}-{100 * high:.{decimals}f})"
+    return f"{percent(value)} ({100 * low:.{decimals}f}-{100 * high:.{decimals}f})"
 
 
 def _verdicts(compared: Compared, noun: str) -> list[str]:
@@ -346,7 +346,7 @@ def _verdicts(compared: Compared, noun: str) -> list[str]:
         pairs = "the one pair" if n_pairs == 1 else f"all {n_pairs} pairs at once"
         lines.append(
             f"Differences are in AP, their intervals at {100 * compared.level:.4g} %: "
-            f"{summary.percent(SURE)} for {pairs}."
+            f"{percent(SURE)} for {pairs}."
         )
     return lines
 

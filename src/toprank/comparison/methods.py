@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
-from toprank import checks, registry
+from toprank import checks, registry, wording
 from toprank.base import Ranker
 from toprank.imbalance.balance_cascade import BalanceCascade
 from toprank.imbalance.cost_boost import CostBoost
@@ -46,7 +46,9 @@ class Trial(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            self.method if self.ratio is None else f"{self.method} (ratio {written(self.ratio)})"
+            self.method
+            if self.ratio is None
+            else f"{self.method} (ratio {wording.ratio(self.ratio)})"
         )
 
 
@@ -154,16 +156,6 @@ def own_probability(ranker: Ranker, suspicion: NDArray[np.float64]) -> NDArray[n
     if isinstance(ranker, SampledRanker | CostBoost):
         return expit(suspicion)
     return ranker.calibration_.probability(suspicion)
-
-
-def written(ratio: float) -> str:
-    """Return a ratio with two digits.
-
-    >>> written(0.01433), written(0.1), written(1.0)
-    ('.014', '.1', '1')
-    """
-    digits = np.format_float_positional(ratio, 2, unique=False, fractional=False, trim="-")
-    return digits.removeprefix("0")
 
 
 def _cost_boost(base: Ranker, weight: float, options: dict[str, Any]) -> CostBoost:

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from toprank import checks
-from toprank.comparison.differences import SURE, listed
+from toprank.comparison.differences import SURE
 from toprank.metrics import Interval
 from toprank.metrics.resampling import percentile_band
 from toprank.tables.columns import as_frame
+from toprank.wording import listed
 
 FEW_DATASETS = 5
 

@@ -9,7 +9,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from toprank.datasets.known import Known, known_of
-from toprank.tables.columns import TableError, check_columns, listed, shortened
+from toprank.tables.columns import TableError, check_columns, quoted, shortened
 
 _LEARNED_ROLES = ("amount",)  # the other roles say when and who
 
@@ -67,7 +67,7 @@ def from_table(name: str, table: pa.Table, source: str) -> Dataset:
     features = _without(table, {*metadata, "y"})
     if not features.num_columns:
         raise TableError(
-            f"{source} must hold at least one feature; it has {listed(table.column_names)} only."
+            f"{source} must hold at least one feature; it has {quoted(table.column_names)} only."
         )
     return Dataset(
         name=name,

@@ -1,5 +1,6 @@
 """Ranking losses: value, gradient and curvature of raw scores, one loss per file."""
 
+from dataclasses import fields
 from typing import Any
 
 from toprank import checks
@@ -8,8 +9,9 @@ from toprank.losses.ap_lambda import ApLambda
 from toprank.losses.ap_sigmoid import ApSigmoid
 from toprank.losses.auc_exp import AucExp
 from toprank.losses.auc_hinge import AucHinge
-from toprank.losses.contract import Loss
+from toprank.losses.contract import Loss, ValueLoss
 from toprank.losses.gather import Gather
+from toprank.losses.listwise import CheckedLoss, ListwiseLoss
 from toprank.losses.log import Log
 
 LOSSES: dict[str, type[Any]] = {
@@ -28,9 +30,12 @@ __all__ = [
     "ApSigmoid",
     "AucExp",
     "AucHinge",
+    "CheckedLoss",
     "Gather",
+    "ListwiseLoss",
     "Log",
     "Loss",
+    "ValueLoss",
     "make_loss",
 ]
 
@@ -42,7 +47,7 @@ def make_loss(name: str, options: dict[str, Any] | None = None) -> Loss:
     ApExp(form='paper')
     """
     kind = LOSSES[checks.one_of(name, "loss", tuple(LOSSES))]
-    known = kind.__dataclass_fields__
+    known = [field.name for field in fields(kind)]
     given = options or {}
     if not set(given) <= set(known):
         raise ValueError(

@@ -14,18 +14,18 @@ sum(q - p) / sum(p + q) then stays within [-1, 1].
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from toprank import checks
-from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
-from toprank.losses.gather import HERE, Gather
+from toprank.losses.contract import Floats, Vector, floor_of
+from toprank.losses.listwise import ListRows, ListwiseLoss
 
 
 @dataclass(frozen=True)
-class ApExp:
+class ApExp(ListwiseLoss["_Mass"]):
     """The exponential surrogate of average precision; `form` is "log" or "paper".
 
     Rows of equal score share a gradient within their class. A list without positives or
@@ -38,45 +38,20 @@ class ApExp:
 
     form: str = "log"
 
-    is_listwise = True
+    descends_value: ClassVar[Literal[True]] = True
 
     def __post_init__(self) -> None:
         checks.one_of(self.form, "form of ap-exp", ("log", "paper"))
 
-    def start(
-        self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
-    ) -> float:
-        """Return 0: a constant added to every score changes nothing."""
-        return 0.0
+    def _totals(self, rows: ListRows, scratch: Floats) -> "_Mass | None":
+        return _total_mass(rows, scratch)
 
-    def value(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-    ) -> float:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        mass = _total_mass(labels, scores, weights, np.empty(labels.size), gather)
-        if mass is None:
-            return 0.0
+    def _value_of(self, rows: ListRows, mass: "_Mass") -> float:
         return -mass.log_a if self.form == "log" else -math.expm1(mass.log_a)
 
-    def gradient_curvature(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-        out: tuple[Floats, Floats] | None = None,
-    ) -> tuple[Floats, Floats]:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        gradient, curvature = two_vectors(labels.size, out)
-        mass = _total_mass(labels, scores, weights, gradient, gather)
-        if mass is None:
-            gradient.fill(0.0)
-            curvature.fill(floor_of(curvature))
-            return gradient, curvature
+    def _fill_from(
+        self, rows: ListRows, mass: "_Mass", gradient: Floats, curvature: Floats
+    ) -> None:
         factor = 1.0 if self.form == "log" else math.exp(mass.log_a)
 
         def fill(block: slice) -> None:
@@ -84,14 +59,13 @@ class ApExp:
             p, h = gradient[block], curvature[block]
             p *= factor / mass.everything
             np.add(p, floor_of(h), out=h)
-            if weights is not None:
-                h[weights[block] == 0] = 0.0
+            if rows.weights is not None:
+                h[rows.weights[block] == 0] = 0.0
 
-        gather.run(fill, labels.size)
+        rows.gather.run(fill, rows.size)
         q = factor * mass.of_positives / mass.positives
         gradient[mass.rows] -= q
         curvature[mass.rows] += q
-        return gradient, curvature
 
 
 class _Mass(NamedTuple):
@@ -114,14 +88,9 @@ class _Mass(NamedTuple):
         return min(log_positives - self.peak - math.log(self.everything), 0.0)
 
 
-def _total_mass(
-    labels: NDArray[np.bool_],
-    scores: Floats,
-    weights: Vector | None,
-    exponentials: Floats,
-    gather: Gather,
-) -> _Mass | None:
+def _total_mass(rows: ListRows, exponentials: Floats) -> _Mass | None:
     """Return the sums, or None when a class has no weight; fills in each row's w exp(f - peak)."""
+    labels, scores, weights, gather = rows
     counted = labels if weights is None else labels & (weights > 0)
     positive_rows = np.flatnonzero(counted)
     positive_scores = scores[positive_rows].astype(np.float64)

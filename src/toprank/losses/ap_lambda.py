@@ -7,23 +7,22 @@ ap-sigmoid, whose names these are. u_i is taken at the current scores and held t
     positive i   gradient  -w_i u_i sum_j w_j sig_ji    curvature  w_i u_i sum_j w_j d_ji
     negative j   gradient   w_j sum_i w_i u_i sig_ji    curvature  w_j sum_i w_i u_i d_ji
 
-So `value` is no function of which this is the gradient: it weighs the pairs anew at every call.
+So `value` is no function of which this is the gradient: it weighs the pairs anew at every call,
+and `descends_value` is False.
 """
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import ClassVar, Literal
 
 from toprank import checks
-from toprank.losses.ap_sigmoid import positives_of
-from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
-from toprank.losses.gather import HERE, Gather
+from toprank.losses.ap_sigmoid import Positives, positives_of
+from toprank.losses.contract import Floats, floor_of
 from toprank.losses.grid import SIGMOID, SLOPE, SOFTPLUS, mirrored_sums, sums
+from toprank.losses.listwise import ListRows, ListwiseLoss
 
 
 @dataclass(frozen=True)
-class ApLambda:
+class ApLambda(ListwiseLoss[Positives]):
     """All pairs of one list, weighed by average precision; a larger `alpha` is steeper.
 
     Of two rows of equal score each counts half above the other. A list without positives or
@@ -38,54 +37,28 @@ class ApLambda:
 
     alpha: float = 1.0
 
-    is_listwise = True
+    descends_value: ClassVar[Literal[False]] = False
 
     def __post_init__(self) -> None:
         checks.number_above(self.alpha, "alpha of ap-lambda", 0, 1e6)
 
-    def start(
-        self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
-    ) -> float:
-        """Return 0: a constant added to every score changes nothing."""
-        return 0.0
+    def _totals(self, rows: ListRows, scratch: Floats) -> Positives | None:
+        return positives_of(rows, self.alpha)
 
-    def value(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-    ) -> float:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        positives = positives_of(labels, scores, weights, self.alpha, gather)
-        if positives is None:
-            return 0.0
+    def _value_of(self, rows: ListRows, positives: Positives) -> float:
         pushes = positives.mass * positives.u
         return float(pushes @ positives.read(SOFTPLUS) / self.alpha)
 
-    def gradient_curvature(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-        out: tuple[Floats, Floats] | None = None,
-    ) -> tuple[Floats, Floats]:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        gradient, curvature = two_vectors(labels.size, out)
-        positives = positives_of(labels, scores, weights, self.alpha, gather)
-        if positives is None:
-            gradient.fill(0.0)
-            curvature.fill(floor_of(curvature))
-            return gradient, curvature
+    def _fill_from(
+        self, rows: ListRows, positives: Positives, gradient: Floats, curvature: Floats
+    ) -> None:
         u, grid = positives.u, positives.grid
         pushed = grid.spread(positives.places, positives.mass * u)
         falling = mirrored_sums(SIGMOID, grid.gaps, pushed)
         bending = self.alpha * sums(SLOPE, grid.gaps, pushed)
-        grid.fill(weights, (falling, bending), gradient, curvature)
+        grid.fill(rows.weights, (falling, bending), gradient, curvature)
 
         own, node = positives.rows, positives.node
         gradient[own] = positives.weights * (-u * positives.above)[node]
         bending = self.alpha * u * positives.read(SLOPE)
         curvature[own] = positives.weights * bending[node] + floor_of(curvature)
-        return gradient, curvature

@@ -17,14 +17,13 @@ within [-1/alpha, 1/alpha].
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from toprank import checks
-from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
-from toprank.losses.gather import HERE, Gather
+from toprank.losses.contract import Floats, Vector, floor_of
 from toprank.losses.grid import (
     SIGMOID,
     SLOPE,
@@ -35,10 +34,11 @@ from toprank.losses.grid import (
     sums,
     sums_of_others,
 )
+from toprank.losses.listwise import ListRows, ListwiseLoss
 
 
 @dataclass(frozen=True)
-class ApSigmoid:
+class ApSigmoid(ListwiseLoss["Positives"]):
     """The sigmoid surrogate of average precision; a larger `alpha` is nearer to it, and steeper.
 
     Of two rows of equal score each counts half above the other. A list without positives or
@@ -52,52 +52,26 @@ class ApSigmoid:
 
     alpha: float = 1.0
 
-    is_listwise = True
+    descends_value: ClassVar[Literal[True]] = True
 
     def __post_init__(self) -> None:
         checks.number_above(self.alpha, "alpha of ap-sigmoid", 0, 1e6)
 
-    def start(
-        self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
-    ) -> float:
-        """Return 0: a constant added to every score changes nothing."""
-        return 0.0
+    def _totals(self, rows: ListRows, scratch: Floats) -> "Positives | None":
+        return positives_of(rows, self.alpha)
 
-    def value(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-    ) -> float:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        positives = positives_of(labels, scores, weights, self.alpha, gather)
-        if positives is None:
-            return 0.0
+    def _value_of(self, rows: ListRows, positives: "Positives") -> float:
         wrong = positives.above / (positives.above + positives.beside)
         return float(positives.mass @ wrong / positives.mass.sum())
 
-    def gradient_curvature(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-        out: tuple[Floats, Floats] | None = None,
-    ) -> tuple[Floats, Floats]:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        gradient, curvature = two_vectors(labels.size, out)
-        positives = positives_of(labels, scores, weights, self.alpha, gather)
-        if positives is None:
-            gradient.fill(0.0)
-            curvature.fill(floor_of(curvature))
-            return gradient, curvature
+    def _fill_from(
+        self, rows: ListRows, positives: "Positives", gradient: Floats, curvature: Floats
+    ) -> None:
         grid = positives.grid
         pushed = grid.spread(positives.places, positives.mass * positives.u)
         table = self.alpha * sums(SLOPE, grid.gaps, pushed)
-        grid.fill(weights, (table, self.alpha * table), gradient, curvature)
+        grid.fill(rows.weights, (table, self.alpha * table), gradient, curvature)
         self._write_positives(positives, gradient, curvature)
-        return gradient, curvature
 
     def _write_positives(
         self, positives: "Positives", gradient: Floats, curvature: Floats
@@ -146,14 +120,9 @@ class Positives(NamedTuple):
         return self.grid.read(self.places, sums(kernel, self.grid.gaps, self.negatives))
 
 
-def positives_of(
-    labels: NDArray[np.bool_],
-    scores: Floats,
-    weights: Vector | None,
-    alpha: float,
-    gather: Gather,
-) -> Positives | None:
+def positives_of(rows: ListRows, alpha: float) -> Positives | None:
     """Return how the positives stand, or None when a class has no weight."""
+    labels, scores, weights, gather = rows
     own = np.flatnonzero(labels if weights is None else labels & (weights > 0))
     n_counted = labels.size if weights is None else np.count_nonzero(weights)
     if not gather.sums([(float(own.size), float(n_counted - own.size))], 2).all():

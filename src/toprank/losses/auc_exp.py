@@ -12,17 +12,17 @@ Hessian's own diagonal p (1 - p) would vanish for a row that outweighs all other
 """
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
 
-from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
-from toprank.losses.gather import HERE, Gather
+from toprank.losses.contract import Floats, Vector, floor_of
+from toprank.losses.listwise import ListRows, ListwiseLoss
 
 
 @dataclass(frozen=True)
-class AucExp:
+class AucExp(ListwiseLoss["_TwoSums"]):
     """The exponential surrogate of the area under the ROC curve, as its logarithm.
 
     Rows of equal score share a gradient within their class. A list without positives or
@@ -33,77 +33,52 @@ class AucExp:
     0.6931
     """
 
-    is_listwise = True
+    descends_value: ClassVar[Literal[True]] = True
 
-    def start(
-        self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
-    ) -> float:
-        """Return 0: a constant added to every score changes nothing."""
-        return 0.0
-
-    def value(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-    ) -> float:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        peaks = _peaks(labels, scores, weights, gather)
+    def _totals(self, rows: ListRows, scratch: Floats) -> "_TwoSums | None":
+        peaks = _peaks(rows)
         if not np.isfinite(peaks).all():
-            return 0.0
-        masses = _masses(labels, scores, weights, peaks, np.empty(labels.size), gather)
+            return None
+        return _TwoSums(peaks, _masses(rows, peaks, scratch))
+
+    def _value_of(self, rows: ListRows, sums: "_TwoSums") -> float:
         # the peaks first: their sum is exact when they cancel
-        return float(peaks.sum() + np.log(masses).sum())
+        return float(sums.peaks.sum() + np.log(sums.masses).sum())
 
-    def gradient_curvature(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-        out: tuple[Floats, Floats] | None = None,
-    ) -> tuple[Floats, Floats]:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        gradient, curvature = two_vectors(labels.size, out)
-        peaks = _peaks(labels, scores, weights, gather)
-        if not np.isfinite(peaks).all():
-            gradient.fill(0.0)
-            curvature.fill(floor_of(curvature))
-            return gradient, curvature
-        masses = _masses(labels, scores, weights, peaks, gradient, gather)
+    def _fill_from(
+        self, rows: ListRows, sums: "_TwoSums", gradient: Floats, curvature: Floats
+    ) -> None:
+        labels, _, weights, gather = rows
         floor = float(floor_of(curvature))
 
         def fill(block: slice) -> None:
-            _fill(labels[block], masses, floor, gradient[block], curvature[block])
+            _fill(labels[block], sums.masses, floor, gradient[block], curvature[block])
             if weights is not None:
                 curvature[block][weights[block] == 0] = 0.0
 
         gather.run(fill, labels.size)
-        return gradient, curvature
+
+
+class _TwoSums(NamedTuple):
+    """The sums over the negatives and over the positives, each relative to its peak."""
+
+    peaks: Vector
+    masses: Vector
 
 
 _EVERY_ROW_ONCE = np.empty(0)
 """What kernels take for weights when there are none."""
 
 
-def _peaks(
-    labels: NDArray[np.bool_], scores: Floats, weights: Vector | None, gather: Gather
-) -> Vector:
+def _peaks(rows: ListRows) -> Vector:
     """Return the highest f of the negatives and -f of the positives; -inf for a missing class."""
-    weights = _EVERY_ROW_ONCE if weights is None else weights
-    return gather.peaks([_highest(labels, scores, weights)], 2)
+    weights = _EVERY_ROW_ONCE if rows.weights is None else rows.weights
+    return rows.gather.peaks([_highest(rows.labels, rows.scores, weights)], 2)
 
 
-def _masses(
-    labels: NDArray[np.bool_],
-    scores: Floats,
-    weights: Vector | None,
-    peaks: Vector,
-    exponentials: Floats,
-    gather: Gather,
-) -> Vector:
+def _masses(rows: ListRows, peaks: Vector, exponentials: Floats) -> Vector:
     """Return the two sums, each relative to its peak; fills in each row's own part of its sum."""
+    labels, scores, weights, gather = rows
 
     def summed(block: slice) -> tuple[float, float]:
         own = _EVERY_ROW_ONCE if weights is None else weights[block]

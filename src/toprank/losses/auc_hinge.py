@@ -28,20 +28,20 @@ margin of its active pairs (the mean that keeps the gradient) plus tau, which bo
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import binom
 
 from toprank import checks
-from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
-from toprank.losses.gather import HERE, Gather
+from toprank.losses.contract import Floats, Vector, floor_of
+from toprank.losses.listwise import ListRows, ListwiseLoss
 
 
 @dataclass(frozen=True)
-class AucHinge:
+class AucHinge(ListwiseLoss["_Anchors"]):
     """The mean over pairs of max(0, tau - f_i + f_j)^p, i positive and j negative.
 
     With weights it is the weighted mean, a pair weighing the product of its rows. Rows of equal
@@ -56,57 +56,30 @@ class AucHinge:
     tau: float = 0.7
     p: float = 2.0
 
-    is_listwise = True
+    descends_value: ClassVar[Literal[True]] = True
 
     def __post_init__(self) -> None:
         checks.number_above(self.tau, "tau of auc-hinge", 0, 1e6)
         checks.number_above(self.p, "p of auc-hinge", 1, 10)
 
-    def start(
-        self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
-    ) -> float:
-        """Return 0: a constant added to every score changes nothing."""
-        return 0.0
+    def _totals(self, rows: ListRows, scratch: Floats) -> "_Anchors | None":
+        return _find_anchors(rows, self.tau)
 
-    def value(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-    ) -> float:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        anchors = _find_anchors(labels, scores, weights, self.tau, gather)
-        if anchors is None:
-            return 0.0
+    def _value_of(self, rows: ListRows, anchors: "_Anchors") -> float:
         # a row's slope of the next power is p + 1 times its part of this one
-        slopes, unused = np.zeros(labels.size), np.empty(labels.size)
-        _fill_rows(labels, scores, weights, anchors, self.tau, self.p + 1, slopes, unused, gather)
-        total = gather.sums([anchors.sign * slopes.sum()], 1)[0]
+        slopes, unused = np.zeros(rows.size), np.empty(rows.size)
+        _fill_rows(rows, anchors, self.tau, self.p + 1, slopes, unused)
+        total = rows.gather.sums([anchors.sign * slopes.sum()], 1)[0]
         return float(total / (self.p + 1))
 
-    def gradient_curvature(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-        out: tuple[Floats, Floats] | None = None,
-    ) -> tuple[Floats, Floats]:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        gradient, curvature = two_vectors(labels.size, out)
-        anchors = _find_anchors(labels, scores, weights, self.tau, gather)
-        if anchors is None:
-            gradient.fill(0.0)
-            curvature.fill(floor_of(curvature))
-            return gradient, curvature
-        sums = _fill_rows(
-            labels, scores, weights, anchors, self.tau, self.p, gradient, curvature, gather
-        )
-        sums = gather.sums([sums], sums.size).reshape(sums.shape)
+    def _fill_from(
+        self, rows: ListRows, anchors: "_Anchors", gradient: Floats, curvature: Floats
+    ) -> None:
+        sums = _fill_rows(rows, anchors, self.tau, self.p, gradient, curvature)
+        sums = rows.gather.sums([sums], sums.size).reshape(sums.shape)
         _fill_anchors(
             anchors.rows,
-            _EVERY_ROW_ONCE if weights is None else weights[anchors.rows],
+            _EVERY_ROW_ONCE if rows.weights is None else rows.weights[anchors.rows],
             anchors.sign * anchors.share,
             sums[anchors.places],
             float(self.tau),
@@ -115,7 +88,6 @@ class AucHinge:
             gradient,
             curvature,
         )
-        return gradient, curvature
 
 
 _EVERY_ROW_ONCE = np.empty(0)
@@ -147,16 +119,11 @@ class _Anchors(NamedTuple):
     share: float
 
 
-def _find_anchors(
-    labels: NDArray[np.bool_],
-    scores: Floats,
-    weights: Vector | None,
-    tau: float,
-    gather: Gather,
-) -> _Anchors | None:
+def _find_anchors(rows: ListRows, tau: float) -> _Anchors | None:
     """Return the anchors, or None when a class has no weight."""
+    labels, scores, weights, gather = rows
     own = _class_sizes(labels, weights)
-    *counts, positive_weight, negative_weight, n_machines = gather.sums([(*own, 1.0)], 5)
+    *counts, positive_weight, negative_weight = gather.sums([own], 4)
     if not all(counts):
         return None
     label = bool(counts[0] <= counts[1])
@@ -168,7 +135,7 @@ def _find_anchors(
     thresholds = sign * scores[own_rows].astype(np.float64) - tau
     share = 1 / (positive_weight * negative_weight)
     masses = np.full(own_rows.size, share) if weights is None else share * weights[own_rows]
-    begin, everything = _of_all_machines(np.array([thresholds, masses]), int(n_machines), gather)
+    begin, everything = gather.side_by_side(np.array([thresholds, masses]))
     thresholds, masses, places = _merged(*everything)
     own_places = places[begin : begin + own_rows.size]
     return _Anchors(label, sign, thresholds, masses, own_rows, own_places, share)
@@ -201,39 +168,16 @@ def _class_sizes(
     )
 
 
-def _of_all_machines(own: Vector, n_machines: int, gather: Gather) -> tuple[int, Vector]:
-    """Return every machine's columns side by side, and where this machine's begin.
-
-    Machines have no numbers here. Each draws a ticket, and the highest goes first.
-    """
-    if n_machines == 1:
-        return 0, own
-    ticket, drawn = float(np.random.default_rng().random()), list[float]()
-    for _ in range(n_machines):
-        waiting = -1.0 if ticket in drawn else ticket
-        drawn.append(float(gather.peaks([waiting], 1)[0]))
-    turn = drawn.index(ticket)
-    sizes = np.zeros(n_machines)
-    sizes[turn] = own.shape[1]
-    sizes = gather.sums([sizes], n_machines)
-    begin = int(sizes[:turn].sum())
-    everything = np.zeros((2, int(sizes.sum())))
-    everything[:, begin : begin + own.shape[1]] = own
-    return begin, gather.sums([everything], everything.size).reshape(everything.shape)
-
-
 def _fill_rows(
-    labels: NDArray[np.bool_],
-    scores: Floats,
-    weights: Vector | None,
+    rows: ListRows,
     anchors: _Anchors,
     tau: float,
     p: float,
     gradient: Floats,
     curvature: Floats,
-    gather: Gather,
 ) -> Vector:
     """Fill in all rows but the anchors; return what they add to each anchor's two sums."""
+    labels, scores, weights, gather = rows
     weights = _EVERY_ROW_ONCE if weights is None else weights
     floor = float(floor_of(curvature))
     if float(p).is_integer():

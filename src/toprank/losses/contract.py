@@ -1,6 +1,6 @@
 """What every ranking loss promises."""
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,9 +12,9 @@ Floats = NDArray[np.floating]
 
 
 class Loss(Protocol):
-    """A frozen, stateless measure of how badly raw scores rank the positives.
+    """A frozen, stateless push of raw scores towards a list with the positives on top.
 
-    All three take one label, one raw score and at most one weight per row, in float64 and for
+    All methods take one label, one raw score and at most one weight per row, in float64 and for
     scores of any scale. A weight of 0 takes its row out of the list. A list in which one class has
     no weight cannot be ranked better or worse: to a listwise loss its value and gradient are 0.
     """
@@ -22,6 +22,14 @@ class Loss(Protocol):
     @property
     def is_listwise(self) -> bool:
         """Whether rows share one total, so that gradients shrink as lists grow."""
+
+    @property
+    def descends_value(self) -> bool:
+        """Whether `gradient_curvature` gives the derivative of `value`, as `ValueLoss` promises.
+
+        Without it a step along the gradient may raise the value: compare values, but differentiate
+        none.
+        """
 
     def start(
         self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
@@ -35,7 +43,7 @@ class Loss(Protocol):
         weight: ArrayLike | None = None,
         gather: Gather = HERE,
     ) -> float:
-        """Return the loss of the list."""
+        """Return how badly the list is ranked."""
 
     def gradient_curvature(
         self,
@@ -45,42 +53,19 @@ class Loss(Protocol):
         gather: Gather = HERE,
         out: tuple[Floats, Floats] | None = None,
     ) -> tuple[Floats, Floats]:
-        """Return the derivative by each raw score, and a positive curvature for Newton steps.
+        """Return the push of each raw score, and a positive curvature for Newton steps.
 
         Given `out`, both are written there, in its precision: fresh memory every round would
         cost more than the sums.
         """
 
 
-def rows(
-    is_positive: ArrayLike, raw: ArrayLike, weight: ArrayLike | None
-) -> tuple[NDArray[np.bool_], Floats, Vector | None]:
-    """Return the three vectors, checked.
+class ValueLoss(Loss, Protocol):
+    """A loss whose `gradient_curvature` gives the derivative of its `value` by each raw score."""
 
-    Raw scores keep float32, which is what engines hand over; totals are in float64.
-    """
-    labels = np.asarray(is_positive)
-    if labels.dtype != bool:
-        raise TypeError(f"is_positive must be bool; got {labels.dtype}.")
-    scores = np.asarray(raw)
-    if scores.dtype != np.float32:
-        scores = scores.astype(np.float64, copy=False)
-    if labels.ndim != 1 or labels.shape != scores.shape:
-        raise ValueError(
-            "is_positive and raw must be vectors of one length; "
-            f"got shapes {labels.shape} and {scores.shape}."
-        )
-    if weight is None:
-        return labels, scores, None
-    weights = np.asarray(weight, dtype=np.float64)
-    if weights.shape != labels.shape:
-        raise ValueError(f"weight must have {labels.size} values; got shape {weights.shape}.")
-    return labels, scores, weights
-
-
-def two_vectors(size: int, out: tuple[Floats, Floats] | None) -> tuple[Floats, Floats]:
-    """Return `out`, or two new vectors to fill."""
-    return (np.empty(size), np.empty(size)) if out is None else out
+    @property
+    def descends_value(self) -> Literal[True]:
+        """True: central differences of the value are the gradient."""
 
 
 def floor_of(curvature: Floats) -> np.floating:

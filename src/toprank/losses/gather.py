@@ -14,22 +14,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank import checks
+
 _ROWS_PER_BLOCK = 1 << 16
 
 
 class Gather:
     """Runs work block by block and totals what it returns.
 
-    `across` combines one float64 vector over machines: `across(vector, "sum" | "max")`.
+    `across` combines one float64 vector over machines: `across(vector, "sum" | "max")`. `rank`
+    says which of the `n_machines` this one is, from 0 on; only `side_by_side` asks.
     """
 
     def __init__(
         self,
         across: Callable[[NDArray[np.float64], str], NDArray[np.float64]] | None = None,
         n_threads: int = 1,
+        *,
+        rank: int = 0,
+        n_machines: int = 1,
     ) -> None:
         self._across = across
         self._n_threads = n_threads
+        self.n_machines = checks.whole_number(n_machines, "n_machines", 1)
+        self.rank = checks.whole_number(rank, "rank", 0, n_machines - 1)
 
     def run(self, work: Callable[[slice], Any], n_rows: int) -> list[Any]:
         """Return what `work` returns for every block of rows, in order."""
@@ -54,6 +62,28 @@ class Gather:
         """Return the largest of the blocks' values, column by column, over all machines."""
         blocks = np.array(parts, dtype=np.float64).reshape(-1, width)
         return self._combine(blocks.max(0, initial=-np.inf), "max")
+
+    def side_by_side(self, own: NDArray[np.float64]) -> tuple[int, NDArray[np.float64]]:
+        """Return every machine's columns in the order of their ranks, and where its own begin.
+
+        >>> Gather().side_by_side(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        (0, array([[1., 2.],
+               [3., 4.]]))
+        """
+        sizes = np.zeros(self.n_machines + 1)
+        sizes[self.rank], sizes[-1] = own.shape[1], 1.0
+        *sizes, n_found = self.sums([sizes], sizes.size).astype(int).tolist()
+        if n_found != self.n_machines:
+            raise ValueError(
+                f"gather must be made with the rank of this machine and n_machines={n_found}; "
+                f"got rank={self.rank} and n_machines={self.n_machines}."
+            )
+        if n_found == 1:
+            return 0, own
+        begin = sum(sizes[: self.rank])
+        everything = np.zeros((len(own), sum(sizes)))
+        everything[:, begin : begin + own.shape[1]] = own
+        return begin, self.sums([everything], everything.size).reshape(everything.shape)
 
     def _combine(self, vector: NDArray[np.float64], how: str) -> NDArray[np.float64]:
         return vector if self._across is None else self._across(vector, how)

@@ -6,16 +6,18 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from toprank.losses.contract import Floats, Vector, floor_of, rows, two_vectors
+from toprank.losses.contract import Floats, Vector, floor_of
 from toprank.losses.gather import HERE, Gather
+from toprank.losses.listwise import CheckedLoss, ListRows
 
 
 @dataclass(frozen=True)
-class Log:
+class Log(CheckedLoss):
     """The logistic loss; pointwise, so ties and lists of one class need no rule of their own.
 
     >>> from toprank.losses import Log
@@ -24,6 +26,7 @@ class Log:
     """
 
     is_listwise = False
+    descends_value: ClassVar[Literal[True]] = True
 
     def start(
         self, is_positive: NDArray[np.bool_], weight: Vector | None = None, gather: Gather = HERE
@@ -35,14 +38,8 @@ class Log:
         positive, total = gather.sums([part], 2)
         return math.log((positive + 0.5) / (total - positive + 0.5))
 
-    def value(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-    ) -> float:
-        labels, scores, weights = rows(is_positive, raw, weight)
+    def _value(self, rows: ListRows) -> float:
+        labels, scores, weights, gather = rows
 
         def surprise(block: slice) -> float:
             margin = np.where(labels[block], scores[block], -scores[block])
@@ -51,16 +48,8 @@ class Log:
 
         return float(gather.sums(gather.run(surprise, labels.size), 1)[0])
 
-    def gradient_curvature(
-        self,
-        is_positive: ArrayLike,
-        raw: ArrayLike,
-        weight: ArrayLike | None = None,
-        gather: Gather = HERE,
-        out: tuple[Floats, Floats] | None = None,
-    ) -> tuple[Floats, Floats]:
-        labels, scores, weights = rows(is_positive, raw, weight)
-        gradient, curvature = two_vectors(labels.size, out)
+    def _fill(self, rows: ListRows, gradient: Floats, curvature: Floats) -> None:
+        labels, scores, weights, gather = rows
 
         def fill(block: slice) -> None:
             g, h = gradient[block], curvature[block]
@@ -79,4 +68,3 @@ class Log:
                 h *= weights[block]
 
         gather.run(fill, labels.size)
-        return gradient, curvature

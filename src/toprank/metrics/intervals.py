@@ -14,6 +14,7 @@ from toprank import checks
 from toprank.metrics import points
 from toprank.metrics.ranking import Ranking
 from toprank.metrics.resampling import Seed, paired_resamples, percentile_band, resamples
+from toprank.wording import decimal
 
 
 class Interval(NamedTuple):
@@ -125,9 +126,4 @@ def _written(value: float, low: float, high: float) -> str:
     fewest = 2 if max(abs(low), abs(high)) <= 1 else 0
     decimals = 2 if half_width == 0 else int(np.clip(-np.floor(np.log10(half_width)), fewest, 9))
     dash = "-" if low >= 0 else " to "
-    return f"{_short(value, decimals)} ({_short(low, decimals)}{dash}{_short(high, decimals)})"
-
-
-def _short(number: float, decimals: int) -> str:
-    text = f"{round(number, decimals) + 0.0:.{decimals}f}"  # adding 0 turns -0 into 0
-    return text.replace("0.", ".", 1) if abs(number) < 1 else text
+    return f"{decimal(value, decimals)} ({decimal(low, decimals)}{dash}{decimal(high, decimals)})"

@@ -22,27 +22,6 @@ class AdaBoostOL(OnlineBooster):
     array([0, 1])
     """
 
-    def __init__(
-        self,
-        n_learners: int = 20,
-        *,
-        width: int = 2,
-        learning_rate: float = 0.1,
-        class_weight: str | dict[Any, float] | None = None,
-        averaged: bool = False,
-        n_buckets: int = 4096,
-        positive_label: Any = None,
-        random_state: Any = 0,
-    ):
-        self.n_learners = n_learners
-        self.width = width
-        self.learning_rate = learning_rate
-        self.class_weight = class_weight
-        self.averaged = averaged
-        self.n_buckets = n_buckets
-        self.positive_label = positive_label
-        self.random_state = random_state
-
     def _rule(self) -> dict[str, Any]:
         return {"rule": kernel.ADAPTIVE}
 
@@ -60,27 +39,6 @@ class AdaBoostOLW(OnlineBooster):
     >>> learner.predict([[10.0], [990.0]])
     array([0, 1])
     """
-
-    def __init__(
-        self,
-        n_learners: int = 20,
-        *,
-        width: int = 2,
-        learning_rate: float = 0.1,
-        class_weight: str | dict[Any, float] | None = None,
-        averaged: bool = False,
-        n_buckets: int = 4096,
-        positive_label: Any = None,
-        random_state: Any = 0,
-    ):
-        self.n_learners = n_learners
-        self.width = width
-        self.learning_rate = learning_rate
-        self.class_weight = class_weight
-        self.averaged = averaged
-        self.n_buckets = n_buckets
-        self.positive_label = positive_label
-        self.random_state = random_state
 
     def _rule(self) -> dict[str, Any]:
         return {"rule": kernel.IMPORTANCE}

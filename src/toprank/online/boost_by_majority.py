@@ -1,5 +1,6 @@
 """Online boost-by-majority."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from toprank import checks
@@ -7,6 +8,7 @@ from toprank.online import kernel
 from toprank.online.booster import OnlineBooster
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnlineBBM(OnlineBooster):
     """Online boost-by-majority: every weak learner has one vote.
 
@@ -24,28 +26,7 @@ class OnlineBBM(OnlineBooster):
     array([0, 1])
     """
 
-    def __init__(
-        self,
-        n_learners: int = 20,
-        *,
-        edge: float = 0.1,
-        width: int = 2,
-        learning_rate: float = 0.1,
-        class_weight: str | dict[Any, float] | None = None,
-        averaged: bool = False,
-        n_buckets: int = 4096,
-        positive_label: Any = None,
-        random_state: Any = 0,
-    ):
-        self.n_learners = n_learners
-        self.edge = edge
-        self.width = width
-        self.learning_rate = learning_rate
-        self.class_weight = class_weight
-        self.averaged = averaged
-        self.n_buckets = n_buckets
-        self.positive_label = positive_label
-        self.random_state = random_state
+    edge: float = 0.1
 
     def _rule(self) -> dict[str, Any]:
         return {"rule": kernel.MAJORITY, "edge": checks.number_above(self.edge, "edge", 0, 0.999)}

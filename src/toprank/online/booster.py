@@ -1,7 +1,8 @@
 """What all online boosters share: rows and labels come in, scores and probabilities go out."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,24 +31,29 @@ _LARGEST_WEIGHT = 1e12
 _FLOATS = [np.float64, np.float32]  # which need not be copied whole; others become the first
 
 
+@dataclass(eq=False, repr=False)
 class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
     """A booster of small networks that learns from one row at a time.
 
     A booster gives its rule of the kernel. All of them keep running means and spreads of the
     columns, take text and gaps as they come, and hold as much memory after a billion rows as
     after a thousand.
+
+    It is a dataclass: what boosters have in common is named here once, a booster adds what is its
+    own, and `__init__` stores all of it as scikit-learn asks.
     """
 
-    n_learners: int
-    width: int
-    learning_rate: float
-    class_weight: Any
-    averaged: bool
-    n_buckets: int
-    positive_label: Any
-    random_state: Any
+    n_learners: int = 20
+    _: KW_ONLY
+    width: int = 2
+    learning_rate: float = 0.1
+    class_weight: str | dict[Any, float] | None = None
+    averaged: bool = False
+    n_buckets: int = 4096
+    positive_label: Any = None
+    random_state: Any = 0
 
-    _most_classes: int | None = 2
+    _most_classes: ClassVar[int | None] = 2
 
     def _rule(self) -> dict[str, Any]:
         """Return what of the kernel's `Shape` is this booster's own, its parameters checked."""

@@ -1,5 +1,6 @@
 """Gradient boosting for streams: each weak learner fits the residuals of those before it."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from toprank import checks
@@ -7,6 +8,7 @@ from toprank.online import kernel
 from toprank.online.booster import OnlineBooster
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnlineGradientBoost(OnlineBooster):
     """OGB: F_t = (1 - step s_t) F_(t-1) + step h_t, with shrinkages s_t that are learned.
 
@@ -22,33 +24,13 @@ class OnlineGradientBoost(OnlineBooster):
     array([0, 1])
     """
 
-    def __init__(
-        self,
-        n_learners: int = 20,
-        *,
-        step: float = 1.0,
-        width: int = 2,
-        learning_rate: float = 0.1,
-        class_weight: str | dict[Any, float] | None = None,
-        averaged: bool = False,
-        n_buckets: int = 4096,
-        positive_label: Any = None,
-        random_state: Any = 0,
-    ):
-        self.n_learners = n_learners
-        self.step = step
-        self.width = width
-        self.learning_rate = learning_rate
-        self.class_weight = class_weight
-        self.averaged = averaged
-        self.n_buckets = n_buckets
-        self.positive_label = positive_label
-        self.random_state = random_state
+    step: float = 1.0
 
     def _rule(self) -> dict[str, Any]:
         return {"rule": kernel.GRADIENT, "step": checks.number_above(self.step, "step", 0, 1)}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StreamBoost(OnlineBooster):
     """StreamBoost: F_t = F_(t-1) + step h_t, each h_t moved towards the residuals of F_(t-1).
 
@@ -63,28 +45,7 @@ class StreamBoost(OnlineBooster):
     array([0, 1])
     """
 
-    def __init__(
-        self,
-        n_learners: int = 20,
-        *,
-        step: float = 1.0,
-        width: int = 2,
-        learning_rate: float = 0.1,
-        class_weight: str | dict[Any, float] | None = None,
-        averaged: bool = False,
-        n_buckets: int = 4096,
-        positive_label: Any = None,
-        random_state: Any = 0,
-    ):
-        self.n_learners = n_learners
-        self.step = step
-        self.width = width
-        self.learning_rate = learning_rate
-        self.class_weight = class_weight
-        self.averaged = averaged
-        self.n_buckets = n_buckets
-        self.positive_label = positive_label
-        self.random_state = random_state
+    step: float = 1.0
 
     def _rule(self) -> dict[str, Any]:
         return {"rule": kernel.STREAM, "step": checks.number_above(self.step, "step", 0, 100)}

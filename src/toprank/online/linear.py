@@ -1,6 +1,7 @@
 """Online linear boosting: what non-linear boosting is without its latents."""
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from toprank import checks
 from toprank.online import kernel
@@ -8,6 +9,7 @@ from toprank.online.booster import OnlineBooster
 from toprank.online.non_linear import LOSSES, UPDATES
 
 
+@dataclass(eq=False, repr=False)
 class OnlineLinearBoost(OnlineBooster):
     """Networks of a few units, added up: F(x) = c + sum_t b_t h_t(x), all learned row by row.
 
@@ -20,32 +22,12 @@ class OnlineLinearBoost(OnlineBooster):
     array([0, 1])
     """
 
-    _most_classes = None
+    n_learners: int = 10
+    _: KW_ONLY
+    update: str = "residual"
+    loss: str = "log"
 
-    def __init__(
-        self,
-        n_learners: int = 10,
-        *,
-        width: int = 2,
-        update: str = "residual",
-        learning_rate: float = 0.1,
-        loss: str = "log",
-        class_weight: str | dict[Any, float] | None = None,
-        averaged: bool = False,
-        n_buckets: int = 4096,
-        positive_label: Any = None,
-        random_state: Any = 0,
-    ):
-        self.n_learners = n_learners
-        self.width = width
-        self.update = update
-        self.learning_rate = learning_rate
-        self.loss = loss
-        self.class_weight = class_weight
-        self.averaged = averaged
-        self.n_buckets = n_buckets
-        self.positive_label = positive_label
-        self.random_state = random_state
+    _most_classes: ClassVar[int | None] = None
 
     def _rule(self) -> dict[str, Any]:
         return {

@@ -1,6 +1,7 @@
 """Online non-linear boosting: weak learners combined in several latent spaces."""
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ UPDATES = {"residual": kernel.RESIDUAL, "prefix": kernel.PREFIX, "full": kernel.
 LOSSES = {"log": kernel.LOG, "ap": kernel.AVERAGE_PRECISION}
 
 
+@dataclass(eq=False, repr=False)
 class OnlineNonLinearBoost(OnlineBooster):
     """ONLB: networks of a few units, combined in latent spaces, learned row by row.
 
@@ -58,34 +60,13 @@ class OnlineNonLinearBoost(OnlineBooster):
     True
     """
 
-    _most_classes = None
+    n_learners: int = 10
+    n_latents: int = 10
+    _: KW_ONLY
+    update: str = "full"
+    loss: str = "log"
 
-    def __init__(
-        self,
-        n_learners: int = 10,
-        n_latents: int = 10,
-        *,
-        width: int = 2,
-        update: str = "full",
-        learning_rate: float = 0.1,
-        loss: str = "log",
-        class_weight: str | dict[Any, float] | None = None,
-        averaged: bool = False,
-        n_buckets: int = 4096,
-        positive_label: Any = None,
-        random_state: Any = 0,
-    ):
-        self.n_learners = n_learners
-        self.n_latents = n_latents
-        self.width = width
-        self.update = update
-        self.learning_rate = learning_rate
-        self.loss = loss
-        self.class_weight = class_weight
-        self.averaged = averaged
-        self.n_buckets = n_buckets
-        self.positive_label = positive_label
-        self.random_state = random_state
+    _most_classes: ClassVar[int | None] = None
 
     def latents(self, X: Any) -> NDArray[np.float64]:
         """Return what each latent adds to each row's raw score, a_p relu(z_p): (row, latent).

@@ -17,11 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from toprank import checks
 from toprank.inputs import Rows
-from toprank.losses import AucHinge
+from toprank.losses import AucHinge, ValueLoss
 from toprank.model_file import Saved
 from toprank.pairwise.pairwise_ranker import Features, PairwiseRanker, blocks
 
-_MARGIN = AucHinge(tau=1.0, p=2.0)
+_MARGIN: ValueLoss = AucHinge(tau=1.0, p=2.0)
 _MOST_ROWS_OF_BUMPS = 100_000
 _STEEPEST = 1e-6
 """Of any weight's slope at the end; at the start it is twice the gap between the class means."""

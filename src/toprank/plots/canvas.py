@@ -130,16 +130,9 @@ def thinned(x: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
     return x[kept], y[kept]
 
 
-def percent(share: float) -> str:
-    """Return a share in short: whole percents, or a decimal below 10 %."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{100 * share:.0f}%" if share >= 0.0995 or share == 0 else f"{100 * share:.1f}%"
-
-
 def percent_tick(value: float, _: Any) -> str:
     """Return the percents of a tick, as matplotlib asks for it."""
-    return f"{100 * value:g}%"
+    return f"{100 * value:g} %"
 
 
 def shortened(name: object, length: int = 26) -> str:

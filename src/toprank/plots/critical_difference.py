@@ -110,12 +110,12 @@ def _names(ax: Axes, ranks: dict[str, float], first_row: float) -> None:
     for row, name in enumerate(left):
         y = first_row + row
         _leader(ax, ranks[name], y, low)
-        words = f"{_short(name)}  {ranks[name]:.2f}"
+        words = f"{_without_middle(name)}  {ranks[name]:.2f}"
         small(ax, words, (low, y), offset=(-4, 0), ha="right", va="center")
     for row, name in enumerate(right):
         y = first_row + row
         _leader(ax, ranks[name], y, high)
-        words = f"{ranks[name]:.2f}  {_short(name)}"
+        words = f"{ranks[name]:.2f}  {_without_middle(name)}"
         small(ax, words, (high, y), offset=(4, 0), va="center")
 
 
@@ -124,7 +124,7 @@ def _leader(ax: Axes, rank: float, y: float, side: float) -> None:
     ax.lines[-1].set_clip_on(False)
 
 
-def _short(name: str) -> str:
+def _without_middle(name: str) -> str:
     """Return a name with its middle left out: variants of a method often differ at the end."""
     if len(name) <= _NAME_LENGTH:
         return name

@@ -22,12 +22,12 @@ from toprank.plots.canvas import (
     legend,
     model_style,
     n_models,
-    percent,
     percent_tick,
     small,
     thinned,
     unit_square,
 )
+from toprank.wording import percent
 
 _DASHES = {"precision": "-", "recall": (0, (4, 1.5))}
 
@@ -41,7 +41,7 @@ def checks(
 
     >>> ax = checks([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1], budget=2)
     >>> [text.get_text() for text in ax.texts]
-    ['chance 40%', '2 checks', 'precision 50%', 'recall 50%']
+    ['chance 40 %', '2 checks', 'precision 50 %', 'recall 50 %']
     """
     suspicion = check.finite_vector(suspicion, "suspicion")
     y = check.positives(y, like=suspicion)

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from toprank import checks as check
-from toprank.plots.canvas import ACCENT, calm, new_axes, percent, shortened, small
+from toprank.plots.canvas import ACCENT, calm, new_axes, shortened, small
+from toprank.wording import percent
 
 
 def importance(names: Sequence[str], shares: ArrayLike, ax: Axes | None = None) -> Axes:
@@ -15,7 +16,7 @@ def importance(names: Sequence[str], shares: ArrayLike, ax: Axes | None = None) 
 
     >>> ax = importance(["amount", "hour"], [0.8, 0.2])
     >>> [text.get_text() for text in ax.texts]
-    ['80%', '20%']
+    ['80 %', '20 %']
     """
     shares = check.finite_vector(shares, "shares")
     if len(names) != shares.size:

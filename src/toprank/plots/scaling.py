@@ -31,7 +31,7 @@ def seconds_by_rows(
     ax.set(xscale="log", yscale="log", xlabel="Rows", ylabel="Seconds of a fit")
     ax.set_xticks(list(n_rows))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(_short))
+    ax.xaxis.set_major_formatter(FuncFormatter(_rows_tick))
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -53,6 +53,6 @@ def _power(n_rows: Sequence[int], seconds: Sequence[float]) -> str:
     return f", power {np.median(slopes(n_rows, seconds)):.2f}" if len(seconds) > 1 else ""
 
 
-def _short(n_rows: float, _: int) -> str:
+def _rows_tick(n_rows: float, _: int) -> str:
     """Return such as 125 k or 2 M."""
     return f"{n_rows / 1e6:g} M" if n_rows >= 1e6 else f"{n_rows / 1e3:g} k"

@@ -18,6 +18,7 @@ from toprank.plots.canvas import (
     n_models,
     small,
 )
+from toprank.wording import ratio
 
 # Told apart by shape as well, for readers and printers without colour.
 _METHOD_STYLES: tuple[dict[str, Any], ...] = (
@@ -115,9 +116,7 @@ def metrics_by_ratio(
         shift = _APART * (number - (len(values) - 1) / 2)
         _add_method(ax, name, {places[at] + shift: by_ratio[at] for at in by_ratio}, number)
     used = [at for at in places if any(at in each for each in values.values())]
-    ax.set_xticks(
-        [places[at] for at in used], ["own" if at is None else _short(at) for at in used]
-    )
+    ax.set_xticks([places[at] for at in used], ["own" if at is None else ratio(at) for at in used])
     ax.grid(False, axis="x")
     ax.set(xlabel="Positives per negative")
     if values:
@@ -189,7 +188,3 @@ def _add_method(ax, name, by_place, number):
     ax.vlines(places, low, high, color=style["color"], alpha=0.45, linewidth=1.6)
     (line,) = ax.plot(places, middle, linewidth=1, markersize=4.5, gid=f"method-{number}", **style)
     line.set_label(name)
-
-
-def _short(ratio):
-    return f"{ratio:.2g}".removeprefix("0")

@@ -4,6 +4,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
+from toprank import wording
 from toprank.metrics import Interval
 
 
@@ -56,21 +57,12 @@ def count(number: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, with more digits where it is small and never a false 0 or 100.
+    """Return a share in percent, as text of a page.
 
-    >>> percent(0.834), percent(0.0084), percent(0.99999), percent(0.0000001)
-    ('83%', '0.84%', '&gt;99.9%', '&lt;0.01%')
+    >>> percent(0.834), percent(0.0084), percent(0.99999)
+    ('83 %', '0.84 %', '&gt;99 %')
     """
-    if not math.isfinite(share):
-        return "not known"
-    if 0 < share < 0.0001:
-        return "&lt;0.01%"
-    if 0.999 < share < 1:
-        return "&gt;99.9%"
-    if share in (0, 1):
-        return f"{share:.0%}"
-    digits = 0 if 0.0995 <= share < 0.985 else 1 if share >= 0.00995 else 2
-    return f"{100 * share:.{digits}f}%"
+    return text(wording.percent(share))
 
 
 def interval(measured: Interval, form: str = ".3f") -> str:
@@ -84,5 +76,5 @@ def interval(measured: Interval, form: str = ".3f") -> str:
     shown = [percent(n) if form == "%" else f"{n:,{form}}" for n in measured[:3]]
     if not (math.isfinite(measured.low) and math.isfinite(measured.high)):
         return shown[0]
-    low, high = shown[1].removesuffix("%"), shown[2]
+    low, high = shown[1].removesuffix(" %"), shown[2]
     return f'{shown[0]} <span class="bounds">({low}–{high})</span>'

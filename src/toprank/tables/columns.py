@@ -100,7 +100,7 @@ def check_columns(names: Iterable[str], present: Sequence[str], source: str = "t
     known = set(present)
     for name in names:
         if name not in known:
-            hint = checks.nearest_name(name, list(present)) or f"; it has {listed(present)}."
+            hint = checks.nearest_name(name, list(present)) or f"; it has {quoted(present)}."
             raise TableError(f"column {name!r} is not in {source}{hint}")
 
 
@@ -135,7 +135,7 @@ def plain_type(values: Any) -> Any:
     return values
 
 
-def listed(values: Sequence[Any], at_most: int = 5) -> str:
+def quoted(values: Sequence[Any], at_most: int = 5) -> str:
     """Return the first values in quotes and how many more there are."""
     shown = ", ".join(shortened(value) for value in values[:at_most])
     more = len(values) - at_most

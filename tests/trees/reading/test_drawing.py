@@ -59,9 +59,9 @@ def test_a_tree_as_text(graph, seen):
         "   ├─ yes: group 2\n"
         "   └─ no:  group 3\n"
         "\n"
-        "group 1   70 %  31 frauds in 44\n"
-        "group 2  8.1 %  7 frauds in 86\n"
-        "group 3  0.9 %  1 fraud in 110"
+        "group 1    70 %  31 frauds in 44\n"
+        "group 2   8.1 %  7 frauds in 86\n"
+        "group 3  0.91 %  1 fraud in 110"
     )
 
 

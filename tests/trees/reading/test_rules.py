@@ -79,7 +79,7 @@ def test_the_rules_of_a_tree_in_words(graph, seen):
         "  60 < amount <= 120 (or missing): 4 frauds in 50\n"
         "  amount > 120 and country is home: 3 frauds in 36\n"
         "\n"
-        "group 3 of 3: 1 fraud in 110 (0.9 %)\n"
+        "group 3 of 3: 1 fraud in 110 (0.91 %)\n"
         "  amount <= 60: 1 fraud in 110"
     )
 

@@ -11,7 +11,7 @@ from toprank.tables import Column, Schema
 from toprank.trees.reading.compact import Graph, Group, Tally, compact
 from toprank.trees.reading.conditions import Choice, Interval
 from toprank.trees.reading.seen import Seen, seen_in, threshold_of
-from toprank.trees.reading.words import Words, share_text, tally_text, threshold_text
+from toprank.trees.reading.words import Words, tally_text, threshold_text
 from trees.reading import hand_made
 from trees.reading.test_compact import graphs
 
@@ -162,9 +162,3 @@ def test_a_value_near_a_threshold_is_under_or_over_it():
 )
 def test_counts_in_words(tally, text):
     assert tally_text(tally, "frauds") == text
-
-
-def test_only_none_is_no_per_cent_and_only_all_is_all():
-    shares = (0.0, 1e-6, 0.0123, 0.0996, 0.5, 0.9999, 1.0)
-    texts = ["0 %", "<0.1 %", "1.2 %", "10 %", "50 %", ">99 %", "100 %"]
-    assert [share_text(share) for share in shares] == texts

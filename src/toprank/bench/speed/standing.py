@@ -9,11 +9,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from toprank import summary
 from toprank.bench.row_file import Row
 from toprank.bench.speed.race import Race
 from toprank.bench.speed.runner import recorded
 from toprank.plots.scaling import seconds_by_rows
+from toprank.wording import aligned
 
 _HEAD = ["race", "figure", "rounds", "", "limit", "", "threads"]
 _PANEL = (3.6, 3.0)  # inches
@@ -70,7 +70,7 @@ def text_of(standing: Standing) -> str:
     """Return the table as a terminal shows it."""
     lines = [_HEAD, *(_line(standing, race) for race in standing.races)]
     notes = "\n".join(f"- {note}" for note in _notes(standing))
-    return f"{_title(standing)}\n\n{summary.aligned(lines)}\n\n{notes}"
+    return f"{_title(standing)}\n\n{aligned(lines)}\n\n{notes}"
 
 
 def markdown_of_races(standing: Standing, with_limits_only: bool = False) -> str:

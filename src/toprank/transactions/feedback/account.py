@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from toprank.metrics import Interval
 from toprank.metrics.resampling import percentile_band
 from toprank.transactions.feedback.replay import Replay
+from toprank.wording import aligned, decimal, listed
 
 _SURE = 0.95
 _N_RESAMPLES = 2_000
@@ -69,8 +70,9 @@ def text_of(replay: Replay) -> str:
     k = replay.budget
     head = ["", f"CP@{k:,}", "cards found", "money caught", "training"]
     rows = [_row(replay, way) for way in ranked_ways(replay)]
-    ceiling = ["ceiling", _short(replay.ceiling.mean()), _count(replay.ceiling.sum() * k), "", ""]
-    return "\n".join([_aligned([head, *rows, ceiling]), "", *sentences_of(replay)])
+    precision, found = decimal(replay.ceiling.mean(), 2), _count(replay.ceiling.sum() * k)
+    ceiling = ["ceiling", precision, found, "", ""]
+    return "\n".join([aligned([head, *rows, ceiling], n_left=2), "", *sentences_of(replay)])
 
 
 def sentences_of(replay: Replay) -> list[str]:
@@ -147,33 +149,13 @@ def _row(replay: Replay, way: str) -> list[str]:
 
 
 def _told(ahead: list[Lead]) -> str:
-    *first, last = [f"{each.against} by {_precisely(each.lead)}" for each in ahead]
-    return f"{', '.join(first)} and {last}" if first else last
+    return listed([f"{each.against} by {_precisely(each.lead)}" for each in ahead])
 
 
 def _precisely(lead: Interval) -> str:
-    value, low, high = (_short(number, 3) for number in lead)
+    value, low, high = (decimal(number, 3) for number in lead)
     return f"{value} ({low} to {high})"
-
-
-def _short(number: float, decimals: int = 2) -> str:
-    text = f"{round(float(number), decimals) + 0.0:.{decimals}f}"  # adding 0 turns -0 into 0
-    return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
 
 
 def _count(number: float) -> str:
     return f"{number:,.0f}"
-
-
-def _aligned(rows: list[list[str]]) -> str:
-    """Return rows as columns: names to the left, the intervals too, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = zip(row, widths, strict=True)
-        texts = [
-            cell.ljust(width) if place < 2 else cell.rjust(width)
-            for place, (cell, width) in enumerate(cells)
-        ]
-        lines.append("  ".join(texts).rstrip())
-    return "\n".join(lines)

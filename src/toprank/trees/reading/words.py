@@ -16,6 +16,7 @@ from toprank.tables import Column
 from toprank.trees.reading.compact import Graph, Tally
 from toprank.trees.reading.conditions import Choice, Condition, Interval
 from toprank.trees.reading.seen import Seen, threshold_of
+from toprank.wording import percent
 
 
 class Words:
@@ -142,7 +143,7 @@ def tally_text(tally: Tally, noun: str = "positives") -> str:
     """
     if noun == SPACE:
         rows = "1 row" if tally.n_rows == 1 else f"{number_text(tally.n_rows)} rows"
-        return f"{rows} in {share_text(tally.hits)} of the space"
+        return f"{rows} in {percent(tally.hits)} of the space"
     hits = number_text(tally.hits)
     by_weight = "" if tally.mass == tally.n_rows else " by weight"
     counted = noun.removesuffix("s") if hits == "1" else noun
@@ -156,22 +157,9 @@ def headline(tally: Tally, noun: str = "positives") -> str:
     ('70 %', '0.1 x as dense')
     """
     if noun != SPACE:
-        return share_text(tally.precision)
+        return percent(tally.precision)
     density = (tally.mass - tally.hits) / tally.hits if tally.hits > 0 else 0.0
     return f"{density:.1f} x as dense" if density >= 0.05 or density <= 0 else "<0.1 x as dense"
-
-
-def share_text(share: float) -> str:
-    """Return a share in per cent; only none is 0 % and only all is 100 %.
-
-    >>> share_text(0.7045), share_text(0.9999), share_text(0.0123), share_text(0.0)
-    ('70 %', '>99 %', '1.2 %', '0 %')
-    """
-    if 0.995 <= share < 1:
-        return ">99 %"
-    if 0 < share < 0.001:
-        return "<0.1 %"
-    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def threshold_text(threshold: float, below: float, above: float, is_whole: bool = False) -> str:

@@ -1,0 +1,83 @@
+"""Numbers, lists and tables as text; it knows nothing else of the package, so that all may use it.
+
+Shares are written with a space before the percent sign, ratios without the zero before the point.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def percent(share: float) -> str:
+    """Return a share as people write rare ones: two digits below 10 %, and never a false 100.
+
+    >>> percent(0.0084), percent(0.5), percent(0.00001), percent(0.9991)
+    ('0.84 %', '50 %', '0.001 %', '>99 %')
+    >>> percent(0.0), percent(1.0), percent(math.nan)
+    ('0 %', '100 %', 'not known')
+    """
+    points = 100 * float(share)
+    if not math.isfinite(points):
+        return "not known"
+    if 99.5 <= points < 100:
+        return ">99 %"
+    if 0 < points < 1e-6:
+        return "<0.000001 %"
+    return f"{points:.0f} %" if points >= 10 else f"{_two_digits(points)} %"
+
+
+def ratio(value: float) -> str:
+    """Return a ratio with two digits.
+
+    >>> ratio(0.01433), ratio(0.1), ratio(1.0)
+    ('.014', '.1', '1')
+    """
+    return _two_digits(value).removeprefix("0")
+
+
+def decimal(number: float, decimals: int) -> str:
+    """Return a number with so many decimals, without a zero before its point or a minus before 0.
+
+    >>> decimal(0.7134, 2), decimal(-0.25, 1), decimal(-0.001, 2), decimal(0.999, 2)
+    ('.71', '-.2', '.00', '1.00')
+    """
+    text = f"{round(float(number), decimals) + 0.0:.{decimals}f}"  # adding 0 turns -0 into 0
+    return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
+
+
+def listed(words: Sequence[str], last_word: str = "and") -> str:
+    """Return words as a sentence has them.
+
+    >>> listed(["auto", "log", "ap-exp"])
+    'auto, log and ap-exp'
+    """
+    *most, last = words
+    return f"{', '.join(most)} {last_word} {last}" if most else last
+
+
+def aligned(rows: Sequence[Sequence[str]], n_left: int | None = None) -> str:
+    """Return rows of text as aligned columns; those after the first `n_left` to the right.
+
+    >>> print(aligned([["", "AP"], ["log-loss", ".71"]]))
+              AP
+    log-loss  .71
+    >>> print(aligned([["", "found"], ["log-loss", "7"]], n_left=1))
+              found
+    log-loss      7
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    n_left = len(widths) if n_left is None else n_left
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < n_left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _two_digits(number: float) -> str:
+    """Return a number with two digits, wherever they begin, and never an exponent."""
+    return np.format_float_positional(number, 2, unique=False, fractional=False, trim="-")
