@@ -11,8 +11,9 @@ leaf and o_j = 1 where the row itself passes all of them, 0 otherwise, feature i
     leaf value * (o_i - r_i) * integral from 0 to 1 of prod over j != i of (t o_j + (1 - t) r_j)
 
 The integrand is a polynomial of a degree below the number of features on the path, which a few
-Gauss points integrate without error: two for trees of depth 4, three for depth 6. At one point t
-a tree is walked down once, for the products, and up once, for the sums of leaves below each node.
+Gauss points integrate without error: two of them up to four features, four up to eight. For two
+points t at a time, side by side in the processor, a tree is walked down once, for the products,
+and up once, for the sums of leaves below each node.
 """
 
 from __future__ import annotations
@@ -57,15 +58,15 @@ class FlatNodes(NamedTuple):
 
 
 class Quadrature(NamedTuple):
-    """Gauss points from 0 to 1: how many each tree takes, and a row for every such number.
+    """Gauss points from 0 to 1: how many pairs each tree takes, and all pairs of every number.
 
-    `inverse` holds 1 / (t + (1 - t) reach) of every tree, point and node, in this order, those
-    of a tree from `inverse_first` on.
+    `weights` are divided by 1 - t. `inverse` holds 1 / (t + (1 - t) reach) by tree, pair and
+    node, in this order, for both points; those of a tree begin at `inverse_first`.
     """
 
     inverse_first: NDArray[np.int64]
     inverse: NDArray[np.float64]
-    n_points: NDArray[np.int64]
+    n_pairs: NDArray[np.int64]
     points: NDArray[np.float64]
     weights: NDArray[np.float64]
 
@@ -157,7 +158,7 @@ def _flattened(booster: Booster) -> FlatTrees:
             before,
         ),
         _means(child, ratio, cut),
-        _quadrature(first, reach, np.maximum((n_unique + 1) // 2, 1)),
+        _quadrature(first, reach, n_unique),
         n_features,
     )
     return flat._replace(is_exact=_scores_alike(booster, flat))
@@ -214,17 +215,19 @@ def _cover_ratios(child: NDArray[np.int32], cover: NDArray[np.float64]) -> NDArr
 
 
 def _quadrature(
-    first: NDArray[np.int64], reach: NDArray[np.float64], n_points: NDArray[np.int64]
+    first: NDArray[np.int64], reach: NDArray[np.float64], n_unique: NDArray[np.int64]
 ) -> Quadrature:
-    most = int(n_points.max())
-    points, weights = np.zeros((most + 1, most)), np.zeros((most + 1, most))
+    """Return enough points for the most features on a path of each tree."""
+    n_pairs = np.maximum((n_unique + 3) // 4, 1)  # n points do for a degree below 2 n
+    most = int(n_pairs.max())
+    points, weights = np.zeros((most + 1, most, 2)), np.zeros((most + 1, most, 2))
     for number in range(1, most + 1):
-        point, weight = np.polynomial.legendre.leggauss(number)
-        points[number, :number] = (point + 1) / 2
-        weights[number, :number] = weight / 2
-    inverse_first = np.append(0, np.cumsum(np.diff(first) * n_points))
-    inverse = _inverses(first, reach, inverse_first, n_points, points)
-    return Quadrature(inverse_first, inverse, n_points, points, weights)
+        point, weight = np.polynomial.legendre.leggauss(2 * number)
+        points[number, :number] = (point.reshape(-1, 2) + 1) / 2
+        weights[number, :number] = weight.reshape(-1, 2) / 2 / (1 - points[number, :number])
+    inverse_first = np.append(0, np.cumsum(np.diff(first) * n_pairs))
+    inverse = _inverses(first, reach, inverse_first, n_pairs, points)
+    return Quadrature(inverse_first, inverse, n_pairs, points, weights)
 
 
 def _scores_alike(booster: Booster, flat: FlatTrees) -> bool:
@@ -298,14 +301,15 @@ def _reaches(first, child, column, ratio):
 
 
 @njit(cache=True, nogil=True)
-def _inverses(first, reach, inverse_first, n_points, points):
-    inverse = np.empty(inverse_first[-1])
+def _inverses(first, reach, inverse_first, n_pairs, points):
+    inverse = np.empty((inverse_first[-1], 2))
     for tree in range(first.size - 1):
         at = inverse_first[tree]
-        for k in range(n_points[tree]):
-            t = points[n_points[tree], k]
+        for pair in range(n_pairs[tree]):
+            t = points[n_pairs[tree], pair]
             for node in range(first[tree], first[tree + 1]):
-                inverse[at] = 1 / (t + (1 - t) * reach[node])
+                for k in range(2):
+                    inverse[at, k] = 1 / (t[k] + (1 - t[k]) * reach[node])
                 at += 1
     return inverse
 
@@ -379,7 +383,7 @@ def _add_path_shares(
 @njit(cache=True, nogil=True)
 def _add_exact_shares(
     features, first, child, column, cut, is_missing_left, set_start, set_size, goes_right,
-    reach, ratio, before, inverse_first, inverse, n_points, points, weights, out,
+    reach, ratio, before, inverse_first, inverse, n_pairs, points, weights, out,
 ):  # fmt: skip
     most = 0
     for tree in range(first.size - 1):
@@ -387,7 +391,7 @@ def _add_exact_shares(
     # by the node's place in its tree:
     hot = np.zeros(most, dtype=np.int64)  # the child that the row goes to, of an inner node
     passes = np.zeros(most, dtype=np.bool_)  # o of the feature of the cut above
-    below = np.zeros(most)  # products on the way down, sums of leaves on the way up
+    below = np.zeros((most, 2))  # products on the way down, sums of leaves on the way up
     for row in range(features.shape[0]):
         values, shares = features[row], out[row]
         for tree in range(first.size - 1):
@@ -406,36 +410,41 @@ def _add_exact_shares(
                 hot[place] = left + right
                 passes[left + right] = passes[before[node] - root]
                 passes[left + 1 - right] = False
-            for k in range(n_points[tree]):
-                t, weight = points[n_points[tree], k], weights[n_points[tree], k]
-                here_inverse = inverse[inverse_first[tree] + k * n_nodes :]
+            for pair in range(n_pairs[tree]):
+                t, weight = points[n_pairs[tree], pair], weights[n_pairs[tree], pair]
+                at = inverse_first[tree] + pair * n_nodes
                 below[0] = 1.0
                 for place in range(n_nodes):
                     node = root + place
                     left = child[node] - root
-                    here = below[place]
-                    if left < 0:
-                        below[place] = here * cut[node]
-                        continue
                     old = before[node] - root
-                    if passes[old]:
+                    if left < 0:
+                        for k in range(2):
+                            below[place, k] *= cut[node]
+                    elif passes[old]:
                         warm, cold = hot[place], 2 * left + 1 - hot[place]
-                        here *= here_inverse[old]
-                        below[warm] = here * (t + (1 - t) * reach[root + warm])
-                        below[cold] = here * (1 - t) * reach[root + cold]
+                        for k in range(2):
+                            here = below[place, k] * inverse[at + old, k]
+                            below[warm, k] = here * (t[k] + (1 - t[k]) * reach[root + warm])
+                            below[cold, k] = here * ((1 - t[k]) * reach[root + cold])
                     else:
-                        below[left] = here * ratio[root + left]
-                        below[left + 1] = here * ratio[root + left + 1]
+                        for k in range(2):
+                            below[left, k] = below[place, k] * ratio[root + left]
+                            below[left + 1, k] = below[place, k] * ratio[root + left + 1]
                 for place in range(n_nodes - 1, -1, -1):
                     node = root + place
                     left = child[node] - root
                     if left < 0:
                         continue
-                    sums = below[left] + below[left + 1]
-                    below[place] = sums
-                    old = before[node] - root
+                    for k in range(2):
+                        below[place, k] = below[left, k] + below[left + 1, k]
+                    old, warm = before[node] - root, hot[place]
                     if passes[old]:
-                        warm = hot[place]
-                        # for these leaves, the share of the cut above by this feature is undone
-                        share = below[warm] * here_inverse[warm] - sums * here_inverse[old]
-                        shares[column[node]] += weight / (1 - t) * share
+                        share = 0.0
+                        for k in range(2):
+                            # what the cut above by this feature adds for these is undone
+                            share += weight[k] * (
+                                below[warm, k] * inverse[at + warm, k]
+                                - below[place, k] * inverse[at + old, k]
+                            )
+                        shares[column[node]] += share
