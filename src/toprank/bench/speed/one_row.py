@@ -91,7 +91,10 @@ def _past(sizes: tuple[tuple[str, int], ...]) -> _Past:
     known, new = payments[:n_known], payments[n_known:].drop(columns="label").to_dict("records")
     for payment in new:
         payment["time"] = payment["time"].to_pydatetime()
-    ranker = _ranker(shape).fit(_history().batch(known), known["label"].to_numpy() > 0)
+    table = _history().batch(known)
+    # few payments may leave a window of an hour empty in all of them
+    empty = [name for name in table.column_names if table[name].null_count == len(known)]
+    ranker = _ranker(shape).fit(table.drop_columns(empty), known["label"].to_numpy() > 0)
     return _Past(known, ranker, new)
 
 
