@@ -195,7 +195,7 @@ def _notes(standing: Standing) -> list[str]:
         )
         notes.append(f"The last run of a race counts; before it were: {'; '.join(told)}.")
     if slowest := _slowest_rows(standing):
-        notes.append(f"99 of 100 single rows took at most: {slowest}.")
+        notes.append(f"p99 of single rows, in ms: {slowest}.")
     if made_up:
         notes.append(f"On made-up rows, for want of the public set: {', '.join(made_up)}.")
     if standing.n_stale:
