@@ -298,6 +298,17 @@ def test_every_race_is_told_with_its_verdict_and_the_time_left(tmp_path):
     assert told[2] == "second: 2 times as long as theirs (at least 2: met); 2 of 2 done"
 
 
+def test_the_slowest_of_single_rows_are_printed_with_their_median(tmp_path):
+    told = []
+    race = fake("rows", at_most=3.0, against="", unit="ms (median)")[0]
+    race = replace(race, measure=lambda _: Measured([2.0], {"p99": 2.5}))
+    speed.run([race], tmp_path, tell=told.append)
+    standing = speed.standing_of([race], read_rows(tmp_path / "speed.jsonl"))
+
+    assert told[1] == "rows: 2 ms (median), p99 2.5 (at most 3: met); 1 of 1 done"
+    assert "- p99 of single rows, in ms: rows 2.5." in speed.text_of(standing)
+
+
 def test_the_table_says_met_and_missed_and_what_was_not_run(tmp_path):
     races = [fake("a", at_most=1.5)[0], fake("b", at_most=2.0)[0], fake("c")[0]]
     speed.run(races, tmp_path)

@@ -140,6 +140,22 @@ def test_a_row_has_the_same_shares_alone_and_among_others(booster):
         assert np.array_equal(ours(np.asfortranarray(features)), together)
 
 
+def test_a_category_beyond_those_of_a_cut_goes_where_xgboost_sends_it():
+    generator = np.random.default_rng(0)
+    codes = generator.integers(40, size=(400, 1)).astype(np.float32)
+    risk = generator.random(40)
+    matrix = xgboost.DMatrix(
+        codes, risk[codes[:, 0].astype(int)], feature_types=["c"], enable_categorical=True
+    )
+    booster = xgboost.train({"nthread": 1, "max_cat_to_onehot": 1}, matrix, 5)
+    every = np.append(np.arange(80), np.nan).astype(np.float32)[:, None]
+    flat = flat_trees.of(booster)
+
+    assert flat.nodes.set_size.max() > 8
+    expected = booster.inplace_predict(every, predict_type="margin", validate_features=False)
+    assert np.array_equal(flat.raw(every), expected)
+
+
 def test_a_side_that_no_row_came_to_has_no_share():
     tree = booster_trees.trees_of(grown(n_trees=1))[0]
     tree["sum_hessian"] = [0.0] * len(tree["sum_hessian"])

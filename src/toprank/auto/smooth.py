@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -126,7 +127,7 @@ class Design(NamedTuple):
         is_code = features[:, self.category_column] == self.category_code
         blocks = [standard, missing[:, self.has_missing], is_code]
         if self.degree == 2:
-            left, right = np.triu_indices(self.numeric.size)
+            left, right = _pairs(self.numeric.size)
             blocks.append(standard[:, left] * standard[:, right])
         return np.ascontiguousarray(np.hstack(blocks, dtype=np.float64))
 
@@ -144,7 +145,7 @@ class Design(NamedTuple):
         )
         owners = np.column_stack([alone, alone])
         if self.degree == 2:
-            products = self.numeric[np.column_stack(np.triu_indices(self.numeric.size))]
+            products = self.numeric[np.column_stack(_pairs(self.numeric.size))]
             owners = np.vstack([owners, products])
         return owners
 
@@ -158,6 +159,10 @@ class SmoothMember:
     intercept: float
     n_columns: int
 
+    @cached_property
+    def _owners(self) -> NDArray[np.int64]:
+        return self.design.owners()  # the same for every row
+
     def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         raw = np.full(len(features), self.intercept)
         for block in _blocks(len(features)):
@@ -168,16 +173,17 @@ class SmoothMember:
     def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return each feature's terms added up; a product is shared equally by its two."""
         shares = np.zeros((len(features), self.n_columns + 1))
+        owners = self._owners.T.ravel()
         for block in _blocks(len(features)):
             halves = self.design.terms(features[block]) * self.weights / 2
-            for side in self.design.owners().T:
-                np.add.at(shares[block].T, side, halves.T)
+            for row, half in zip(shares[block], halves, strict=True):
+                row[:-1] = np.bincount(owners, np.tile(half, 2), self.n_columns)
         shares[:, -1] = self.intercept
         return shares
 
     def importances(self) -> NDArray[np.float64]:
         sizes = np.zeros(self.n_columns)
-        for side in self.design.owners().T:
+        for side in self._owners.T:
             np.add.at(sizes, side, np.abs(self.weights) / 2)
         return sizes / (sizes.sum() or 1.0)
 
@@ -195,6 +201,12 @@ class SmoothMember:
         member = cls(design, parts.arrays["weights"], intercept, len(columns))
         _check(member, columns)
         return member
+
+
+@lru_cache(maxsize=8)  # a row that comes alone must not wait for them
+def _pairs(n_columns: int) -> tuple[NDArray[np.intp], ...]:
+    """Return the two columns of every product."""
+    return np.triu_indices(n_columns)
 
 
 def _blocks(n_rows: int) -> list[slice]:

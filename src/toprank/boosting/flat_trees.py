@@ -11,13 +11,16 @@ leaf and o_j = 1 where the row itself passes all of them, 0 otherwise, feature i
     leaf value * (o_i - r_i) * integral from 0 to 1 of prod over j != i of (t o_j + (1 - t) r_j)
 
 The integrand is a polynomial of a degree below the number of features on the path, which a few
-Gauss points integrate without error: two for trees of depth 4, three for depth 6. At one point t
-a tree is walked down once, for the products, and up once, for the sums of leaves below each node.
+Gauss points integrate without error: two of them up to four features, four up to eight. For two
+points t at a time, side by side in the processor, a tree is walked down once, for the products,
+and up once, for the sums of leaves below each node.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -38,10 +41,8 @@ class FlatNodes(NamedTuple):
     """Nodes of all trees, tree by tree and level by level; a right child follows its left one.
 
     `child` is the left child, -1 at leaves. `cut` is where a row goes left below, and the value
-    of a leaf. `set_start` is where a cut by categories has its flags in `goes_right`, `set_size`
-    of them, -1 for a cut by numbers. `reach` is the part of the cover that all cuts above by the
-    feature of the last one let through, `ratio` that of the last cut alone. `before` is the last
-    node on the path to an inner node that a cut by its own feature led to; the root where none.
+    of a leaf. A cut by categories has a bit for each of the first `set_size` codes, from byte
+    `set_start` of `goes_right` on; `set_start` is -1 for a cut by numbers.
     """
 
     child: NDArray[np.int32]
@@ -50,52 +51,55 @@ class FlatNodes(NamedTuple):
     is_missing_left: NDArray[np.bool_]
     set_start: NDArray[np.int32]
     set_size: NDArray[np.int32]
-    goes_right: NDArray[np.bool_]
-    reach: NDArray[np.float64]
-    ratio: NDArray[np.float64]
-    before: NDArray[np.int32]
+    goes_right: NDArray[np.uint8]
 
 
-class Quadrature(NamedTuple):
-    """Gauss points from 0 to 1: how many each tree takes, and a row for every such number.
+class PathFacts(NamedTuple):
+    """What exact shares take of every node, and Gauss points from 0 to 1.
 
-    `inverse` holds 1 / (t + (1 - t) reach) of every tree, point and node, in this order, those
-    of a tree from `inverse_first` on.
+    `ratio` is the part of the cover that the cut above lets through to the node, `reach` what all
+    cuts above by that cut's feature do. `before` is the last node on the path to an inner node
+    that a cut by its own feature led to; the root where none did.
+
+    A tree takes `n_pairs` pairs of points; `points` and `weights`, which are divided by 1 - t,
+    have a row for every such number. `inverse` holds 1 / (t + (1 - t) reach) by tree, pair and
+    node, in this order, for both points; those of a tree begin at `inverse_first`.
     """
 
+    ratio: NDArray[np.float64]
+    reach: NDArray[np.float64]
+    before: NDArray[np.int32]
     inverse_first: NDArray[np.int64]
     inverse: NDArray[np.float64]
-    n_points: NDArray[np.int64]
+    n_pairs: NDArray[np.int64]
     points: NDArray[np.float64]
     weights: NDArray[np.float64]
 
 
-class FlatTrees(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class FlatTrees:
     """A booster's trees; `is_exact` says that they score as XGBoost does, to the last bit.
 
-    `first` holds the first node of each tree and, last, how many nodes there are; `mean` the
-    cover-weighted mean of the leaves below each node.
+    `first` holds the first node of each tree and, last, how many nodes there are.
     """
 
     start: np.float32
     first: NDArray[np.int64]
     nodes: FlatNodes
-    mean: NDArray[np.float64]
-    quadrature: Quadrature
+    cover: NDArray[np.float32]
     n_features: int
     is_exact: bool = False
 
     def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the raw score of every row."""
         out = np.empty(len(features))
-        _add_leaves(np.ascontiguousarray(features), self.start, self.first, *self.nodes[:7], out)
+        _add_leaves(np.ascontiguousarray(features), self.start, self.first, *self.nodes, out)
         return out
 
     def shares(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return each feature's exact share of each raw score, that of no feature last."""
-        out = np.zeros((len(features), self.n_features + 1))
-        out[:, -1] = self._mean_score()
-        _add_exact_shares(features, self.first, *self.nodes, *self.quadrature, out)
+        features, out = np.ascontiguousarray(features), self._mean_alone(len(features))
+        _add_exact_shares(features, self.first, *self.nodes, *self._path_facts, out)
         return out
 
     def path_shares(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -103,15 +107,37 @@ class FlatTrees(NamedTuple):
 
         A cut's feature gets the change in mean from the node to its child.
         """
-        out = np.zeros((len(features), self.n_features + 1))
-        out[:, -1] = self._mean_score()
-        _add_path_shares(
-            np.ascontiguousarray(features), self.first, *self.nodes[:7], self.mean, out
-        )
+        features, out = np.ascontiguousarray(features), self._mean_alone(len(features))
+        _add_path_shares(features, self.first, *self.nodes, self._mean, out)
         return out
 
+    def _mean_alone(self, n_rows: int) -> NDArray[np.float64]:
+        """Return the shares before any feature is known: the mean score and nothing else."""
+        shares = np.zeros((n_rows, self.n_features + 1))
+        shares[:, -1] = self._mean_score
+        return shares
+
+    @cached_property
     def _mean_score(self) -> float:
-        return float(self.start) + float(self.mean[self.first[:-1]].sum())
+        return float(self.start) + float(self._mean[self.first[:-1]].sum())
+
+    @cached_property
+    def _mean(self) -> NDArray[np.float64]:
+        """The cover-weighted mean of the leaves below each node."""
+        return _means(
+            self.nodes.child, _cover_ratios(self.nodes.child, self.cover), self.nodes.cut
+        )
+
+    @cached_property
+    def _path_facts(self) -> PathFacts:
+        # not for forests, which never ask: deep trees have many points
+        ratio = _cover_ratios(self.nodes.child, self.cover)
+        reach, before, n_unique = _reaches(self.first, self.nodes.child, self.nodes.column, ratio)
+        n_pairs = np.maximum((n_unique + 3) // 4, 1)  # n points do for a degree below 2 n
+        points, weights = _gauss_points(int(n_pairs.max()))
+        inverse_first = np.append(0, np.cumsum(np.diff(self.first) * n_pairs))
+        inverse = _inverses(self.first, reach, inverse_first, n_pairs, points)
+        return PathFacts(ratio, reach, before, inverse_first, inverse, n_pairs, points, weights)
 
 
 def of(booster: Booster) -> FlatTrees:
@@ -138,29 +164,20 @@ def _flattened(booster: Booster) -> FlatTrees:
     )
     column = joined["split_indices"][order].astype(np.int32)
     column[child < 0] = 0
-    cover = joined["sum_hessian"][order].astype(np.float64)
-    cut = joined["split_conditions"][order].astype(np.float32)
-    n_features = booster.num_features()
-    ratio = _cover_ratios(child, cover)
-    reach, before, n_unique = _reaches(first, child, column, ratio)
     flat = FlatTrees(
         _start_of(learner),
         first,
         FlatNodes(
             child,
             column,
-            cut,
+            joined["split_conditions"][order].astype(np.float32),
             joined["default_left"][order].astype(np.bool_),
             *_category_sets(trees, sizes, order),
-            reach,
-            ratio,
-            before,
         ),
-        _means(child, ratio, cut),
-        _quadrature(first, reach, np.maximum((n_unique + 1) // 2, 1)),
-        n_features,
+        joined["sum_hessian"][order].astype(np.float32),
+        booster.num_features(),
     )
-    return flat._replace(is_exact=_scores_alike(booster, flat))
+    return replace(flat, is_exact=_scores_alike(booster, flat))
 
 
 _JOINED = (
@@ -180,12 +197,12 @@ def _start_of(learner: dict[str, Any]) -> np.float32:
 
 def _category_sets(
     trees: list[dict[str, Any]], sizes: list[int], order: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Return where each node's flags begin, -1 for none, how many it has, and all flags."""
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+    """Return where each node's bits begin, -1 for none, how many it has, and all bits."""
     n_nodes = sum(sizes)
     start, size = np.full(n_nodes, -1, dtype=np.int32), np.zeros(n_nodes, dtype=np.int32)
-    flags: list[NDArray[np.bool_]] = [np.empty(0, dtype=np.bool_)]
-    n_flags = n_before = 0
+    bits: list[NDArray[np.uint8]] = [np.empty(0, dtype=np.uint8)]
+    n_bytes = n_before = 0
     for tree, n_here in zip(trees, sizes, strict=True):
         for node, begin, count in zip(
             tree["categories_nodes"],
@@ -194,16 +211,17 @@ def _category_sets(
             strict=True,
         ):
             codes = np.asarray(tree["categories"][begin : begin + count], dtype=np.int64)
-            flags.append(np.bincount(codes).astype(np.bool_))
-            start[n_before + node], size[n_before + node] = n_flags, flags[-1].size
-            n_flags += flags[-1].size
+            bits.append(np.zeros(codes.max(initial=0) // 8 + 1, dtype=np.uint8))
+            np.bitwise_or.at(bits[-1], codes // 8, (1 << codes % 8).astype(np.uint8))
+            start[n_before + node], size[n_before + node] = n_bytes, 8 * bits[-1].size
+            n_bytes += bits[-1].size
         n_before += n_here
-    return start[order], size[order], np.concatenate(flags)
+    return start[order], size[order], np.concatenate(bits)
 
 
-def _cover_ratios(child: NDArray[np.int32], cover: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cover_ratios(child: NDArray[np.int32], cover: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return each node's part of the cover of the node above it; 1 for roots."""
-    ratio = np.ones(child.size)
+    ratio, cover = np.ones(child.size), cover.astype(np.float64)
     inner = np.flatnonzero(child >= 0)
     left = child[inner]
     for side in (left, left + 1):
@@ -213,18 +231,14 @@ def _cover_ratios(child: NDArray[np.int32], cover: NDArray[np.float64]) -> NDArr
     return ratio
 
 
-def _quadrature(
-    first: NDArray[np.int64], reach: NDArray[np.float64], n_points: NDArray[np.int64]
-) -> Quadrature:
-    most = int(n_points.max())
-    points, weights = np.zeros((most + 1, most)), np.zeros((most + 1, most))
+def _gauss_points(most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return pairs of points and weights, which are divided by 1 - t, for each number of pairs."""
+    points, weights = np.zeros((most + 1, most, 2)), np.zeros((most + 1, most, 2))
     for number in range(1, most + 1):
-        point, weight = np.polynomial.legendre.leggauss(number)
-        points[number, :number] = (point + 1) / 2
-        weights[number, :number] = weight / 2
-    inverse_first = np.append(0, np.cumsum(np.diff(first) * n_points))
-    inverse = _inverses(first, reach, inverse_first, n_points, points)
-    return Quadrature(inverse_first, inverse, n_points, points, weights)
+        point, weight = np.polynomial.legendre.leggauss(2 * number)
+        points[number, :number] = (point.reshape(-1, 2) + 1) / 2
+        weights[number, :number] = weight.reshape(-1, 2) / 2 / (1 - points[number, :number])
+    return points, weights
 
 
 def _scores_alike(booster: Booster, flat: FlatTrees) -> bool:
@@ -298,14 +312,15 @@ def _reaches(first, child, column, ratio):
 
 
 @njit(cache=True, nogil=True)
-def _inverses(first, reach, inverse_first, n_points, points):
-    inverse = np.empty(inverse_first[-1])
+def _inverses(first, reach, inverse_first, n_pairs, points):
+    inverse = np.empty((inverse_first[-1], 2))
     for tree in range(first.size - 1):
         at = inverse_first[tree]
-        for k in range(n_points[tree]):
-            t = points[n_points[tree], k]
+        for pair in range(n_pairs[tree]):
+            t = points[n_pairs[tree], pair]
             for node in range(first[tree], first[tree + 1]):
-                inverse[at] = 1 / (t + (1 - t) * reach[node])
+                for k in range(2):
+                    inverse[at, k] = 1 / (t[k] + (1 - t[k]) * reach[node])
                 at += 1
     return inverse
 
@@ -332,7 +347,9 @@ def _right(value, cut, is_missing_left, set_start, set_size, goes_right):
     if set_start < 0:
         return 1 if value >= cut else 0
     code = int(value)
-    return 1 if code < set_size and goes_right[set_start + code] else 0
+    if code >= set_size:
+        return 0
+    return (goes_right[set_start + (code >> 3)] >> (code & 7)) & 1
 
 
 @njit(cache=True, nogil=True)
@@ -379,7 +396,7 @@ def _add_path_shares(
 @njit(cache=True, nogil=True)
 def _add_exact_shares(
     features, first, child, column, cut, is_missing_left, set_start, set_size, goes_right,
-    reach, ratio, before, inverse_first, inverse, n_points, points, weights, out,
+    ratio, reach, before, inverse_first, inverse, n_pairs, points, weights, out,
 ):  # fmt: skip
     most = 0
     for tree in range(first.size - 1):
@@ -387,7 +404,7 @@ def _add_exact_shares(
     # by the node's place in its tree:
     hot = np.zeros(most, dtype=np.int64)  # the child that the row goes to, of an inner node
     passes = np.zeros(most, dtype=np.bool_)  # o of the feature of the cut above
-    below = np.zeros(most)  # products on the way down, sums of leaves on the way up
+    below = np.zeros((most, 2))  # products on the way down, sums of leaves on the way up
     for row in range(features.shape[0]):
         values, shares = features[row], out[row]
         for tree in range(first.size - 1):
@@ -406,36 +423,41 @@ def _add_exact_shares(
                 hot[place] = left + right
                 passes[left + right] = passes[before[node] - root]
                 passes[left + 1 - right] = False
-            for k in range(n_points[tree]):
-                t, weight = points[n_points[tree], k], weights[n_points[tree], k]
-                here_inverse = inverse[inverse_first[tree] + k * n_nodes :]
+            for pair in range(n_pairs[tree]):
+                t, weight = points[n_pairs[tree], pair], weights[n_pairs[tree], pair]
+                at = inverse_first[tree] + pair * n_nodes
                 below[0] = 1.0
                 for place in range(n_nodes):
                     node = root + place
                     left = child[node] - root
-                    here = below[place]
-                    if left < 0:
-                        below[place] = here * cut[node]
-                        continue
                     old = before[node] - root
-                    if passes[old]:
+                    if left < 0:
+                        for k in range(2):
+                            below[place, k] *= cut[node]
+                    elif passes[old]:
                         warm, cold = hot[place], 2 * left + 1 - hot[place]
-                        here *= here_inverse[old]
-                        below[warm] = here * (t + (1 - t) * reach[root + warm])
-                        below[cold] = here * (1 - t) * reach[root + cold]
+                        for k in range(2):
+                            here = below[place, k] * inverse[at + old, k]
+                            below[warm, k] = here * (t[k] + (1 - t[k]) * reach[root + warm])
+                            below[cold, k] = here * ((1 - t[k]) * reach[root + cold])
                     else:
-                        below[left] = here * ratio[root + left]
-                        below[left + 1] = here * ratio[root + left + 1]
+                        for k in range(2):
+                            below[left, k] = below[place, k] * ratio[root + left]
+                            below[left + 1, k] = below[place, k] * ratio[root + left + 1]
                 for place in range(n_nodes - 1, -1, -1):
                     node = root + place
                     left = child[node] - root
                     if left < 0:
                         continue
-                    sums = below[left] + below[left + 1]
-                    below[place] = sums
-                    old = before[node] - root
+                    for k in range(2):
+                        below[place, k] = below[left, k] + below[left + 1, k]
+                    old, warm = before[node] - root, hot[place]
                     if passes[old]:
-                        warm = hot[place]
-                        # for these leaves, the share of the cut above by this feature is undone
-                        share = below[warm] * here_inverse[warm] - sums * here_inverse[old]
-                        shares[column[node]] += weight / (1 - t) * share
+                        share = 0.0
+                        for k in range(2):
+                            # what the cut above by this feature adds for these is undone
+                            share += weight[k] * (
+                                below[warm, k] * inverse[at + warm, k]
+                                - below[place, k] * inverse[at + old, k]
+                            )
+                        shares[column[node]] += share

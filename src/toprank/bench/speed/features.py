@@ -20,7 +20,7 @@ _ROWS_COMPARED = 100_000
 
 
 def _against_pandas(setting: Setting) -> Measured:
-    payments = _payments(setting.shape["rows"])
+    payments = made_up_payments(setting.shape["rows"])
     _check_alike(payments[:_ROWS_COMPARED])
     return times_as_fast(
         lambda: _history(handbook_features()).batch(payments),
@@ -30,7 +30,7 @@ def _against_pandas(setting: Setting) -> Measured:
 
 
 def _all_at_once(setting: Setting) -> Measured:
-    payments, features = _payments(setting.shape["rows"]), default_features()
+    payments, features = made_up_payments(setting.shape["rows"]), default_features()
     return seconds_alone(
         lambda: _history(features).batch(payments),
         setting.shape["rounds"],
@@ -40,7 +40,7 @@ def _all_at_once(setting: Setting) -> Measured:
 
 def _one_payment(setting: Setting) -> Measured:
     n_known, n_new = setting.shape["rows"], setting.shape["scored"]
-    payments, features = _payments(n_known + n_new), default_features()
+    payments, features = made_up_payments(n_known + n_new), default_features()
     history = _history(features)
     history.batch(payments[:n_known])
     new = payments[n_known:].drop(columns="label").to_dict("records")
@@ -102,7 +102,7 @@ def _check_alike(payments: Any) -> None:
 
 
 @lru_cache(maxsize=1)  # the next race takes the same payments
-def _payments(n_rows: int) -> Any:
+def made_up_payments(n_rows: int) -> Any:
     """Return payments in order of time; a card pays at terminals near it."""
     import pandas as pd
 

@@ -173,7 +173,9 @@ def _told(race: Race, row: Row) -> str:
         return f"failed: {row['failed']}"
     verdict = race.verdict(row["figure"])
     limit = f" ({race.limit}: {verdict})" if verdict else ""
-    return f"{row['figure']:.3g} {race.in_words}{limit}"
+    p99 = row["facts"].get("p99")
+    slowest = "" if p99 is None else f", p99 {p99:.3g}"
+    return f"{row['figure']:.3g} {race.in_words}{slowest}{limit}"
 
 
 def _nobody(_: str) -> None:

@@ -154,6 +154,12 @@ def _run_beside_others(standing: Standing) -> list[str]:
     return [name for name, row in standing.rows.items() if (row["load"] or 0) > cores + 1]
 
 
+def _slowest_rows(standing: Standing) -> str:
+    """Return the p99 of the races that time single rows, whose figure is the median."""
+    facts = ((race, _facts(standing, race)) for race in standing.races)
+    return ", ".join(f"{race.name} {each['p99']:.3g}" for race, each in facts if "p99" in each)
+
+
 def _title(standing: Standing) -> str:
     verdicts = Counter(standing.verdict(race) for race in standing.races)
     n_limits = sum(bool(race.limit) for race in standing.races)
@@ -188,6 +194,8 @@ def _notes(standing: Standing) -> list[str]:
             for name, figures in standing.earlier.items()
         )
         notes.append(f"The last run of a race counts; before it were: {'; '.join(told)}.")
+    if slowest := _slowest_rows(standing):
+        notes.append(f"p99 of single rows, in ms: {slowest}.")
     if made_up:
         notes.append(f"On made-up rows, for want of the public set: {', '.join(made_up)}.")
     if standing.n_stale:
