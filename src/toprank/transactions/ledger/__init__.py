@@ -17,7 +17,7 @@ from toprank.transactions.ledger.database import LedgerError
 from toprank.transactions.ledger.entries import Entries, Entry
 from toprank.transactions.ledger.holding import SOURCES, holds, strength
 from toprank.transactions.ledger.known import Known, Matured, mature
-from toprank.transactions.ledger.ledgers import Ledger, MemoryLedger, Recorded, SqliteLedger
+from toprank.transactions.ledger.ledgers import Ledger, MemoryLedger, RecordedLabels, SqliteLedger
 
 __all__ = [
     "SOURCES",
@@ -28,7 +28,7 @@ __all__ = [
     "LedgerError",
     "Matured",
     "MemoryLedger",
-    "Recorded",
+    "RecordedLabels",
     "SqliteLedger",
     "holds",
     "mature",

@@ -31,7 +31,7 @@ _FEW_ROWS = 100  # are always looked up one by one
 _LABELS_PER_LOOK_UP = 50  # that columns take in and go through in the time of one look-up
 
 
-class Recorded(NamedTuple):
+class RecordedLabels(NamedTuple):
     """What became of labels that were recorded: how many of each outcome, and which of each id.
 
     - "new": written, and it says nothing else than what held before, if anything did;
@@ -91,12 +91,12 @@ class Ledger:
         source: Any,
         confidence: ArrayLike = 1.0,
         who: Any = "",
-    ) -> Recorded:
+    ) -> RecordedLabels:
         """Add those labels that are not known yet, and return what became of each.
 
         Each is compared with the label that holds when it becomes known, those before it in
         `ids` included. All is one transaction: two who record the same labels at once write them
-        once. `Recorded` says what the outcomes mean.
+        once. `RecordedLabels` says what the outcomes mean.
 
         >>> ledger = MemoryLedger()
         >>> both = {"known": "2025-01-05", "source": "investigator"}
@@ -111,7 +111,7 @@ class Ledger:
             with self._database.writing() as transaction:
                 outcome = [_recorded(label, transaction) for label in entries.stored()]
         n_new, n_known, n_corrected = map(outcome.count, OUTCOMES)
-        return Recorded(n_new, n_known, n_corrected, np.array(outcome, dtype=str))
+        return RecordedLabels(n_new, n_known, n_corrected, np.array(outcome, dtype=str))
 
     def as_known(self, moment: Any, ids: ArrayLike | None = None) -> Known:
         """Return the labels known before `moment` of the rows `ids`, or of all that have one.
