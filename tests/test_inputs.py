@@ -5,10 +5,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest import approx
 from sklearn.base import BaseEstimator
 
 from toprank import inputs
+from toprank.inputs import Rows
 
 
 class Reader(BaseEstimator):
@@ -147,3 +150,36 @@ def test_a_named_label_is_positive_and_keeps_its_own_type(y, named, positive):
 def test_labels_that_do_not_do_are_named(y, named, sentence):
     with pytest.raises(ValueError, match=sentence):
         inputs.read_labels(np.array(y), named)
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.booleans())
+def test_rows_followed_by_others_are_copied_only_where_they_are_not_neighbours(first, n, apart):
+    matrix = np.arange(40, dtype=np.float32).reshape(20, 2).copy()
+    start = first + n + (1 if apart else 0)
+    above, below = (
+        Rows(matrix[begin : begin + n], np.zeros(n, dtype=bool), None) for begin in (first, start)
+    )
+    joined = above.followed_by(below)
+    assert np.array_equal(joined.features, np.concatenate([above.features, below.features]))
+    assert np.shares_memory(joined.features, matrix) == (not apart and n > 0)
+
+
+def test_columns_or_copies_are_never_taken_for_neighbours():
+    matrix = np.arange(12, dtype=np.float32).reshape(6, 2).copy()
+    flags = np.zeros(3, dtype=bool)
+    for above, below in (
+        (matrix[:3, :1], matrix[3:, :1]),
+        (matrix[:3].copy(), matrix[3:]),
+        (matrix[::2], matrix[1::2]),
+    ):
+        joined = Rows(above, flags, None).followed_by(Rows(below, flags, None))
+        assert np.array_equal(joined.features, np.concatenate([above, below]))
+
+
+def test_weights_of_rows_that_follow_are_1_where_only_the_others_have_some():
+    flags = np.zeros(2, dtype=bool)
+    plain = Rows(np.zeros((2, 1), np.float32), flags, None)
+    weighed = plain._replace(weight=np.array([2.0, 3.0]))
+    assert plain.followed_by(weighed).weight.tolist() == [1, 1, 2, 3]
+    assert weighed.followed_by(plain).weight.tolist() == [2, 3, 1, 1]
+    assert plain.followed_by(plain).weight is None
