@@ -107,5 +107,5 @@ def test_without_a_schema_text_is_all_there_is(tmp_path):
 def test_a_missing_column_is_named(tmp_path):
     path = tmp_path / "today.csv"
     path.write_text("amuont,vip,shop\n1,1,A\n")
-    with pytest.raises(TableError, match="'amount' is not in today.csv; did you mean 'amuont'"):
+    with pytest.raises(TableError, match=r"'amount' is not in today.csv; did you mean 'amuont'"):
         list(read_written(path, schema=SCHEMA))

@@ -32,31 +32,51 @@ finally:
 """
 _PLAIN = "from toprank.cli import main; main()"
 
-# stage -> the functions whose time it is; no two of them call each other
+# stage -> the functions whose time it is. Stages overlap where one calls another: an evaluation
+# scores, and the list pulls batches through reading and features
 STAGES = {
     "importing modules": ["<frozen importlib._bootstrap>:_find_and_load"],
-    "reading the table": ["toprank/tables/read.py:read_table", "toprank/tables/delimited.py:_parsed_blocks"],
+    "reading the table": [
+        "toprank/tables/read.py:read_table",
+        "toprank/tables/delimited.py:_parsed_blocks",
+    ],
     "text of the listed rows": ["toprank/tables/read.py:rows_as_written"],
     "features of the past": ["toprank/transactions/payments.py:with_features"],
     "preparing": ["toprank/training.py:prepare"],
     "taking rows of parts": ["toprank/training.py:rows"],
-    "encoding": ["toprank/inputs.py:read_training", "toprank/inputs.py:read_features"],
+    "encoding": [
+        "toprank/inputs.py:read_training",
+        "toprank/inputs.py:read_features",
+        "toprank/training.py:encoded",
+        "toprank/training.py:schema",
+    ],
     "binning": ["toprank/boosting/xgboost_engine.py:binned_matrix"],
     "growing": [
-        "toprank/boosting/xgboost_engine.py:_grow", "toprank/auto/forest.py:_grown", "toprank/auto/smooth.py:fit",
+        "toprank/boosting/xgboost_engine.py:_grow",
+        "toprank/auto/forest.py:_grown",
+        "toprank/auto/smooth.py:fit",
     ],
     "scoring": [
-        "toprank/boosting/xgboost_engine.py:predict_raw", "toprank/auto/smooth.py:raw", "_forest.py:predict_proba",
+        "toprank/boosting/xgboost_engine.py:predict_raw",
+        "toprank/auto/smooth.py:raw",
+        "_forest.py:predict_proba",
     ],
-    "calibration": ["toprank/imbalance/calibration/choice.py:fit_calibration", "toprank/boosting/one_booster.py:_keep"],
-    "evaluation": ["toprank/training.py:_judged", "toprank/summary.py:text_of", "toprank/summary.py:facts_of"],
-    "opening the model": ["toprank/model_file/saving.py:load", "toprank/model_file/saving.py:read_manifest"],
+    "calibration": [
+        "toprank/imbalance/calibration/choice.py:fit_calibration",
+        "toprank/boosting/one_booster.py:_keep",
+    ],
+    "evaluation": [
+        "toprank/training.py:_judged",
+        "toprank/summary.py:text_of",
+        "toprank/summary.py:facts_of",
+    ],
+    "opening the model": ["toprank/cli/files.py:open_model"],
     "opening the history": ["toprank/transactions/features/history.py:load"],
     "alert list": ["toprank/alert_list.py:top_alerts"],
     "report": ["toprank/report/from_training.py:report_of", "toprank/report/page.py:write_report"],
     "writing the history": ["toprank/cli/payments.py:remember"],
     "writing the model": ["toprank/model_file/saving.py:save"],
-}  # fmt: skip
+}
 
 CALLS = {
     "columns cast to float32": "toprank/tables/values.py:finite_numbers",
