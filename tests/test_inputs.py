@@ -183,3 +183,12 @@ def test_weights_of_rows_that_follow_are_1_where_only_the_others_have_some():
     assert plain.followed_by(weighed).weight.tolist() == [1, 1, 2, 3]
     assert weighed.followed_by(plain).weight.tolist() == [2, 3, 1, 1]
     assert plain.followed_by(plain).weight is None
+
+
+def test_labels_and_weights_of_some_rows_are_copies():
+    rows = Rows(np.zeros((4, 1), np.float32), np.array([True, False] * 2), np.arange(4.0))
+    some = rows.take(np.array([1, 2]))
+    some.is_positive[:], some.weight[:] = True, 9.0
+    assert rows.is_positive.tolist() == [True, False] * 2
+    assert rows.weight.tolist() == [0, 1, 2, 3]
+    assert np.shares_memory(some.features, rows.features)
