@@ -3,10 +3,10 @@
     python -m toprank.bench.speed.command_stages fit payments.csv --label is_fraud -o a.toprank
 
 The command runs twice in processes of its own: once as it is, for its seconds and its peak of
-memory, and once under Python's profiler, for the share of each stage. Stages are measured in
-seconds of the processor, which other programs on the machine move less than those of the clock.
+memory, and once under Python's profiler, which slows imports most, for the share of each stage.
 Growing trees is one of the stages, so that the rest can be compared between two versions of the
-sources: set PYTHONPATH to the other one, and run this file.
+sources: set PYTHONPATH to the other one, and run this file. On a machine that does other work,
+trust the seconds of the processor alone.
 """
 
 import pstats
@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 _PROFILED = """
-import cProfile, sys, time
-profile = cProfile.Profile(time.process_time)
+import cProfile, sys
+profile = cProfile.Profile()
 profile.enable()
 try:
     from toprank.cli import main
@@ -108,7 +108,7 @@ class Stages(NamedTuple):
             f"{self.of_processor:9.2f} s of the processor",
             f"{self.peak_bytes / 2**20:9.0f} MB at most",
             f"{ours:9d} modules of toprank, {every} in all",
-            f"{self.of_all:9.2f} s of the processor, profiled",
+            f"{self.of_all:9.2f} s by the clock, profiled",
             f"{outside:9.2f} s of these outside growing",
         ]
         lines += [f"{each:9.2f} s {name}" for name, each in self.by_stage.items()]
