@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from toprank import AnomalyTreeRank, BoostedRanker, reasons
-from toprank.alert_list import most_unusual, top_alerts
+from toprank.alert_list import most_unusual, top_alerts, top_of_scored
 from toprank.anomaly.forest import AnomalyForest
 from toprank.anomaly.listing import rules_of_rows
-from toprank.tables import TableError, TableWarning
+from toprank.inputs import Encoded
+from toprank.tables import Schema, TableError, TableWarning, WrittenBatch
 
 N_ROWS = 300
 
@@ -241,3 +242,39 @@ def test_one_row_of_each_card_is_listed_its_most_suspicious_whatever_the_batches
     falling = np.argsort(-ranker.suspicion(table), kind="stable")
     _, first = np.unique(cards[falling], return_index=True)
     assert (alerts.row_numbers - 1).tolist() == falling[np.sort(first)][:budget].tolist()
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(0, N_ROWS), max_size=4).map(sorted), st.booleans())
+def test_rows_are_scored_as_read_and_listed_as_written(ranker, borders, is_one_per_card):
+    table = payments()
+    written = pa.table({"card": table["card"], "amount": table["amount"].cast(pa.string())})
+    batches = map(WrittenBatch, parts(table, borders), parts(written, borders))
+    one_per = "card" if is_one_per_card else None
+    alerts = top_alerts(ranker, batches, 20, one_per=one_per)
+    expected = top_alerts(ranker, [table], 20, one_per=one_per)
+    assert np.array_equal(alerts.row_numbers, expected.row_numbers)
+    assert alerts.reasons == expected.reasons
+    assert alerts.rows.equals(written.take(expected.row_numbers - 1).combine_chunks())
+
+
+@pytest.mark.parametrize("is_encoded", [False, True])
+def test_rows_scored_before_are_listed_as_if_they_were_scored_again(ranker, is_encoded):
+    table, expected = payments(), top_alerts(ranker, [payments()], 15)
+    encoded = Encoded(ranker.schema_.encode(table)) if is_encoded else None
+    alerts = top_of_scored(ranker, table, ranker.suspicion(table), 15, encoded=encoded)
+    assert np.array_equal(alerts.row_numbers, expected.row_numbers)
+    assert np.array_equal(alerts.probability, expected.probability)
+    assert alerts.reasons == expected.reasons
+    assert alerts.rows.to_pylist() == expected.rows.to_pylist()
+    assert (alerts.expected, alerts.n_seen) == (expected.expected, N_ROWS)
+
+
+def test_every_row_is_encoded_once(ranker, monkeypatch):
+    n_encoded = []
+    encode = Schema.encode
+    monkeypatch.setattr(
+        Schema, "encode", lambda self, X: n_encoded.append(X.num_rows) or encode(self, X)
+    )
+    top_alerts(ranker, parts(payments(), [100, 200]), 20)
+    assert n_encoded == [100, 100, 100]

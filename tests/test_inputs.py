@@ -7,10 +7,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest import approx
 from sklearn.base import BaseEstimator
 
 from toprank import inputs
+from toprank.inputs import Rows
 from toprank.tables import TableWarning
 
 
@@ -210,3 +213,45 @@ def test_a_frequent_class_that_nobody_named_is_taken_with_a_warning():
         inputs.read_labels(np.array(["bad", "good", "good"]), "bad")
         inputs.read_labels(np.array(["bad", "bad", "good"]))
         inputs.read_labels(np.array([1, 1, 0]))
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.booleans())
+def test_rows_followed_by_others_are_copied_only_where_they_are_not_neighbours(first, n, apart):
+    matrix = np.arange(40, dtype=np.float32).reshape(20, 2).copy()
+    start = first + n + (1 if apart else 0)
+    above, below = (
+        Rows(matrix[begin : begin + n], np.zeros(n, dtype=bool), None) for begin in (first, start)
+    )
+    joined = above.followed_by(below)
+    assert np.array_equal(joined.features, np.concatenate([above.features, below.features]))
+    assert np.shares_memory(joined.features, matrix) == (not apart and n > 0)
+
+
+def test_columns_or_copies_are_never_taken_for_neighbours():
+    matrix = np.arange(12, dtype=np.float32).reshape(6, 2).copy()
+    flags = np.zeros(3, dtype=bool)
+    for above, below in (
+        (matrix[:3, :1], matrix[3:, :1]),
+        (matrix[:3].copy(), matrix[3:]),
+        (matrix[::2], matrix[1::2]),
+    ):
+        joined = Rows(above, flags, None).followed_by(Rows(below, flags, None))
+        assert np.array_equal(joined.features, np.concatenate([above, below]))
+
+
+def test_weights_of_rows_that_follow_are_1_where_only_the_others_have_some():
+    flags = np.zeros(2, dtype=bool)
+    plain = Rows(np.zeros((2, 1), np.float32), flags, None)
+    weighed = plain._replace(weight=np.array([2.0, 3.0]))
+    assert plain.followed_by(weighed).weight.tolist() == [1, 1, 2, 3]
+    assert weighed.followed_by(plain).weight.tolist() == [2, 3, 1, 1]
+    assert plain.followed_by(plain).weight is None
+
+
+def test_labels_and_weights_of_some_rows_are_copies():
+    rows = Rows(np.zeros((4, 1), np.float32), np.array([True, False] * 2), np.arange(4.0))
+    some = rows.take(np.array([1, 2]))
+    some.is_positive[:], some.weight[:] = True, 9.0
+    assert rows.is_positive.tolist() == [True, False] * 2
+    assert rows.weight.tolist() == [0, 1, 2, 3]
+    assert np.shares_memory(some.features, rows.features)

@@ -14,7 +14,7 @@ from pytest import approx
 from toprank import BoostedRanker, MetaAP, RankForest, TreeRank
 from toprank.calibration import fit_calibration
 from toprank.registry import fit_choices
-from toprank.tables import TableError
+from toprank.tables import TableError, values
 from toprank.training import PLAIN, Task, prepare, train
 
 START = np.datetime64("2025-01-01T00:00", "s")
@@ -395,3 +395,41 @@ def test_an_infinite_number_is_refused_before_any_training(row):
     table = table.set_column(table.column_names.index("amount"), "amount", pa.array(amounts))
     with pytest.raises(ValueError, match="column 'amount' must hold finite numbers"):
         prepare(table, "outcome", time="paid_at")
+
+
+def test_the_scores_that_calibrate_plain_log_loss_are_those_of_a_fit_to_train_alone(trained):
+    """AutoRanker's search has fitted plain log-loss to train already: once is enough."""
+    task, plain = trained.task, trained.candidates[-1].ranker
+    fresh = BoostedRanker("log", positive_label=task.positive, **FAST).fit(*task.rows("train"))
+    features, labels = task.rows("validation")
+    assert np.array_equal(trained.ranker.plain_scores_, fresh.suspicion(features))
+    if isinstance(plain, BoostedRanker):
+        apart = fit_calibration(labels == task.positive, fresh.suspicion(features))
+        assert plain.calibration_ == apart
+        both = fresh.fit(*task.rows("train", "validation"))
+        assert np.array_equal(both.suspicion(features), plain.suspicion(features))
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_encoded_rows_are_the_rows_of_the_table_encoded(is_sorted):
+    table = payments().sort_by("paid_at") if is_sorted else payments()
+    task = prepared(table)
+    for parts in (["train"], ["train", "validation"], ["test"]):
+        features, labels = task.rows(*parts)
+        schema = task.schema("train")
+        encoded, same = task.encoded(schema, *parts)
+        assert np.array_equal(encoded.features, schema.encode(features), equal_nan=True)
+        assert np.array_equal(labels, same)
+        assert encoded.columns.schema == schema
+
+
+def test_a_training_casts_every_column_once(monkeypatch):
+    cast = []
+    numbers = values.finite_numbers
+    monkeypatch.setattr(
+        values, "finite_numbers", lambda column, name: cast.append(name) or numbers(column, name)
+    )
+    table = payments()
+    labelled = table.filter(table["outcome"].is_valid())
+    train(prepare(labelled, "outcome", time="paid_at"), 5, **FAST)
+    assert cast == ["amount"]

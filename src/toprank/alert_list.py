@@ -114,8 +114,11 @@ def top_of_scored(
     suspicion: NDArray[np.float64],
     budget: int,
     n_reasons: int = 5,
+    encoded: inputs.Encoded | None = None,
 ) -> AlertList:
     """Return the `budget` most suspicious rows of a table whose rows have been scored before.
+
+    Who has the whole table `encoded` passes it, and nothing is encoded again.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -125,7 +128,7 @@ def top_of_scored(
     """
     first = _first(suspicion, budget)
     rows = table.take(first)
-    features = inputs.read_features(ranker, rows)
+    features = inputs.read_features(ranker, rows) if encoded is None else encoded.features[first]
     best = _Top(rows, features, None, suspicion[first], first + 1)
     return _listed(ranker, best, n_reasons, table.num_rows)
 

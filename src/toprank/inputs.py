@@ -58,10 +58,13 @@ class Rows(NamedTuple):
     bins: dict[Any, Any] | None = None
 
     def take(self, chosen: NDArray) -> "Rows":
-        """Return some of the rows, by number or by a mask; not copied if they are neighbours."""
-        rows = as_slice(chosen)
-        weight = None if self.weight is None else self.weight[rows]
-        return Rows(self.features[rows], self.is_positive[rows], weight)
+        """Return some of the rows, by number or by a mask.
+
+        Features of neighbouring rows are not copied: no learner writes to them. Trees do sort
+        labels and weights in place, so that these are always copies.
+        """
+        weight = None if self.weight is None else self.weight[chosen]
+        return Rows(self.features[as_slice(chosen)], self.is_positive[chosen], weight)
 
     def followed_by(self, more: "Rows") -> "Rows":
         """Return these rows and more below them."""

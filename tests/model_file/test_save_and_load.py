@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from model_file.packing import members_of, refused, rewrite, with_member
 from model_file.tiny_ranker import ROWS, TinyRanker, fitted
-from toprank.model_file import load, save
+from toprank.model_file import load, open_model, read_manifest, save, saving
 
 pytestmark = pytest.mark.usefixtures("tiny_known")
 
@@ -24,6 +24,19 @@ def test_a_loaded_model_scores_as_the_saved_one(ranker, saved_file):
     np.testing.assert_array_equal(loaded.center_, ranker.center_)
     assert loaded.center_.dtype == ranker.center_.dtype
     loaded.center_[0] = 0  # and is writable as a fitted one
+
+
+def test_model_and_manifest_come_from_one_opening(ranker, saved_file, monkeypatch):
+    manifest = read_manifest(saved_file)
+    opened = []
+    open_archive = saving.opened_archive
+    monkeypatch.setattr(
+        saving, "opened_archive", lambda path: opened.append(path) or open_archive(path)
+    )
+    model, same = open_model(saved_file)
+    assert opened == [saved_file]
+    assert same == manifest
+    np.testing.assert_array_equal(model.suspicion(ROWS), ranker.suspicion(ROWS))
 
 
 def test_parameters_come_back_with_nan_and_infinity(tmp_path):

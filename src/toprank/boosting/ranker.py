@@ -12,7 +12,7 @@ from toprank.boosting import paper_engine, xgboost_engine
 from toprank.boosting.one_booster import OneBooster
 from toprank.boosting.plan import Plan, Training
 from toprank.inputs import Rows
-from toprank.losses import Gather, make_loss
+from toprank.losses import make_loss
 from toprank.model_file import Saved
 from toprank.progress import Progress
 
@@ -218,7 +218,7 @@ class BoostedRanker(OneBooster):
             warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
             batch_fraction=self.batch_fraction,
             seed=seed_of(self.random_state),
-            gather=Gather(xgboost_engine.across_machines, jobs.n_threads(self.n_jobs)),
+            gather=xgboost_engine.gather_of(jobs.n_threads(self.n_jobs)),
             patience=self.early_stopping_rounds,
             progress=progress,
         )

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from toprank import __version__, reasons, summary
 from toprank.alert_list import top_of_scored
 from toprank.auto.account import lead_text
+from toprank.inputs import Encoded, read_features
 from toprank.report.contents import (
     Alert,
     CardDays,
@@ -84,14 +85,14 @@ def columns_of(ranker: Any, features: pa.Table) -> list[ColumnFacts]:
     ]
 
 
-def values_of(ranker: Any, rows: pa.Table) -> list[dict[str, str]]:
+def values_of(ranker: Any, rows: Any) -> list[dict[str, str]]:
     """Return for every row its values, in words, of the columns the ranking rests on most."""
     columns = ranker.schema_.columns
     shares = getattr(ranker, "feature_importances_", np.zeros(len(columns)))
     shown = np.argsort(-shares, kind="stable")[:_VALUES_SHOWN]
     return [
         {columns[i].name: reasons.value_text(row[i], columns[i]) for i in shown}
-        for row in ranker.schema_.encode(rows)
+        for row in read_features(ranker, rows)
     ]
 
 
@@ -150,9 +151,12 @@ def _alerts(trained: Trained) -> list[Alert]:
     """Return the top of the test rows, with what became of each."""
     task, chosen = trained.task, trained.chosen
     features, _ = task.rows("test")
-    top = top_of_scored(chosen.ranker, features, chosen.test.suspicion, _ALERTS_SHOWN)
-    test_rows = task.split.test[top.row_numbers - 1]
-    values = values_of(chosen.ranker, top.rows)
+    encoded, _ = task.encoded(chosen.ranker.schema_, "test")
+    suspicion = chosen.test.suspicion
+    top = top_of_scored(chosen.ranker, features, suspicion, _ALERTS_SHOWN, encoded=encoded)
+    places = top.row_numbers - 1
+    test_rows = task.split.test[places]
+    values = values_of(chosen.ranker, Encoded(encoded.features[places]))
     assert top.probability is not None
     return [
         Alert(
