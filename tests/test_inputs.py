@@ -165,14 +165,14 @@ def test_labels_that_do_not_do_are_named(y, named, sentence):
 @pytest.mark.parametrize("weight", [(), (np.ones(3),)])
 def test_an_eval_set_is_a_tuple_or_a_list_of_one(weight):
     X, y = np.ones((3, 2)), np.array([0, 1, 0])
-    for given in ((X, y, *weight), [X, y, *weight], [(X, y, *weight)], ((X, y, *weight),)):
-        found = inputs.one_eval_set(given)
+    for form in ((X, y, *weight), [X, y, *weight], [(X, y, *weight)], ((X, y, *weight),)):
+        found = inputs.one_eval_set(form)
         assert isinstance(found, tuple)
         assert [id(part) for part in found] == [id(part) for part in (X, y, *weight)]
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("form", "words"),
     [
         ([("X", "y"), ("X", "y")], "one set of rows; got 2 sets"),
         ((("X", "y"), ("X", "y"), ("X", "y")), "one set of rows; got 3 sets"),
@@ -182,9 +182,9 @@ def test_an_eval_set_is_a_tuple_or_a_list_of_one(weight):
         (5, r"list of one of these; got 5\."),
     ],
 )
-def test_an_eval_set_of_another_shape_is_refused(given, words):
+def test_an_eval_set_of_another_shape_is_refused(form, words):
     with pytest.raises(ValueError, match=f"eval_set must be .*{words}"):
-        inputs.one_eval_set(given)
+        inputs.one_eval_set(form)
 
 
 def test_weights_are_refused_where_there_is_no_use_for_them():

@@ -12,8 +12,7 @@ from toprank.boosting import flat_trees
 from toprank.boosting.early_stopping import RoundVote
 from toprank.boosting.plan import Phase, Plan, Training
 from toprank.inputs import Rows
-from toprank.losses import Gather
-from toprank.losses.gather import HERE
+from toprank.losses.gather import HERE, Gather
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -37,6 +36,18 @@ def across_machines(vector: NDArray[np.float64], how: str) -> NDArray[np.float64
 
     operation = collective.Op.SUM if how == "sum" else collective.Op.MAX
     return collective.allreduce(vector, operation)
+
+
+def gather_of(n_threads: int) -> Gather:
+    """Return how losses learn of the rows on all machines of this training."""
+    from xgboost import collective
+
+    return Gather(
+        across_machines,
+        n_threads,
+        rank=collective.get_rank(),
+        n_machines=collective.get_world_size(),
+    )
 
 
 def train(

@@ -13,7 +13,6 @@ from toprank.boosting import xgboost_engine
 from toprank.boosting.plan import Plan
 from toprank.cluster.partition_rows import all_rows
 from toprank.inputs import Rows
-from toprank.losses import Gather
 
 TOPIC = "toprank-progress"
 """Where the client hears of the trees grown."""
@@ -41,12 +40,7 @@ def grow_here(parts: list[Rows], tracker: dict[str, Any], work: Work, run: str) 
         watch = _Watch(worker, worker.get_current_task(), run, rank == 0)
         plan = replace(
             work.plan,
-            gather=Gather(
-                xgboost_engine.across_machines,
-                worker.state.nthreads,
-                rank=rank,
-                n_machines=collective.get_world_size(),
-            ),
+            gather=xgboost_engine.gather_of(worker.state.nthreads),
             # each worker draws its own batch
             seed=int(np.random.SeedSequence([work.plan.seed, rank]).generate_state(1)[0]),
             progress=watch.see,
