@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
 
 import toprank
-import toprank.imbalance
+import toprank.decisions
 
 CHANGES = Path(__file__).parents[1] / "changes"
 
@@ -60,7 +60,7 @@ html_show_copyright = False
 def setup(app: Sphinx) -> None:
     """Tell Sphinx when to call the functions below."""
     # autosummary asks dir() whether there is an `__all__`, which this one leaves out
-    vars(toprank.imbalance).pop("__dir__", None)
+    vars(toprank.decisions).pop("__dir__", None)
     app.connect("source-read", add_changes)
     app.connect("autodoc-skip-member", skip_members_of_others)
     app.connect("autodoc-process-signature", shorten_hints)

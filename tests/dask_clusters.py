@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from distributed import LocalCluster
 
-from toprank.boosting.xgboost_engine import import_xgboost
+from toprank.rankers.boosted.xgboost_engine import import_xgboost
 
 
 @contextmanager

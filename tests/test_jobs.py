@@ -4,7 +4,7 @@ import pytest
 from joblib import cpu_count, parallel_config
 
 from toprank import registry
-from toprank.jobs import n_threads
+from toprank.rankers.jobs import n_threads
 
 WITH_JOBS = [
     row.load()() for row in registry.LEARNERS if "n_jobs" in row.load()().get_params(deep=False)

@@ -109,8 +109,12 @@ def test_importing_the_package_computes_nothing():
 
 
 def test_only_a_training_on_a_cluster_loads_dask():
-    assert not loaded_by("toprank.boosting.ranker") & {"toprank.cluster", "dask", "distributed"}
-    assert not loaded_by("toprank.cluster.training") & {"dask", "distributed"}
+    assert not loaded_by("toprank.rankers.boosted.boosted_ranker") & {
+        "toprank.cluster",
+        "dask",
+        "distributed",
+    }
+    assert not loaded_by("toprank.cluster.cluster_training") & {"dask", "distributed"}
 
 
 def loaded_by(name):

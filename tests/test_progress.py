@@ -1,6 +1,6 @@
 """Progress has one signature, and can be reported under another name."""
 
-from toprank.progress import renamed, silent
+from toprank.rankers.progress import renamed, silent
 
 
 def test_renamed_steps_keep_their_numbers():

@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 
 import toprank
-from toprank import checks, comparison, inputs, load, reasons, registry, save, training
-from toprank.base import Ranker
+from toprank import load, registry, save
 from toprank.calibration import fit_sigmoid
 from toprank.cli.fit import fit as fit_command
-from toprank.model_file import ModelFileError, Saved
+from toprank.data import checks, inputs
+from toprank.files import ModelFileError, Saved
+from toprank.rankers import reasons
+from toprank.rankers.base import Ranker
 from toprank.registry import LearnerRow, OfferedLearner
-from toprank.transactions.simulator import simulate
+from toprank.simulator import simulate
+from toprank.workflow import comparison, training
 
 PACKAGE = Path(toprank.__file__).parent
 

@@ -27,7 +27,7 @@ from scipy.special import logit
 from sklearn.base import clone
 
 import toprank
-from toprank.online.booster import OnlineBooster
+from toprank.rankers.online.booster import OnlineBooster
 from toprank.river import FromRiver, RiverClassifier
 
 LEARNERS = {

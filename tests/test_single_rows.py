@@ -22,20 +22,20 @@ from toprank import (
     RankForest,
     RankRLS,
     TreeRank,
-    inputs,
     load,
     save,
 )
-from toprank.anomaly.borrowed import BorrowedDetector
-from toprank.anomaly.forest import AnomalyForest
-from toprank.auto.boosted import BoostedTrees
-from toprank.auto.forest import RandomisedForest
-from toprank.auto.search import centre_spread
-from toprank.auto.smooth import SmoothModel
-from toprank.imbalance import BalanceCascade, CostBoost, SampledRanker, ThresholdedRanker
-from toprank.inputs import Rows
-from toprank.reasons import explain, score_and_explain
-from toprank.tables import TableError
+from toprank.data import inputs
+from toprank.data.inputs import TrainingRows
+from toprank.data.tables import TableError
+from toprank.decisions import BalanceCascade, CostBoost, SampledRanker, ThresholdedRanker
+from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
+from toprank.rankers.anomaly.borrowed import BorrowedDetector
+from toprank.rankers.auto.boosted import BoostedTrees
+from toprank.rankers.auto.forest_member import RandomisedForest
+from toprank.rankers.auto.search import centre_spread
+from toprank.rankers.auto.smooth_member import SmoothModel
+from toprank.rankers.reasons import explain, score_and_explain
 
 N_SCORED = 25
 few = {"n_estimators": 10, "n_jobs": 1}
@@ -129,7 +129,7 @@ def test_a_row_gets_alone_what_a_detector_gives_it_in_a_table(known, new, unfitt
 @pytest.mark.parametrize("name", BLENDS)
 def test_a_row_gets_alone_what_each_kind_of_member_gives_it_in_a_table(known, new, name):
     ranker = AutoRanker(n_estimators=5, time_limit=1e-6, n_jobs=1).fit(*known)
-    rows = Rows(ranker.schema_.encode(known[0]), known[1], None)
+    rows = TrainingRows(ranker.schema_.encode(known[0]), known[1], None)
     columns = ranker.schema_.columns
     ranker.members_ = [each.fit(rows, columns, seed=0, n_threads=1) for each in BLENDS[name]]
     ranker.scales_ = [centre_spread(member.raw(rows.features)) for member in ranker.members_]

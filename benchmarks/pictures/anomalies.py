@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from toprank import AnomalyTreeRank, metrics, plots
 from toprank.bench import find_experiment
 from toprank.bench.learners.detectors import make_detector
-from toprank.bench.worlds.anomalies import World, make_world
+from toprank.bench.worlds.anomaly_worlds import AnomalyWorld, make_world
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SHOWN = ("RankForest", "AnomalyTreeRank", "RankBoost")
@@ -26,7 +26,7 @@ def main() -> None:
     print(f"Wrote mass-volume.png and anomaly-tree.svg to {FOLDER}")
 
 
-def _curves(toy: World, fresh: World) -> Figure:
+def _curves(toy: AnomalyWorld, fresh: AnomalyWorld) -> Figure:
     """Return mass-volume and excess-mass curves of some detectors and of the true density."""
     suspicions = {"true density": lambda places: -toy.density(places)}
     experiment = find_experiment("anomaly-area")

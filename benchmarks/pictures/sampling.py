@@ -26,10 +26,10 @@ from toprank import bench, metrics
 from toprank.bench.protocols.sampled import SampledInTime
 from toprank.bench.row_file import Row, read_rows
 from toprank.bench.runner import recorded
-from toprank.bench.sampling.fits import Part, Parts, figures_on_test, make_model, scores
+from toprank.bench.sampling.fits import SplitPart, SplitParts, figures_on_test, make_model, scores
 from toprank.bench.sampling.resamples import difference
-from toprank.imbalance.samplers import Sampling, resampled
-from toprank.tables import Schema
+from toprank.data.tables import Schema
+from toprank.decisions.samplers import Sampling, resampled
 
 NAME = "sampling_figures"
 EXPERIMENT = bench.find_experiment("thesis-table2-2")
@@ -122,7 +122,7 @@ def _measure(data: str) -> None:
 
 
 def _measure_share(
-    data: str, model: str, setting: dict, share: float | None, seed: int, parts: Parts
+    data: str, model: str, setting: dict, share: float | None, seed: int, parts: SplitParts
 ) -> None:
     own = {**EXPERIMENT.method(model).parameters, **setting}
     if share is not None:
@@ -136,13 +136,13 @@ def _measure_share(
 
 
 def _measure_thresholds(
-    data: str, model: str, setting: dict, share: float | None, parts: Parts
+    data: str, model: str, setting: dict, share: float | None, parts: SplitParts
 ) -> None:
     """Record F1 by threshold on the rows learned from, after sampling, and on the test rows."""
     learned = parts.train
     if share is not None:
         how = Sampling("under", share / (1 - share), k_neighbors=1, seed=0)
-        learned = Part(*resampled(*parts.train, Schema.of(parts.train.features), how))
+        learned = SplitPart(*resampled(*parts.train, Schema.of(parts.train.features), how))
     own = {**EXPERIMENT.method(model).parameters, **setting}
     classifier = make_model(LEARNERS[model], own, 0).fit(*learned)
     f1 = {}

@@ -19,8 +19,8 @@ import pyarrow as pa
 from benchmarks.record import RESULTS, record
 
 from toprank import BoostedRanker
-from toprank.transactions.feedback import WAYS, facts_of, replay
-from toprank.transactions.simulator import Simulation, tables_by_day
+from toprank.simulator import Simulation, tables_by_day
+from toprank.simulator.feedback import WAYS, facts_of, replay
 
 NAME = "feedback"
 WARM_UP_DAYS, NEW_ON_DAY, CUSTOMERS_A_CHECK = 90, 7, 50

@@ -29,7 +29,7 @@ from river import compose, forest, linear_model, optim, preprocessing, tree
 
 import toprank
 from toprank import metrics
-from toprank.online.validation import progressive_validation
+from toprank.rankers.online.validation import progressive_validation
 
 NAME = "late_labels"
 DELAY, SEED, FIRST_CUSTOMER = 7, 0, 1000

@@ -26,7 +26,7 @@ from sklearn.model_selection import KFold
 
 import toprank
 from toprank import bench, datasets
-from toprank.bench.learners.online import make_online_learner
+from toprank.bench.learners.online_rivals import make_online_learner
 from toprank.bench.protocols import Cell
 from toprank.bench.protocols.progressive import ProgressiveValidation
 from toprank.bench.row_file import read_rows

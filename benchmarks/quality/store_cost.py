@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from toprank.transactions.features import History, default_features
-from toprank.transactions.history_store import HistoryStore
+from toprank.payments.features import History, default_features
+from toprank.payments.history_store import HistoryStore
 
 DAY, SINGLE = 5_000, 1_000
 RNG = np.random.default_rng(0)

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.record import record
 
-from toprank import model_file
+from toprank import files
 
 SEED = 1
 CHECKPOINT_EVERY = 10_000
@@ -91,7 +91,7 @@ def _started(events: Path, name: Path) -> subprocess.Popen:
 
 def _differences(killed: Path, whole: Path) -> list[str]:
     """Return the names of all parts that are not the same in both."""
-    one, other = (model_file.load(_model(name))._to_saved() for name in (killed, whole))
+    one, other = (files.load(_model(name))._to_saved() for name in (killed, whole))
     names = [name for name in one.state if one.state[name] != other.state[name]]
     names += [
         name
@@ -114,7 +114,7 @@ def _n_scored(name: Path) -> int:
 def _n_saved(name: Path) -> int:
     if not _model(name).exists():
         return 0
-    manifest = model_file.read_manifest(_model(name))
+    manifest = files.read_manifest(_model(name))
     return manifest["state"]["counters"]["n_scored"]
 
 

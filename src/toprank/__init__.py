@@ -14,71 +14,73 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test h
     from toprank import metrics as metrics
     from toprank import plots as plots
     from toprank import splits as splits
-    from toprank.alert_list import AlertList as AlertList
-    from toprank.alert_list import top_alerts as top_alerts
-    from toprank.anomaly.forest import AnomalyForest as AnomalyForest
-    from toprank.anomaly.ranker import AnomalyRanker as AnomalyRanker
-    from toprank.anomaly.tree_rank import AnomalyTreeRank as AnomalyTreeRank
-    from toprank.auto.ranker import AutoRanker as AutoRanker
-    from toprank.boosting.non_linear import NonLinearBoost as NonLinearBoost
-    from toprank.boosting.rank_boost import RankBoost as RankBoost
-    from toprank.boosting.ranker import BoostedRanker as BoostedRanker
-    from toprank.imbalance.balance_cascade import BalanceCascade as BalanceCascade
-    from toprank.imbalance.cost_boost import CostBoost as CostBoost
-    from toprank.imbalance.sampling import SampledRanker as SampledRanker
-    from toprank.imbalance.thresholded import ThresholdedRanker as ThresholdedRanker
-    from toprank.model_file import load as load
-    from toprank.model_file import save as save
-    from toprank.online.ada_boost import AdaBoostOL as AdaBoostOL
-    from toprank.online.ada_boost import AdaBoostOLW as AdaBoostOLW
-    from toprank.online.boost_by_majority import OnlineBBM as OnlineBBM
-    from toprank.online.event_stream import EventStream as EventStream
-    from toprank.online.gradient_boost import OnlineGradientBoost as OnlineGradientBoost
-    from toprank.online.gradient_boost import StreamBoost as StreamBoost
-    from toprank.online.linear import OnlineLinearBoost as OnlineLinearBoost
-    from toprank.online.non_linear import OnlineNonLinearBoost as OnlineNonLinearBoost
-    from toprank.pairwise.rank_rls import RankRLS as RankRLS
-    from toprank.pairwise.rank_svm import RankSVM as RankSVM
-    from toprank.reasons import explain as explain
-    from toprank.transactions.features.history import History as History
-    from toprank.transactions.ledger import Ledger as Ledger
-    from toprank.transactions.ledger import MemoryLedger as MemoryLedger
-    from toprank.transactions.ledger import SqliteLedger as SqliteLedger
-    from toprank.transactions.payment_model import PaymentModel as PaymentModel
-    from toprank.transactions.payment_stream import PaymentStream as PaymentStream
-    from toprank.trees.forest import RankForest as RankForest
-    from toprank.trees.geometric_tree import GeometricTree as GeometricTree
-    from toprank.trees.meta_ap import MetaAP as MetaAP
-    from toprank.trees.tree_rank import TreeRank as TreeRank
+    from toprank.decisions.balance_cascade import BalanceCascade as BalanceCascade
+    from toprank.decisions.cost_boost import CostBoost as CostBoost
+    from toprank.decisions.sampled_ranker import SampledRanker as SampledRanker
+    from toprank.decisions.thresholded import ThresholdedRanker as ThresholdedRanker
+    from toprank.files import load as load
+    from toprank.files import save as save
+    from toprank.payments.features.history import History as History
+    from toprank.payments.ledger import Ledger as Ledger
+    from toprank.payments.ledger import MemoryLedger as MemoryLedger
+    from toprank.payments.ledger import SqliteLedger as SqliteLedger
+    from toprank.payments.payment_model import PaymentModel as PaymentModel
+    from toprank.payments.payment_stream import PaymentStream as PaymentStream
+    from toprank.rankers.anomaly.anomaly_forest import AnomalyForest as AnomalyForest
+    from toprank.rankers.anomaly.anomaly_ranker import AnomalyRanker as AnomalyRanker
+    from toprank.rankers.anomaly.anomaly_tree_rank import AnomalyTreeRank as AnomalyTreeRank
+    from toprank.rankers.auto.auto_ranker import AutoRanker as AutoRanker
+    from toprank.rankers.boosted.boosted_ranker import BoostedRanker as BoostedRanker
+    from toprank.rankers.boosted.non_linear_boost import NonLinearBoost as NonLinearBoost
+    from toprank.rankers.boosted.rank_boost import RankBoost as RankBoost
+    from toprank.rankers.online.ada_boost import AdaBoostOL as AdaBoostOL
+    from toprank.rankers.online.ada_boost import AdaBoostOLW as AdaBoostOLW
+    from toprank.rankers.online.boost_by_majority import OnlineBBM as OnlineBBM
+    from toprank.rankers.online.event_stream import EventStream as EventStream
+    from toprank.rankers.online.gradient_boost import OnlineGradientBoost as OnlineGradientBoost
+    from toprank.rankers.online.gradient_boost import StreamBoost as StreamBoost
+    from toprank.rankers.online.linear import OnlineLinearBoost as OnlineLinearBoost
+    from toprank.rankers.online.online_non_linear import (
+        OnlineNonLinearBoost as OnlineNonLinearBoost,
+    )
+    from toprank.rankers.pairwise.rank_rls import RankRLS as RankRLS
+    from toprank.rankers.pairwise.rank_svm import RankSVM as RankSVM
+    from toprank.rankers.reasons import explain as explain
+    from toprank.rankers.trees.geometric_tree import GeometricTree as GeometricTree
+    from toprank.rankers.trees.meta_ap import MetaAP as MetaAP
+    from toprank.rankers.trees.rank_forest import RankForest as RankForest
+    from toprank.rankers.trees.tree_rank import TreeRank as TreeRank
+    from toprank.workflow.alert_list import AlertList as AlertList
+    from toprank.workflow.alert_list import top_alerts as top_alerts
 
 __version__ = "0.1.0"
 
 # public names besides the learners, which are those of the registry
 _OTHERS = (
-    "toprank.alert_list:AlertList",
-    "toprank.alert_list:top_alerts",
-    "toprank.model_file:load",
-    "toprank.model_file:save",
-    "toprank.online.event_stream:EventStream",
-    "toprank.reasons:explain",
-    "toprank.transactions.features.history:History",
-    "toprank.transactions.ledger:Ledger",
-    "toprank.transactions.ledger:MemoryLedger",
-    "toprank.transactions.ledger:SqliteLedger",
-    "toprank.transactions.payment_model:PaymentModel",
-    "toprank.transactions.payment_stream:PaymentStream",
+    "toprank.workflow.alert_list:AlertList",
+    "toprank.workflow.alert_list:top_alerts",
+    "toprank.files:load",
+    "toprank.files:save",
+    "toprank.rankers.online.event_stream:EventStream",
+    "toprank.rankers.reasons:explain",
+    "toprank.payments.features.history:History",
+    "toprank.payments.ledger:Ledger",
+    "toprank.payments.ledger:MemoryLedger",
+    "toprank.payments.ledger:SqliteLedger",
+    "toprank.payments.payment_model:PaymentModel",
+    "toprank.payments.payment_stream:PaymentStream",
 )
-_HOME_OF = {
+HOMES = {
     home.partition(":")[2]: home for home in (*_OTHERS, *(row.home for row in registry.LEARNERS))
 }
 _MODULES = ("datasets", "losses", "metrics", "plots", "splits")
 
-__all__ = sorted([*_HOME_OF, *_MODULES])
+__all__ = sorted([*HOMES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return registry.named(_HOME_OF[name])
+    if name in HOMES:
+        return registry.named(HOMES[name])
     if name in _MODULES:
         return import_module(f"toprank.{name}")
     raise AttributeError(f"module 'toprank' has no attribute {name!r}")

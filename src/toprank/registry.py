@@ -85,7 +85,7 @@ class OfferedLearner(NamedTuple):
 
 LEARNERS: tuple[LearnerRow, ...] = (
     LearnerRow(
-        "toprank.auto.ranker:AutoRanker",
+        "toprank.rankers.auto.auto_ranker:AutoRanker",
         command="auto",
         in_fit=True,
         in_compare=True,
@@ -96,7 +96,7 @@ LEARNERS: tuple[LearnerRow, ...] = (
         shortest=MappingProxyType({"n_estimators": 1, "time_limit": 1e-9}),
     ),
     LearnerRow(
-        "toprank.boosting.ranker:BoostedRanker",
+        "toprank.rankers.boosted.boosted_ranker:BoostedRanker",
         in_compare=True,
         compared_by=("loss", "toprank.losses:LOSSES"),
         trees="many",
@@ -105,7 +105,7 @@ LEARNERS: tuple[LearnerRow, ...] = (
         shortest=_ONE_TREE,
     ),
     LearnerRow(
-        "toprank.boosting.rank_boost:RankBoost",
+        "toprank.rankers.boosted.rank_boost:RankBoost",
         command="rank-boost",
         in_compare=True,
         trees="many",
@@ -114,7 +114,7 @@ LEARNERS: tuple[LearnerRow, ...] = (
         shortest=_ONE_TREE,
     ),
     LearnerRow(
-        "toprank.boosting.non_linear:NonLinearBoost",
+        "toprank.rankers.boosted.non_linear_boost:NonLinearBoost",
         command="non-linear",
         # trees as BoostedRanker has them, so that only the latents make a difference
         settings=MappingProxyType({"max_depth": 4, "learning_rate": 0.05}),
@@ -125,7 +125,7 @@ LEARNERS: tuple[LearnerRow, ...] = (
         shortest=_ONE_TREE,
     ),
     LearnerRow(
-        "toprank.trees.meta_ap:MetaAP",
+        "toprank.rankers.trees.meta_ap:MetaAP",
         command="metaap",
         title="MetaAP, one tree",
         settings=MappingProxyType({"depth": "cv"}),
@@ -134,7 +134,7 @@ LEARNERS: tuple[LearnerRow, ...] = (
         trees="one",
     ),
     LearnerRow(
-        "toprank.trees.tree_rank:TreeRank",
+        "toprank.rankers.trees.tree_rank:TreeRank",
         command="treerank",
         title="TreeRank, one tree",
         settings=MappingProxyType({"depth": "cv"}),
@@ -143,7 +143,7 @@ LEARNERS: tuple[LearnerRow, ...] = (
         trees="one",
     ),
     LearnerRow(
-        "toprank.trees.forest:RankForest",
+        "toprank.rankers.trees.rank_forest:RankForest",
         command="rank-forest",
         title="forest of ranking trees",
         in_fit=True,
@@ -151,35 +151,37 @@ LEARNERS: tuple[LearnerRow, ...] = (
         trees="many",
         shortest=_ONE_TREE,
     ),
-    LearnerRow("toprank.trees.geometric_tree:GeometricTree", trees="one"),
-    LearnerRow("toprank.pairwise.rank_rls:RankRLS"),
-    LearnerRow("toprank.pairwise.rank_svm:RankSVM"),
-    LearnerRow("toprank.imbalance.balance_cascade:BalanceCascade"),
+    LearnerRow("toprank.rankers.trees.geometric_tree:GeometricTree", trees="one"),
+    LearnerRow("toprank.rankers.pairwise.rank_rls:RankRLS"),
+    LearnerRow("toprank.rankers.pairwise.rank_svm:RankSVM"),
+    LearnerRow("toprank.decisions.balance_cascade:BalanceCascade"),
     LearnerRow(
-        "toprank.imbalance.cost_boost:CostBoost",
+        "toprank.decisions.cost_boost:CostBoost",
         trees="many",
         takes_progress=True,
         needs="xgboost",
         shortest=_ONE_TREE,
     ),
-    LearnerRow("toprank.imbalance.sampling:SampledRanker"),
+    LearnerRow("toprank.decisions.sampled_ranker:SampledRanker"),
     # around any classifier, also one of scikit-learn's, which no model file can hold
-    LearnerRow("toprank.imbalance.thresholded:ThresholdedRanker", is_saved=False),
-    LearnerRow("toprank.anomaly.forest:AnomalyForest", trees="many", shortest=_ONE_TREE),
-    LearnerRow("toprank.anomaly.ranker:AnomalyRanker"),
-    LearnerRow("toprank.anomaly.tree_rank:AnomalyTreeRank", trees="one"),
-    LearnerRow("toprank.online.ada_boost:AdaBoostOL"),
-    LearnerRow("toprank.online.ada_boost:AdaBoostOLW"),
-    LearnerRow("toprank.online.boost_by_majority:OnlineBBM"),
-    LearnerRow("toprank.online.gradient_boost:OnlineGradientBoost"),
-    LearnerRow("toprank.online.gradient_boost:StreamBoost"),
-    LearnerRow("toprank.online.linear:OnlineLinearBoost"),
-    LearnerRow("toprank.online.non_linear:OnlineNonLinearBoost"),
+    LearnerRow("toprank.decisions.thresholded:ThresholdedRanker", is_saved=False),
+    LearnerRow(
+        "toprank.rankers.anomaly.anomaly_forest:AnomalyForest", trees="many", shortest=_ONE_TREE
+    ),
+    LearnerRow("toprank.rankers.anomaly.anomaly_ranker:AnomalyRanker"),
+    LearnerRow("toprank.rankers.anomaly.anomaly_tree_rank:AnomalyTreeRank", trees="one"),
+    LearnerRow("toprank.rankers.online.ada_boost:AdaBoostOL"),
+    LearnerRow("toprank.rankers.online.ada_boost:AdaBoostOLW"),
+    LearnerRow("toprank.rankers.online.boost_by_majority:OnlineBBM"),
+    LearnerRow("toprank.rankers.online.gradient_boost:OnlineGradientBoost"),
+    LearnerRow("toprank.rankers.online.gradient_boost:StreamBoost"),
+    LearnerRow("toprank.rankers.online.linear:OnlineLinearBoost"),
+    LearnerRow("toprank.rankers.online.online_non_linear:OnlineNonLinearBoost"),
 )
 
 ALSO_SAVED: tuple[str, ...] = (
-    "toprank.online.event_stream:EventStream",
-    "toprank.transactions.features.history:History",
+    "toprank.rankers.online.event_stream:EventStream",
+    "toprank.payments.features.history:History",
 )
 """What model files may hold besides learners."""
 
@@ -203,7 +205,7 @@ def row_named(name: str) -> LearnerRow:
     """Return the row of the class of this name.
 
     >>> row_named("RankForest").home
-    'toprank.trees.forest:RankForest'
+    'toprank.rankers.trees.rank_forest:RankForest'
     """
     return next(row for row in LEARNERS if row.name == name)
 

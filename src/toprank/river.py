@@ -20,11 +20,11 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from toprank.online.booster import OnlineBooster
-from toprank.online.classes import Classes, Label
-from toprank.online.columns import own_name
-from toprank.online.non_linear import OnlineNonLinearBoost
-from toprank.tables.columns import as_frame, required_frame, shortened
+from toprank.data.tables.columns import as_frame, required_frame, shortened
+from toprank.rankers.online.booster import OnlineBooster
+from toprank.rankers.online.classes import Classes, Label
+from toprank.rankers.online.online_non_linear import OnlineNonLinearBoost
+from toprank.rankers.online.stream_columns import own_name
 
 try:
     from river import base

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.small import experiment
-from toprank.bench.account import (
+from toprank.bench.experiment_summary import (
     account_of,
     facts_of,
     html_page,

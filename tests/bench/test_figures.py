@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from toprank import metrics
-from toprank.bench.figures import figures
+from toprank.bench.pictures import figures
 
 Y = np.array([True, False, True, False, False, True, False, False])
 SUSPICION = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2])

@@ -13,7 +13,7 @@ import pytest
 from bench.small import TEXT, experiment
 from cli.running import start
 from toprank.bench import run
-from toprank.bench.protocols import PROTOCOLS, Cell, Outcome
+from toprank.bench.protocols import PROTOCOLS, Cell, TrialOutcome
 from toprank.bench.row_file import read_rows, rows_file
 from toprank.bench.runner import cells_of, recorded
 
@@ -50,7 +50,7 @@ class Fake:
         if cell in self.broken:
             raise KeyError("oh")
         value = float("nan") if "nan" in self.broken else cell.seed
-        return Outcome({"error": value}, {}, {"fit": 0.5}, {})
+        return TrialOutcome({"error": value}, {}, {"fit": 0.5}, {})
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_ctrl_c_leaves_a_sound_file(fake, tmp_path, monkeypatch):
     def stopped(self, cell, folder):
         if cell.seed == 2:
             raise KeyboardInterrupt
-        return Outcome({"error": 1.0}, {}, {}, {})
+        return TrialOutcome({"error": 1.0}, {}, {}, {})
 
     monkeypatch.setattr(Fake, "run", stopped)
     with pytest.raises(KeyboardInterrupt):

@@ -13,7 +13,7 @@ import pytest
 
 from toprank.bench import speed
 from toprank.bench.row_file import read_rows
-from toprank.bench.speed import first_fit, fit_memory, memory, rows, runner, timing
+from toprank.bench.speed import first_fit, fit_memory, memory, speed_rows, speed_runner, timing
 from toprank.bench.speed.main_learners import FITS
 from toprank.bench.speed.race import Measured, Race, Setting
 
@@ -63,7 +63,7 @@ def test_every_race_can_be_run(race, tmp_path):
 
 @pytest.mark.parametrize("learner", FITS)
 def test_every_learner_whose_memory_is_read_can_be_fitted(learner):
-    features, is_positive, _ = rows.rare_positives(700, 5)
+    features, is_positive, _ = speed_rows.rare_positives(700, 5)
     FITS[learner].prepare(features, is_positive, 1)()
 
 
@@ -196,7 +196,7 @@ def test_a_row_holds_the_median_its_rounds_and_where_it_comes_from(tmp_path):
 
 
 def test_both_sides_of_a_threaded_race_get_all_cores(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner.os, "cpu_count", lambda: 7)
+    monkeypatch.setattr(speed_runner.os, "cpu_count", lambda: 7)
     seen = []
 
     def measure(setting):
@@ -341,9 +341,9 @@ def test_the_markdown_has_a_line_a_race_or_those_with_a_limit_alone(tmp_path):
 
 
 def test_races_beside_other_work_are_named_below_the_table(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(speed_runner.os, "cpu_count", lambda: 2)
     for name, load in (("quiet", 2.0), ("busy", 3.4)):
-        monkeypatch.setattr(runner.os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        monkeypatch.setattr(speed_runner.os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
         speed.run([fake(name)[0]], tmp_path)
     races = [fake("quiet")[0], fake("busy")[0]]
     text = speed.text_of(speed.standing_of(races, read_rows(tmp_path / "speed.jsonl")))
@@ -371,8 +371,8 @@ def test_the_picture_has_a_panel_for_each_race_that_doubles_the_rows(tmp_path):
 def test_rows_of_a_public_set_are_taken_where_they_are_and_made_up_elsewhere(tmp_path):
     table = pa.table({"x": np.arange(100.0), "z": np.ones(100), "y": np.arange(100) % 4 == 0})
     pq.write_table(table, tmp_path / "mine.parquet")
-    taken = rows.rows_like("mine", 25, 2, tmp_path)
-    made_up = rows.rows_like("metaap_satimage", 500, 7, tmp_path)
+    taken = speed_rows.rows_like("mine", 25, 2, tmp_path)
+    made_up = speed_rows.rows_like("metaap_satimage", 500, 7, tmp_path)
 
     assert taken.features[:, 0].tolist() == list(range(0, 100, 4)) and taken.source == "mine"
     assert taken.is_positive.all()

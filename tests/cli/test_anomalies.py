@@ -15,7 +15,7 @@ import toprank
 from cli.running import names_here, one_sentence, run_main, written
 from cli.test_screen import shown_on_a_terminal
 from toprank import AnomalyTreeRank
-from toprank.anomaly.forest import AnomalyForest
+from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
 
 ODD = 700  # the place of a row that is unlike all others
 ROWS = 900

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.running import names_here, one_sentence, run_main, written
-from toprank.comparison import comparable_learners
-from toprank.comparison.methods import METHODS
+from toprank.workflow.comparison import comparable_learners
+from toprank.workflow.comparison.methods import METHODS
 
 COMPARE = (
     *("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1),

@@ -8,13 +8,13 @@ import pytest
 from pytest import approx
 
 from cli.running import one_sentence, run_main, written
-from toprank import metrics, model_file
+from toprank import files, metrics
 
 
 def test_the_figures_are_those_of_the_metrics(csv, payments, fitted):
     outcome = run_main("evaluate", fitted.model, csv, "--json")
     figures = json.loads(outcome.stdout)
-    suspicion = model_file.load(fitted.model).suspicion(payments)
+    suspicion = files.load(fitted.model).suspicion(payments)
 
     assert figures["rows"] == 1500
     assert figures["positives"] == payments["is_fraud"].sum()
@@ -50,7 +50,7 @@ def test_rows_without_a_label_are_left_out(payments, fitted):
 
 
 def test_a_model_that_names_no_label_asks_for_one(csv, fitted):
-    model_file.save(model_file.load(fitted.model), "plain.toprank")
+    files.save(files.load(fitted.model), "plain.toprank")
     outcome = run_main("evaluate", "plain.toprank", csv)
 
     assert outcome.exit_code == 2

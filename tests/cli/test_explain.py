@@ -9,12 +9,12 @@ import pytest
 from pytest import approx
 
 from cli.running import names_here, one_sentence, run_main, written
-from toprank import TreeRank, model_file
+from toprank import TreeRank, files
 
 
 @pytest.fixture
 def suspicion(payments, fitted):
-    return model_file.load(fitted.model).suspicion(payments)
+    return files.load(fitted.model).suspicion(payments)
 
 
 def test_a_row_gets_its_score_and_reasons(csv, fitted, suspicion):
@@ -89,7 +89,7 @@ def test_a_row_beyond_the_last_is_refused(csv, fitted):
 
 def test_the_tree_is_printed_and_then_the_rules_of_every_group(tree):
     outcome = run_main("explain", tree.model, "--tree")
-    ranker = model_file.load(tree.model)
+    ranker = files.load(tree.model)
     rules = [group.text("frauds") for group in ranker.rules()]
 
     assert outcome.exit_code == 0
@@ -126,7 +126,7 @@ def test_the_tree_is_drawn_where_asked(name, tree):
 
 
 def test_a_row_of_a_tree_gets_its_path_above_the_reasons(csv, payments, tree):
-    ranker = model_file.load(tree.model)
+    ranker = files.load(tree.model)
     row = int(ranker.suspicion(payments).argmax()) + 1
     (path,) = ranker.paths(payments.iloc[[row - 1]])
     outcome = run_main("explain", tree.model, csv, "--row", row)
@@ -152,7 +152,7 @@ def test_json_of_a_row_has_its_path(csv, tree):
 
 
 def test_small_parts_keep_the_digits_that_tell_them_from_nothing(csv, payments, tree):
-    ranker = model_file.load(tree.model)
+    ranker = files.load(tree.model)
     row = int(ranker.suspicion(payments).argmin()) + 1
     _, _, first, *others = run_main("explain", tree.model, csv, "--row", row).stdout.splitlines()
 
@@ -165,7 +165,7 @@ def test_a_tree_that_nobody_reads_is_printed_without_rules():
     noise = np.random.default_rng(0).normal(size=(3000, 4))
     ranker.fit(noise, np.arange(3000) % 3 == 0)
     assert ranker.seen_ is None
-    model_file.save(ranker, "large.toprank")
+    files.save(ranker, "large.toprank")
     outcome = run_main("explain", "large.toprank", "--tree")
 
     assert outcome.stdout == ranker.to_text("positives") + "\n"

@@ -10,7 +10,7 @@ import pytest
 
 from cli.running import names_here, one_sentence, run_main
 from cli.test_screen import shown_on_a_terminal
-from toprank.transactions.simulator import Simulation, tables_by_day
+from toprank.simulator import Simulation, tables_by_day
 
 SMALL = ("--customers", 150, "--days", 4, "--trees", 3, "--jobs", 1)
 NAMED = (

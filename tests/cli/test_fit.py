@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cli.running import names_here, one_sentence, run_main, written
-from toprank import model_file
+from toprank import files
 
 FIT = ("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
 AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
@@ -30,12 +30,12 @@ def test_it_prints_ap_the_budget_and_what_to_expect(fitted):
 def test_it_says_what_it_wrote_and_writes_both(fitted):
     assert fitted.outcome.stderr == f"Wrote {fitted.model} and {fitted.report}\n"
     assert fitted.report.read_text().startswith("<!DOCTYPE html>")
-    facts = model_file.read_manifest(fitted.model)["facts"]
+    facts = files.read_manifest(fitted.model)["facts"]
     assert (facts["label"], facts["time"], facts["budget"]) == ("is_fraud", "paid_at", 5)
 
 
 def test_the_parts_follow_each_other_in_time(fitted):
-    periods = model_file.read_manifest(fitted.model)["facts"]["periods"]
+    periods = files.read_manifest(fitted.model)["facts"]["periods"]
     bounds = [moment for part in ("train", "validation", "test") for moment in periods[part]]
 
     assert bounds == sorted(bounds)
@@ -45,7 +45,7 @@ def test_the_parts_follow_each_other_in_time(fitted):
 
 def test_the_gap_is_as_long_as_asked(csv):
     assert run_main("fit", csv, *FIT, "--gap", 10).exit_code == 0
-    periods = model_file.read_manifest("payments.toprank")["facts"]["periods"]
+    periods = files.read_manifest("payments.toprank")["facts"]["periods"]
 
     gap = np.datetime64(periods["test"][0]) - np.datetime64(periods["validation"][1])
     assert np.timedelta64(10, "D") <= gap <= np.timedelta64(11, "D")
@@ -64,7 +64,7 @@ def test_json_is_all_that_stdout_carries(csv):
     outcome = run_main("fit", csv, *FIT, "--json")
     facts = json.loads(outcome.stdout)
 
-    assert facts == model_file.read_manifest("payments.toprank")["facts"]
+    assert facts == files.read_manifest("payments.toprank")["facts"]
     assert facts["rows"] == 1500
     test = facts["test"][facts["chosen"]]
     for figure in ("average_precision", "found"):
@@ -80,7 +80,7 @@ def test_the_model_of_a_gzipped_table_loses_both_suffixes(payments):
 def test_the_same_seed_gives_the_same_trees(csv):
     for name in ("a", "b"):
         assert run_main("fit", csv, *AT_RANDOM, "-o", f"{name}.toprank").exit_code == 0
-    first, second = (model_file.read_manifest(f"{name}.toprank") for name in "ab")
+    first, second = (files.read_manifest(f"{name}.toprank") for name in "ab")
 
     assert first["members"] == second["members"]
     assert first["facts"] == second["facts"]
@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_trees(csv):
 def test_a_tree_is_told_with_its_settings_groups_and_first_rules(tree):
     lines = tree.outcome.stdout.splitlines()
     at = lines.index("group  rows  frauds  share")
-    ranker = model_file.load(tree.model)
+    ranker = files.load(tree.model)
 
     assert lines[3].startswith("MetaAP, one tree ")
     assert lines[4].startswith("plain log-loss trees ")
@@ -121,7 +121,7 @@ def test_json_of_a_tree_has_its_groups(csv):
     options = ("--label", "is_fraud", "--time", "paid_at", "--jobs", 1, "--learner", "treerank")
     facts = json.loads(run_main("fit", csv, *options, "--json").stdout)
 
-    assert facts == model_file.read_manifest("payments.toprank")["facts"]
+    assert facts == files.read_manifest("payments.toprank")["facts"]
     assert list(facts["test"]) == ["TreeRank, one tree", "plain log-loss trees"]
     assert [each["group"] for each in facts["groups"]] == [*range(1, len(facts["groups"]) + 1)]
     assert sum(each["rows"] for each in facts["groups"]) < facts["rows"]
@@ -193,7 +193,7 @@ def test_losses_and_jobs_reach_the_learner(options, losses, n_jobs, csv):
     outcome = run_main("fit", csv, *quick, *options)
 
     assert outcome.exit_code == 0, outcome.stderr
-    ranker = model_file.load("payments.toprank")
+    ranker = files.load("payments.toprank")
     assert (ranker.losses, ranker.n_jobs) == (losses, n_jobs)
 
 
@@ -255,7 +255,7 @@ def test_any_two_labels_will_do(values, positive, options, payments):
     data = written(payments.assign(is_fraud=labels), "payments.csv")
     assert run_main("fit", data, *FIT, *options).exit_code == 0
 
-    assert model_file.load("payments.toprank").positive_label_ == positive
+    assert files.load("payments.toprank").positive_label_ == positive
     assert run_main("evaluate", "payments.toprank", data).exit_code == 0
 
 
@@ -272,7 +272,7 @@ def test_a_column_dropped_twice_or_used_as_time_is_dropped_once(csv):
     outcome = run_main("fit", csv, *FIT, "--drop", "hour", "--drop", "hour", "--drop", "paid_at")
 
     assert outcome.exit_code == 0
-    assert model_file.load("payments.toprank").schema_.names == ["amount", "country"]
+    assert files.load("payments.toprank").schema_.names == ["amount", "country"]
 
 
 def test_an_id_among_the_columns_is_remarked_on_once(payments):

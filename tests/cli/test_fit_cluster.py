@@ -10,9 +10,9 @@ import pytest
 
 from cli.running import Outcome, names_here, one_sentence, run_main, written
 from dask_clusters import two_processes
-from toprank import model_file
+from toprank import files
 from toprank.cli.fit_cluster import place_of
-from toprank.cluster import LostWorkerError, dask_client, ranking
+from toprank.cluster import LostWorkerError, cluster_fit, dask_client
 
 FIT = ("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5)
 NOWHERE = ("--cluster", "tcp://127.0.0.1:9")
@@ -64,7 +64,7 @@ def test_it_writes_the_model_beside_the_folder_and_says_that_there_is_no_report(
         "payments",
         "payments.toprank",
     ]
-    facts = model_file.read_manifest(fitted.model)["facts"]
+    facts = files.read_manifest(fitted.model)["facts"]
     assert (facts["label"], facts["time"], facts["budget"]) == ("is_fraud", "paid_at", 5)
     bounds = [each for part in ("train", "validation", "test") for each in facts["periods"][part]]
     assert bounds == sorted(bounds)
@@ -90,9 +90,9 @@ def test_json_drawn_parts_and_a_loss_by_name(address, payments):
 
     assert outcome.exit_code == 0, outcome.stderr
     facts = json.loads(outcome.stdout)
-    assert facts == model_file.read_manifest("model.toprank")["facts"]
+    assert facts == files.read_manifest("model.toprank")["facts"]
     assert (facts["rows"], facts["periods"], facts["chosen"]) == (1500, {}, "log-loss trees")
-    assert model_file.load("model.toprank").loss == "log"
+    assert files.load("model.toprank").loss == "log"
 
 
 def test_a_lost_worker_is_told_in_one_sentence_and_nothing_is_written(
@@ -101,7 +101,7 @@ def test_a_lost_worker_is_told_in_one_sentence_and_nothing_is_written(
     def lose(*_, **__):
         raise LostWorkerError("worker tcp://b:1 was lost while the trees grew.")
 
-    monkeypatch.setattr(ranking, "train", lose)
+    monkeypatch.setattr(cluster_fit, "train", lose)
     outcome = run_main(
         "fit", fitted.folder, *FIT, "--cluster", address, "-o", Path("m.toprank").absolute()
     )

@@ -13,7 +13,7 @@ import pytest
 import toprank.cli
 from cli.running import names_here, one_sentence, run_main, start
 from toprank.cli import commands
-from toprank.tables import TableWarning
+from toprank.data.tables import TableWarning
 
 HEAVY = {
     "numpy",

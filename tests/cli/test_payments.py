@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.running import one_sentence, run_main, written
-from toprank import model_file
-from toprank.transactions.features import History
-from toprank.transactions.simulator import Simulation, tables_by_day
+from toprank import files
+from toprank.payments.features import History
+from toprank.simulator import Simulation, tables_by_day
 
 PAST = ("--time", "paid_at", "--card", "card", "--terminal", "terminal", "--amount", "amount")
 QUICK = ("-k", 5, "--trees", 20, "--minutes", 0.01, "--jobs", 1)
@@ -65,13 +65,13 @@ def test_fit_learns_from_the_past_and_tells_what_checking_cards_brings(fitted):
     assert "that their frauds moved." in fitted.stdout
     assert "payments.toprank" in fitted.stderr
     assert "payments.history" in fitted.stderr
-    facts = model_file.read_manifest("payments.toprank")["facts"]
+    facts = files.read_manifest("payments.toprank")["facts"]
     assert facts["payments"]["card"] == "card"
     assert 0 < next(iter(facts["test"].values()))["card_precision_ceiling"] <= 1
 
 
 def test_the_names_of_cards_and_terminals_and_ids_are_not_learned(fitted):
-    names = model_file.load("payments.toprank").schema_.names
+    names = files.load("payments.toprank").schema_.names
     assert "card_count_1h" in names
     assert "channel" in names
     assert not {"card", "terminal", "tx", "paid_at", "is_fraud"} & set(names)
@@ -258,7 +258,7 @@ def test_features_of_your_own_take_the_place_of_the_usual_ones(days):
     command = ("fit", "payments.parquet", "--label", "is_fraud", *PAST, *QUICK)
     outcome = run_main(*command, "--features", "features.json")
     assert outcome.exit_code == 0, outcome.stderr
-    names = model_file.load("payments.toprank").schema_.names
+    names = files.load("payments.toprank").schema_.names
     assert sorted(names) == ["amount", "card_and_channel_count_2d", "channel"]
     Path("features.json").write_text('[{"kind": "Recents"}]')
     sentence = one_sentence(run_main(*command, "--features", "features.json"))
@@ -322,7 +322,7 @@ def test_models_without_a_past_know_no_history(days):
 
 
 def test_rows_out_of_order_are_told(fitted, days, monkeypatch):
-    monkeypatch.setattr("toprank.cli.files._BATCH_ROWS", 100)
+    monkeypatch.setattr("toprank.cli.paths._BATCH_ROWS", 100)
     pq.write_table(pq.read_table(_parquet(without_label(days[1]).iloc[::-1])), "backwards.parquet")
     outcome = run_main("rank", "payments.toprank", "backwards.parquet")
     assert outcome.stderr.count("should be in order of 'paid_at'") == 1

@@ -15,7 +15,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 from cli.running import names_here, one_sentence, run_main, written
-from toprank import model_file
+from toprank import files
 
 ADDED = ["rank", "row", "suspicion", "probability", "reasons"]
 
@@ -29,7 +29,7 @@ def test_the_most_suspicious_rows_come_first_with_all_their_columns(csv, payment
     alerts = listed(run_main("rank", fitted.model, csv, "-k", 20))
 
     assert list(alerts) == [*ADDED, *payments]
-    suspicion = model_file.load(fitted.model).suspicion(payments)
+    suspicion = files.load(fitted.model).suspicion(payments)
     best = np.argsort(-suspicion, kind="stable")[:20]
     assert alerts["row"].tolist() == (best + 1).tolist()
     assert alerts["rank"].tolist() == list(range(1, 21))
@@ -65,7 +65,7 @@ def test_every_form_of_the_data_gives_the_same_list(form, payments, fitted):
         payments.to_csv(data, index=False, sep=";" if form == "semicolon" else ",")
     alerts = listed(run_main("rank", fitted.model, data, "-k", 9))
 
-    suspicion = model_file.load(fitted.model).suspicion(payments)
+    suspicion = files.load(fitted.model).suspicion(payments)
     best = np.argsort(-suspicion, kind="stable")[:9]
     assert alerts["row"].tolist() == (best + 1).tolist()
 
@@ -196,8 +196,8 @@ def test_a_place_that_cannot_be_written_is_told_before_the_scoring(output, sente
 
 
 def with_facts(model, facts):
-    ranker = model_file.load(model)
-    model_file.save(ranker, "odd.toprank", facts)
+    ranker = files.load(model)
+    files.save(ranker, "odd.toprank", facts)
     return "odd.toprank"
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from cli.running import names_here, one_sentence, run_main, start
 from cli.test_screen import shown_on_a_terminal
-from toprank import tables, training
-from toprank.transactions.simulator import Simulation, tables_by_day
+from toprank.data import tables
+from toprank.simulator import Simulation, tables_by_day
+from toprank.workflow import training
 
 SMALL = ("--cards", 60, "--terminals", 120, "--days", 30)
 

@@ -19,7 +19,7 @@ from toprank import BoostedRanker, OnlineBBM, OnlineNonLinearBoost
 from toprank.cli.stream import _alone_with
 from toprank.cli.stream_input import Mark
 from toprank.cli.stream_run import _Looks
-from toprank.online.event_stream import EventStream
+from toprank.rankers.online.event_stream import EventStream
 
 
 def made_events(n_rows, delay=20, seed=0):
@@ -632,7 +632,7 @@ def test_a_signal_never_breaks_into_the_work_on_a_line(monkeypatch):
 def test_a_checkpoint_that_fails_leaves_the_one_before(monkeypatch):
     run_stream(written(GOOD))
     before = Path("m.toprank").read_bytes()
-    monkeypatch.setattr("toprank.model_file.archive.os.fsync", no_space)
+    monkeypatch.setattr("toprank.files.archive.os.fsync", no_space)
     outcome = run_stream(written([*GOOD, '{"amount": 3}']))
 
     assert outcome.exit_code == 1

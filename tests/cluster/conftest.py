@@ -5,7 +5,7 @@ from distributed import Client
 
 from cluster.made_payments import in_files, made_payments
 from dask_clusters import in_this_process, two_processes
-from toprank.cluster import meeting
+from toprank.cluster import tracker
 
 
 @pytest.fixture(scope="session")
@@ -33,13 +33,13 @@ def one_worker():
 def places(monkeypatch):
     """Which worker trained on which partitions, noted for each training of the test."""
     noted = []
-    find = meeting._places
+    find = tracker._places
 
     def found_and_noted(*arguments):
         noted.append(find(*arguments))
         return noted[-1]
 
-    monkeypatch.setattr(meeting, "_places", found_and_noted)
+    monkeypatch.setattr(tracker, "_places", found_and_noted)
     return noted
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from pytest import approx
 
-from toprank.boosting import xgboost_engine
-from toprank.boosting.plan import Plan
-from toprank.cluster import ranking
+from toprank.cluster import cluster_fit
 from toprank.losses import Gather, make_loss
+from toprank.rankers.boosted import xgboost_engine
+from toprank.rankers.boosted.plan import Plan
 
 N_TREES = 20
 LOCALLY = {"n_estimators": N_TREES, "n_jobs": 1}
@@ -38,7 +38,7 @@ def in_parts(*columns, borders=None):
 
 
 def trained(client, X, y, weight=None, *, binning="quantile", max_bins=256, **changes):
-    return ranking.train(
+    return cluster_fit.train(
         client, X, y, weight, plan=plan(**changes), settings=SETTINGS, max_bins=max_bins,
         binning=binning,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from toprank.cluster import column_facts
-from toprank.tables import Schema, TableError, TableWarning
+from toprank.data.tables import Schema, TableError, TableWarning
 
 COLUMNS = {
     "number": st.none() | st.floats(-1e6, 1e6, width=32),

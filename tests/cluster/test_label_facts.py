@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toprank import inputs
 from toprank.cluster.label_facts import ClassCounts, classes_of, facts_of_labels
+from toprank.data import inputs
 
 PARTS = st.lists(st.lists(st.sampled_from(["fraud", "usual"]), max_size=6), min_size=1, max_size=4)
 

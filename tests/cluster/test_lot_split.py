@@ -6,8 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from toprank import splits
-from toprank.cluster import lot_split
-from toprank.cluster.lot_split import LotCounts
+from toprank.cluster import bucket_split
+from toprank.cluster.bucket_split import LotCounts
 
 
 @settings(deadline=None, max_examples=100)
@@ -21,19 +21,19 @@ def test_days_are_parted_as_on_one_machine(rows_of_day, gap_days):
     n_rows = np.array([rows_of_day[day] for day in days])
     counts = LotCounts(days, n_rows, n_rows)
     gap = None if gap_days is None else np.timedelta64(round(gap_days * 86_400), "s")
-    whole_gap = lot_split._gap_days(days, gap) * splits.DAY
+    whole_gap = bucket_split._gap_days(days, gap) * splits.DAY
 
     time = np.repeat(days, n_rows).astype("datetime64[D]").astype("datetime64[us]")
     try:
         expected = splits.chronological(time, gap=whole_gap)
     except ValueError as error:
         with pytest.raises(ValueError, match=str(error).split(".")[0]):
-            lot_split._parted(days, n_rows, int(whole_gap / splits.DAY))
+            bucket_split._parted(days, n_rows, int(whole_gap / splits.DAY))
         return
-    parts = lot_split._parted(days, n_rows, int(whole_gap / splits.DAY))
+    parts = bucket_split._parted(days, n_rows, int(whole_gap / splits.DAY))
     for part, rows in expected.parts().items():
         assert counts.inside(parts[part]).size == rows.size
-        assert lot_split.period(parts[part])[0] == expected.periods[part][0]
+        assert bucket_split.period(parts[part])[0] == expected.periods[part][0]
     if gap is not None:
         assert gap <= whole_gap < gap + splits.DAY
 
@@ -45,8 +45,8 @@ def test_as_many_whole_lots_are_scored_as_the_limit_allows(n_rows, limit, seed):
     lots = np.arange(len(n_rows)) * 3
     counts = LotCounts(lots, np.array(n_rows), np.array(n_rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lot_split, "_MOST_SCORED", limit)
-        chosen = lot_split._sample(lots, counts, np.random.default_rng(seed))
+        patch.setattr(bucket_split, "_MOST_SCORED", limit)
+        chosen = bucket_split._sample(lots, counts, np.random.default_rng(seed))
 
     assert set(chosen) <= set(lots)
     n_scored = counts.inside(chosen).size

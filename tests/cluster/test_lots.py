@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toprank.cluster.lots import Roles, lots_of
-from toprank.tables.labels import rows_by_value
+from toprank.cluster.buckets import SplitColumns, lots_of
+from toprank.data.tables.labels import rows_by_value
 
 
 @settings(deadline=None, max_examples=50)
@@ -20,7 +20,9 @@ from toprank.tables.labels import rows_by_value
 def test_lots_drawn_hold_their_share_of_every_label(labels, seed, number):
     part = pa.table({"y": pa.array(labels, pa.string())})
     rows = rows_by_value(part, "y")
-    drawn = [lots_of(SizedTable(part), number, Roles("y", None, seed), rows) for _ in range(2)]
+    drawn = [
+        lots_of(SizedTable(part), number, SplitColumns("y", None, seed), rows) for _ in range(2)
+    ]
 
     np.testing.assert_array_equal(*drawn)
     for value, each in rows.items():

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from cluster.ranked_rows import LOCALLY, N_TREES, check_same, in_parts, table, trained
 from toprank import BoostedRanker
-from toprank.cluster import LostWorkerError, meeting, ranking
+from toprank.cluster import LostWorkerError, cluster_fit, tracker
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 100)), min_size=1, max_size=12))
 def test_no_worker_gets_more_than_its_fair_share_and_one_partition(parts):
     held_by, n_rows = (list(column) for column in zip(*parts, strict=True))
-    chosen = meeting._shared_out(held_by, n_rows, workers=["a", "b", "c"])
+    chosen = tracker._shared_out(held_by, n_rows, workers=["a", "b", "c"])
     rows_of = Counter()
     for worker, rows in zip(chosen, n_rows, strict=True):
         rows_of[worker] += rows
@@ -57,7 +57,7 @@ def test_a_killed_worker_is_named_and_the_next_training_works(client_to_hurt, pl
     assert len(places[-1]) == 2
 
 
-@pytest.mark.parametrize(("module", "step"), [(ranking, "_look_at_all"), (meeting, "grow")])
+@pytest.mark.parametrize(("module", "step"), [(cluster_fit, "_look_at_all"), (tracker, "grow")])
 def test_a_worker_lost_before_or_after_the_trees_grow_is_made_up_for(
     client_to_hurt, monkeypatch, module, step
 ):
@@ -100,7 +100,7 @@ def test_an_interrupted_training_leaves_nothing_behind(client, monkeypatch):
         assert is_growing.wait(60)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(meeting, "wait_for", interrupt)
+    monkeypatch.setattr(tracker, "wait_for", interrupt)
     parts = in_parts(X, y)
     with pytest.raises(KeyboardInterrupt):  # so many trees would take minutes
         trained(client, *parts, n_trees=100_000, progress=lambda *_: is_growing.set())

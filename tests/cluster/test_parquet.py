@@ -9,7 +9,7 @@ from pytest import approx
 
 from cluster.ranked_rows import LOCALLY, suspicion, table, trained
 from toprank import BoostedRanker, cluster
-from toprank.tables import Schema, TableError
+from toprank.data.tables import Schema, TableError
 
 
 def test_parquet_files_become_features_labels_and_weights(client, tmp_path):

@@ -7,7 +7,7 @@ from pytest import approx
 
 from cluster.ranked_rows import LOCALLY, check_same, in_parts, suspicion, table, trained
 from toprank import BoostedRanker, MetaAP, cluster, metrics
-from toprank.tables import TableError
+from toprank.data.tables import TableError
 
 
 @pytest.mark.parametrize("loss", ["log", "ap-exp", "ap-sigmoid", "auc-hinge"])

@@ -10,7 +10,7 @@ from toprank.cluster import row_samples
 def test_samples_of_large_data_are_every_nth_row_as_on_one_machine(client, monkeypatch):
     X, y = table()
     monkeypatch.setattr(row_samples, "_ROWS_FOR_USUAL", 300)
-    monkeypatch.setattr("toprank.reasons._ROWS_FOR_USUAL", 300)
+    monkeypatch.setattr("toprank.rankers.reasons._ROWS_FOR_USUAL", 300)
     monkeypatch.setattr(row_samples, "_ROWS_FOR_CALIBRATION", 500)
     training = trained(client, *in_parts(X, y))
     local = BoostedRanker("ap-exp", **LOCALLY).fit(X, y)

@@ -7,17 +7,18 @@ import pytest
 from pytest import approx
 
 from cluster.made_payments import in_files
-from toprank import splits, summary
+from toprank import splits
 from toprank.calibration import fit_calibration
-from toprank.cluster import lot_split, training
-from toprank.cluster.lots import Wanted, chosen_rows
-from toprank.cluster.training import prepare, train
-from toprank.evaluation import evaluate
-from toprank.tables import TableError
+from toprank.cluster import bucket_split, cluster_training
+from toprank.cluster.buckets import Wanted, chosen_rows
+from toprank.cluster.cluster_training import prepare, train
+from toprank.data.tables import TableError
+from toprank.present import summary
+from toprank.workflow.evaluation import evaluate
 
 
 def rows_learned_from(task):
-    rows = training._training_rows(task, np.array(["usual", "fraud"]))
+    rows = cluster_training._training_rows(task, np.array(["usual", "fraud"]))
     return rows.compute().sort_values("number", ignore_index=True)
 
 
@@ -113,7 +114,7 @@ def test_figures_and_probabilities_are_those_of_the_rows_in_one_place(
 def test_beyond_the_limit_whole_days_are_drawn_and_it_is_said(
     one_worker, source, payments, monkeypatch
 ):
-    monkeypatch.setattr(lot_split, "_MOST_SCORED", 150)
+    monkeypatch.setattr(bucket_split, "_MOST_SCORED", 150)
     task = prepare(one_worker, source, "is_fraud", time="paid_at")
     test = train(one_worker, task, 3, n_estimators=2).chosen.test
     days, n_rows = np.unique(test.day, return_counts=True)

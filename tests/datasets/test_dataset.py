@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toprank.data.tables import TableError
 from toprank.datasets.dataset import from_table
-from toprank.datasets.known import KNOWN
-from toprank.tables import TableError
+from toprank.datasets.known_sets import KNOWN
 
 COLUMNS = st.lists(st.sampled_from(["amount", "hour", "label", "part", "Y"]), unique=True)
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from toprank import datasets
+from toprank.data.tables import TableError
 from toprank.datasets import keel
-from toprank.tables import TableError
 
 
 @pytest.fixture

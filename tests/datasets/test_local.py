@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from toprank import datasets
-from toprank.tables import TableError
+from toprank.data.tables import TableError
 
 TABLE = pa.table({"amount": [1.0, 2.0, 3.0], "label": ["a", "b", "b"], "y": [0, 1, 0]})
 

@@ -12,9 +12,9 @@ import pytest
 from sklearn import datasets as sklearn_datasets
 
 from toprank import datasets
+from toprank.data.tables import TableError
 from toprank.datasets import openml
-from toprank.datasets.known import KNOWN
-from toprank.tables import TableError
+from toprank.datasets.known_sets import KNOWN
 
 
 class Server:

@@ -12,7 +12,7 @@ from pytest import approx
 
 import reference
 from losses.machines import machines
-from toprank.losses import ApLambda, ApSigmoid, grid, make_loss
+from toprank.losses import ApLambda, ApSigmoid, make_loss, score_grid
 
 BOUND = 1e-3  # of a row's absolute terms, at the widest step
 VALUE = {ApSigmoid: reference.ap_sigmoid, ApLambda: reference.ap_lambda}
@@ -23,8 +23,8 @@ BOTH = pytest.mark.parametrize("kind", [ApSigmoid, ApLambda])
 def even_cells():
     """Put lists of few rows on even cells too, and on the widest, where errors are largest."""
     with (
-        patch.object(grid, "_is_even", lambda n_rows, n_cells: n_cells < 1500),
-        patch.object(grid, "_FINEST_STEP", grid._WIDEST_STEP),
+        patch.object(score_grid, "_is_even", lambda n_rows, n_cells: n_cells < 1500),
+        patch.object(score_grid, "_FINEST_STEP", score_grid._WIDEST_STEP),
     ):
         yield
 
@@ -96,7 +96,7 @@ def test_long_lists_meet_the_bound_in_every_row_and_do_better_in_the_norm(
     raw = (spread * generator.standard_normal(n_rows)).astype(np.float32)
     loss = kind()
     gradient, curvature, terms = twin(loss, is_positive, raw.astype(float), None)
-    with patch.object(grid, "_is_even", lambda n_rows, n_cells: True):
+    with patch.object(score_grid, "_is_even", lambda n_rows, n_cells: True):
         found = loss.gradient_curvature(is_positive, raw)
     assert (np.abs(found[0] - gradient) <= BOUND * terms).all()
     assert found[1] == approx(curvature, rel=BOUND)

@@ -10,9 +10,9 @@ from pytest import approx
 from scipy.special import expit
 
 from losses.machines import machines
-from toprank.losses import grid
+from toprank.losses import score_grid
 from toprank.losses.gather import HERE
-from toprank.losses.grid import SIGMOID, SLOPE, SOFTPLUS, distinct_scores, make_grid
+from toprank.losses.score_grid import SIGMOID, SLOPE, SOFTPLUS, distinct_scores, make_grid
 
 pytestmark = pytest.mark.kernel
 
@@ -54,9 +54,9 @@ def test_sums_keep_their_digits_however_far_apart_the_nodes_are(kernel, case):
     gaps, mass = case
     pairs = WRITTEN_OUT[kernel](differences(gaps)) * mass
     tiny = 1e-280
-    assert grid.sums(kernel, gaps, mass) == approx(pairs.sum(1), rel=1e-10, abs=tiny)
+    assert score_grid.sums(kernel, gaps, mass) == approx(pairs.sum(1), rel=1e-10, abs=tiny)
     others = (pairs * ~np.eye(mass.size, dtype=bool)).sum(1)
-    assert grid.sums_of_others(kernel, gaps, mass) == approx(others, rel=1e-10, abs=tiny)
+    assert score_grid.sums_of_others(kernel, gaps, mass) == approx(others, rel=1e-10, abs=tiny)
 
 
 @pytest.mark.parametrize("kernel", EVERY_KERNEL)
@@ -65,11 +65,13 @@ def test_sums_keep_their_digits_however_far_apart_the_nodes_are(kernel, case):
 def test_mirrored_sums_swap_source_and_target(kernel, case):
     gaps, mass = case
     pairs = WRITTEN_OUT[kernel](-differences(gaps)) * mass
-    assert grid.mirrored_sums(kernel, gaps, mass) == approx(pairs.sum(1), rel=1e-10, abs=1e-280)
+    assert score_grid.mirrored_sums(kernel, gaps, mass) == approx(
+        pairs.sum(1), rel=1e-10, abs=1e-280
+    )
 
 
 def test_a_row_parts_its_mass_between_its_neighbours_by_nearness():
-    even = grid.Grid(np.array([0.25, 2.0, 1.5]), 0.0, 1.0, np.ones(3), None)
+    even = score_grid.ScoreGrid(np.array([0.25, 2.0, 1.5]), 0.0, 1.0, np.ones(3), None)
     labels = np.array([False, False, True])
     assert even.spread_negatives(labels, None) == approx([0.75, 0.25, 1.0, 0.0])
     assert even.spread_negatives(labels, np.array([2.0, 0.0, 1.0])) == approx([1.5, 0.5, 0, 0])
@@ -78,7 +80,7 @@ def test_a_row_parts_its_mass_between_its_neighbours_by_nearness():
 
 
 def test_every_row_is_filled_with_its_weight_times_both_tables():
-    even = grid.Grid(np.array([0.25, 7e9, 2.0]), 0.0, 1.0, np.ones(3), None)
+    even = score_grid.ScoreGrid(np.array([0.25, 7e9, 2.0]), 0.0, 1.0, np.ones(3), None)
     tables = np.array([0.0, 8.0, 1.0, 5.0]), np.array([4.0, 4.0, 0.0, 0.0])
     gradient, curvature = np.empty(3), np.empty(3)
     even.fill(np.array([2.0, 0.0, 1.0]), tables, gradient, curvature)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from toprank.plots.feedback import card_precision_by_day, cards_found_by_day, smoothed
+from toprank.plots.feedback_plots import card_precision_by_day, cards_found_by_day, smoothed
 
 DATES = np.datetime64("2025-01-01") + np.arange(30)
 

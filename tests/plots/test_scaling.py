@@ -5,7 +5,7 @@ import io
 import pytest
 from matplotlib.figure import Figure
 
-from toprank.plots.scaling import seconds_by_rows, slopes
+from toprank.plots.scaling_plots import seconds_by_rows, slopes
 
 SIZES = [125_000, 500_000, 2_000_000]
 

@@ -7,7 +7,7 @@ import pytest
 from pytest import approx
 
 from toprank import metrics, plots
-from toprank.imbalance.thresholds import f_beta_by_threshold
+from toprank.decisions.thresholds import f_beta_by_threshold
 
 
 class Savings(NamedTuple):

@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toprank.bench import speed
-from toprank.bench.account import Account, account_of, markdown, picture_of, section_of
 from toprank.bench.experiment import Experiment
+from toprank.bench.experiment_summary import (
+    ExperimentSummary,
+    account_of,
+    markdown,
+    picture_of,
+    section_of,
+)
 from toprank.bench.reading import find_experiment, names
 from toprank.bench.row_file import Row, read_rows, rows_file
 from toprank.bench.runner import cells_of, recorded
-from toprank.bench.speed.runner import speed_file
-from toprank.bench.targets import Standing, standings_of_targets
-from toprank.model_file.atomic import atomic_path
+from toprank.bench.speed.speed_runner import speed_file
+from toprank.bench.targets import TargetStanding, standings_of_targets
+from toprank.data.atomic import atomic_path
 
 TARGET_HEADINGS = ["what", "theirs", "asked", "ours", "", "rows", "experiment"]
 _EXPERIMENT_HEADINGS = ["experiment", "what", "source", "rows"]
@@ -22,17 +28,17 @@ _FEWEST_SETS_TO_DRAW = 3
 _MOST_METRICS = 4  # of more, those with published figures are shown
 
 
-class Recorded(NamedTuple):
+class RecordedRows(NamedTuple):
     """An experiment and all rows that its file has."""
 
     experiment: Experiment
     rows: list[Row]
 
 
-def recorded_experiments(results: Path) -> list[Recorded]:
+def recorded_experiments(results: Path) -> list[RecordedRows]:
     """Return every experiment of the package with its rows, none where nothing is recorded."""
     experiments = map(find_experiment, names())
-    return [Recorded(each, read_rows(rows_file(results, each.name))) for each in experiments]
+    return [RecordedRows(each, read_rows(rows_file(results, each.name))) for each in experiments]
 
 
 def write_pages(results: Path, folder: Path) -> list[Path]:
@@ -53,7 +59,7 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
 
 
 def index_page(
-    experiments: Sequence[Recorded], shown: Collection[str], races: speed.Standing | None
+    experiments: Sequence[RecordedRows], shown: Collection[str], races: speed.RaceStanding | None
 ) -> str:
     """Return the page that says how we stand; `shown` are experiments with a page of their own."""
     parts = [
@@ -80,7 +86,9 @@ def index_page(
     return "\n\n".join(parts) + "\n"
 
 
-def target_lines(experiments: Iterable[Recorded], linked: Collection[str] = ()) -> list[list[str]]:
+def target_lines(
+    experiments: Iterable[RecordedRows], linked: Collection[str] = ()
+) -> list[list[str]]:
     """Return a line for every target: theirs, asked, ours, met or missed, and from which rows."""
     return [
         _target_line(standing, _named(each.experiment.name, linked))
@@ -89,7 +97,7 @@ def target_lines(experiments: Iterable[Recorded], linked: Collection[str] = ()) 
     ]
 
 
-def target_facts(experiments: Iterable[Recorded]) -> list[dict[str, Any]]:
+def target_facts(experiments: Iterable[RecordedRows]) -> list[dict[str, Any]]:
     """Return every target in plain values."""
     return [
         {
@@ -109,7 +117,7 @@ def target_facts(experiments: Iterable[Recorded]) -> list[dict[str, Any]]:
     ]
 
 
-def _target_line(standing: Standing, experiment: str) -> list[str]:
+def _target_line(standing: TargetStanding, experiment: str) -> list[str]:
     target = standing.target
     return [
         target.what,
@@ -122,7 +130,7 @@ def _target_line(standing: Standing, experiment: str) -> list[str]:
     ]
 
 
-def _experiment_line(each: Recorded, linked: Collection[str]) -> list[str]:
+def _experiment_line(each: RecordedRows, linked: Collection[str]) -> list[str]:
     experiment, rows = each
     n_rows, n_cells = len(recorded(experiment, rows)), len(cells_of(experiment))
     return [
@@ -137,7 +145,7 @@ def _named(name: str, linked: Collection[str]) -> str:
     return f"[{name}]({name}.md)" if name in linked else name
 
 
-def _account(each: Recorded, metric: str | None = None) -> Account | None:
+def _account(each: RecordedRows, metric: str | None = None) -> ExperimentSummary | None:
     """Return the account of an experiment, None while there is nothing to show or compare."""
     try:
         return account_of(*each, metric)
@@ -145,7 +153,7 @@ def _account(each: Recorded, metric: str | None = None) -> Account | None:
         return None
 
 
-def _write_page(account: Account, rows: list[Row], folder: Path) -> list[Path]:
+def _write_page(account: ExperimentSummary, rows: list[Row], folder: Path) -> list[Path]:
     experiment = account.experiment
     name = experiment.name
     parts, written = [markdown(account)], []
@@ -155,7 +163,9 @@ def _write_page(account: Account, rows: list[Row], folder: Path) -> list[Path]:
             picture_of(account).savefig(beside, format="png", dpi=110, metadata={"Software": None})
         written.append(picture)
         parts.append(f"![Mean ranks of the methods, the best on the right]({name}.png)\n")
-    further = (_account(Recorded(experiment, rows), m) for m in _further_metrics(experiment, rows))
+    further = (
+        _account(RecordedRows(experiment, rows), m) for m in _further_metrics(experiment, rows)
+    )
     parts += [section_of(each) for each in further if each is not None]
     parts.append(
         f"Rows: `{name}.jsonl`. Again: `toprank bench run {name}`; other metrics: `toprank bench "
@@ -175,14 +185,14 @@ def _further_metrics(experiment: Experiment, rows: list[Row]) -> list[str]:
     ]
 
 
-def _races(results: Path) -> speed.Standing | None:
+def _races(results: Path) -> speed.RaceStanding | None:
     try:
         return speed.standing_of(speed.chosen_races(), read_rows(speed_file(results, quick=False)))
     except ValueError:  # nothing is recorded yet that counts
         return None
 
 
-def _write_races(races: speed.Standing, folder: Path) -> list[Path]:
+def _write_races(races: speed.RaceStanding, folder: Path) -> list[Path]:
     parts, written = ["# Speed and memory\n", speed.markdown_of_races(races)], []
     if any("rows" in row["facts"] for row in races.rows.values()):
         picture = folder / "speed.png"

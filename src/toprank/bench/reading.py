@@ -11,10 +11,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from toprank import checks
 from toprank.bench.experiment import Experiment, Method, Quick, SetOptions, Target
 from toprank.bench.learners.rankers import check_learner
 from toprank.bench.protocols import PROTOCOLS
+from toprank.data import checks
 
 _SUFFIX = ".toml"
 _REQUIRED = ("title", "source", "protocol", "data", "seeds", "methods", "metrics")

@@ -19,12 +19,12 @@ from typing import NamedTuple
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from toprank import checks
 from toprank.bench.experiment import Experiment
-from toprank.bench.protocols import PROTOCOLS, Cell, Outcome, Protocol
+from toprank.bench.protocols import PROTOCOLS, Cell, Protocol, TrialOutcome
 from toprank.bench.provenance import provenance
 from toprank.bench.row_file import Row, read_rows, rows_file, writing
-from toprank.progress import Progress
+from toprank.data import checks
+from toprank.rankers.progress import Progress
 
 
 class Ran(NamedTuple):
@@ -180,13 +180,15 @@ def _row(experiment: Experiment, cell: Cell, folder: Path | None) -> Row:
             outcome = PROTOCOLS[experiment.protocol](experiment).run(cell, folder)
         found = _checked(outcome)
     except Exception as error:  # hours of other cells must not go down with one
-        from toprank.comparison.differences import error_sentence  # loads all learners, plots too
+        from toprank.workflow.comparison.differences import (
+            error_sentence,  # loads all learners, plots too
+        )
 
         found = {"failed": error_sentence(error)}
     return {**about, **found, **provenance()}
 
 
-def _checked(outcome: Outcome) -> Row:
+def _checked(outcome: TrialOutcome) -> Row:
     """Return the outcome as plain values that JSON takes."""
     for name, value in outcome.figures.items():
         if not math.isfinite(value):

@@ -12,7 +12,7 @@ from toprank.bench.runner import cells_of, recorded
 MET, MISSED, UNKNOWN = "met", "missed", "not recorded"
 
 
-class Standing(NamedTuple):
+class TargetStanding(NamedTuple):
     """A target, our figure and what comes of it; `n_rows` are those the figure is made of.
 
     The figure is None where ours, or what it is held against, lacks a data set. `low` and `high`
@@ -50,7 +50,7 @@ class Standing(NamedTuple):
         return ", ".join(told)
 
 
-def standings_of_targets(experiment: Experiment, rows: Iterable[Row]) -> list[Standing]:
+def standings_of_targets(experiment: Experiment, rows: Iterable[Row]) -> list[TargetStanding]:
     """Return how the recorded rows stand to every target of an experiment."""
     known, cells = recorded(experiment, rows), cells_of(experiment)
     return [
@@ -68,13 +68,13 @@ def _is_whole(target: Target, known: Mapping[Cell, Row], cells: list[Cell]) -> b
     )
 
 
-def _standing(experiment: Experiment, target: Target, known: Mapping[Cell, Row]) -> Standing:
+def _standing(experiment: Experiment, target: Target, known: Mapping[Cell, Row]) -> TargetStanding:
     ours, n_rows = _means(experiment, target, target.method, known)
     low, high = target.at_least, target.at_most
     against = _against(experiment, target, known)
     held_against = against if target.rival else None  # papers need not print every set
     if any(len(each) < len(target.data) for each in (ours, held_against) if each is not None):
-        return Standing(target, None, n_rows, low, high)
+        return TargetStanding(target, None, n_rows, low, high)
     is_lower_better = target.metric in experiment.lower_is_better
     if target.counts:
         assert against is not None
@@ -85,11 +85,11 @@ def _standing(experiment: Experiment, target: Target, known: Mapping[Cell, Row])
             or (target.counts == "published" and ours[data] == other)
             for data, other in against.items()
         )
-        return Standing(target, figure, n_rows, low, high)
+        return TargetStanding(target, figure, n_rows, low, high)
     if against is not None:
         bound = fmean(against.values())
         low, high = (None, bound) if is_lower_better else (bound, None)
-    return Standing(target, fmean(ours.values()), n_rows, low, high)
+    return TargetStanding(target, fmean(ours.values()), n_rows, low, high)
 
 
 def _against(

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from toprank import checks
 from toprank.calibration.shaped import ShapedCalibration, Vector
 from toprank.calibration.sigmoid import (
     fit_sigmoid,
     logistic_fit,
     weights_of_rows,
 )
+from toprank.data import checks
 
 _LEAST_SLOPE = 1e-3
 

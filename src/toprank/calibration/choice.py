@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from toprank import checks
 from toprank.calibration.beta import BetaCalibration, fit_beta
 from toprank.calibration.isotonic import IsotonicCalibration, fit_isotonic
 from toprank.calibration.sigmoid import SigmoidCalibration, fit_sigmoid
 from toprank.calibration.smooth import SmoothCalibration, fit_smooth
+from toprank.data import checks
 
 Calibration = SigmoidCalibration | SmoothCalibration | BetaCalibration | IsotonicCalibration
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import betaincinv
 
-from toprank import checks
+from toprank.data import checks
 
 
 def count_range(

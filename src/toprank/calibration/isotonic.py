@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from sklearn.isotonic import isotonic_regression
 
-from toprank import checks
 from toprank.calibration.shaped import ShapedCalibration, Vector
 from toprank.calibration.sigmoid import fit_sigmoid, weights_of_rows
+from toprank.data import checks
 
 _PRIOR_ROWS = 0.5
 

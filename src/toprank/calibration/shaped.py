@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from toprank import checks
 from toprank.calibration.counts import count_range
 from toprank.calibration.sigmoid import SigmoidCalibration
+from toprank.data import checks
 from toprank.metrics import Interval
 
 Vector = NDArray[np.float64]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from toprank import checks
 from toprank.calibration.counts import count_range
+from toprank.data import checks
 from toprank.metrics import Interval
 
 # calibration must not turn the ranking around, nor flatten it

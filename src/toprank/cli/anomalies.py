@@ -87,9 +87,9 @@ def anomalies(
     A row is unusual when few rows have values near its own, taken together. No label is needed,
     and no probability is given: unusual is not wrong. All columns are carried into the list.
     """
-    from toprank.alert_list import most_unusual
     from toprank.cli import screen
     from toprank.cli.rank import as_written, document, print_list, write_list
+    from toprank.workflow.alert_list import most_unusual
 
     _check_call(label, drop, detector, compare, tree)
     _check_outputs(data, output, model, report)
@@ -155,13 +155,13 @@ def _check_outputs(
     data: Path, output: Path | None, model: Path | None, report: Path | None
 ) -> None:
     """Raise unless all files can be written, each at a place of its own."""
-    from toprank.cli import files
+    from toprank.cli import paths
 
     if output is not None:
-        files.check_list_output(output, data)
+        paths.check_list_output(output, data)
     for path in (model, report):
         if path is not None:
-            files.check_output(path, data)
+            paths.check_output(path, data)
     named = [path.resolve() for path in (output, model, report) if path is not None]
     if len(set(named)) < len(named):
         raise click.UsageError("-o, --model and --report must name different files.")
@@ -169,8 +169,8 @@ def _check_outputs(
 
 def _read(data: Path, named: list[str]) -> Any:
     """Return the table in a file, which must have the columns that were named."""
-    from toprank import tables
     from toprank.cli import screen
+    from toprank.data import tables
 
     with screen.busy(f"reading {data.name}"):
         table = tables.read_table(data)
@@ -182,8 +182,8 @@ def _parted(table: Any, label: str | None, drop: tuple[str, ...]) -> tuple[Any, 
     """Return the columns to look at, and what the label says of each row; None without one."""
     import pyarrow.types as pt
 
-    from toprank.anomaly.known_labels import known_labels
-    from toprank.tables import TableError
+    from toprank.data.tables import TableError
+    from toprank.rankers.anomaly.known_labels import known_labels
 
     names = [name for name in table.column_names if name not in {label, *drop}]
     if not names:
@@ -206,7 +206,7 @@ def _parted(table: Any, label: str | None, drop: tuple[str, ...]) -> tuple[Any, 
 
 def _refuse_columns(names: list[str], held: str, advice: str) -> None:
     """Raise where columns hold what cannot be looked at, and name the way to leave all out."""
-    from toprank.tables import TableError
+    from toprank.data.tables import TableError
 
     if names:
         word = "column holds" if len(names) == 1 else "columns hold"
@@ -218,7 +218,7 @@ def _refuse_columns(names: list[str], held: str, advice: str) -> None:
 
 def _new_detector(name: str, bounds: str, seed: int) -> Any:
     from toprank import AnomalyTreeRank
-    from toprank.anomaly.forest import AnomalyForest
+    from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
 
     tree = AnomalyTreeRank(bounds=bounds, random_state=seed)
     return tree if name == "tree" else AnomalyForest(tree, random_state=seed, n_jobs=-1)
@@ -243,9 +243,9 @@ def _chosen(features: Any, known: Any, seed: int) -> tuple[Any, str]:
     import numpy as np
     from sklearn.base import clone
 
-    from toprank.anomaly.choosing import DetectorChoice
-    from toprank.anomaly.comparison import default_detectors
     from toprank.cli import screen
+    from toprank.rankers.anomaly.detector_choice import DetectorChoice
+    from toprank.rankers.anomaly.detector_comparison import default_detectors
 
     rows = _rows_to_judge(known, seed)
     defaults = default_detectors(features.num_columns, rows.size, seed, n_jobs=-1)
@@ -282,7 +282,7 @@ def _warn_of_atoms(features: Any, schema: Any) -> list[str]:
     """Warn of values that so many rows share that space says nothing; return what was said."""
     import warnings
 
-    from toprank.anomaly.atoms import AtomWarning, atoms_of, atoms_sentence
+    from toprank.rankers.anomaly.atoms import AtomWarning, atoms_of, atoms_sentence
 
     sentence = atoms_sentence(atoms_of(schema.encode(features), schema))
     if not sentence:
@@ -295,9 +295,13 @@ def _compare(features: Any, known: Any, seed: int, as_json: bool) -> None:
     """Print how detectors do, side by side."""
     import numpy as np
 
-    from toprank.anomaly.comparison import as_text, default_detectors, judge_detectors
     from toprank.cli import screen
-    from toprank.tables import Schema
+    from toprank.data.tables import Schema
+    from toprank.rankers.anomaly.detector_comparison import (
+        as_text,
+        default_detectors,
+        judge_detectors,
+    )
 
     labels = np.full(features.num_rows, np.nan) if known is None else known
     rows = _rows_to_judge(labels, seed)
@@ -317,10 +321,10 @@ def _compare(features: Any, known: Any, seed: int, as_json: bool) -> None:
 
 
 def _write_model(fitted: Any, model: Path, budget: int, features: Any) -> None:
-    from toprank import model_file
+    from toprank import files
     from toprank.cli import screen
 
-    model_file.save(fitted, model, {"budget": budget, "rows": features.num_rows})
+    files.save(fitted, model, {"budget": budget, "rows": features.num_rows})
     screen.remark(f"Wrote {model}")
 
 
@@ -335,9 +339,9 @@ def _write_report(
     remarks: list[str],
 ) -> None:
     """Write the page, and say how tightly the detector encloses rows it did not learn from."""
-    from toprank.anomaly.held_out import held_out_curve
     from toprank.cli import screen
-    from toprank.report.anomalies import anomaly_report_of, write_anomaly_report
+    from toprank.present.report.anomaly_report import anomaly_report_of, write_anomaly_report
+    from toprank.rankers.anomaly.held_out import held_out_curve
 
     with screen.busy("measuring space"):
         held_out = held_out_curve(fitted, features, bounds, seed)
@@ -354,10 +358,10 @@ def _write_report(
 
 def _print_tree(fitted: Any, alerts: Any) -> None:
     """Print the tree, its rules and, unless they went to a file, the rows of the list."""
-    from toprank import summary
     from toprank.cli import screen
     from toprank.cli.explain_tree import tree_text
-    from toprank.trees.reading.words import SPACE
+    from toprank.present import summary
+    from toprank.rankers.trees.reading.words import SPACE
 
     click.echo(tree_text(fitted, summary.rules_of(fitted), SPACE))
     if alerts is not None:
@@ -368,8 +372,8 @@ def _tree_facts(fitted: Any, tree: bool) -> dict[str, Any]:
     """Return the groups of the tree in plain values, where they were asked for."""
     if not tree:
         return {}
-    from toprank import summary
     from toprank.cli.explain_tree import tree_facts
-    from toprank.trees.reading.words import SPACE
+    from toprank.present import summary
+    from toprank.rankers.trees.reading.words import SPACE
 
     return {"groups": tree_facts(fitted, summary.rules_of(fitted), SPACE)["groups"]}

@@ -51,8 +51,8 @@ def list_(results: Path, as_json: bool) -> None:
     Minutes are rough, of one process.
     """
     from toprank import bench as library
-    from toprank import summary
     from toprank.cli import screen
+    from toprank.present import summary
 
     facts = [_facts(library.find_experiment(name), results) for name in library.names()]
     if as_json:
@@ -132,18 +132,18 @@ def show_(
     results: Path,
 ) -> None:
     """Show the figures of NAME beside the published ones, and how the methods stand."""
-    from toprank.bench import account, row_file
-    from toprank.cli import files, screen
+    from toprank.bench import experiment_summary, row_file
+    from toprank.cli import paths, screen
 
     if output is not None:
         _check_ending(output, form)
-        files.check_output(output, data=Path())
+        paths.check_output(output, data=Path())
     experiment = _experiment(name, quick)
     rows = row_file.read_rows(row_file.rows_file(results, experiment.name))
-    told = account.account_of(experiment, rows, metric)
+    told = experiment_summary.account_of(experiment, rows, metric)
     if output is None:
         if form == "json":
-            screen.print_json(account.facts_of(told))
+            screen.print_json(experiment_summary.facts_of(told))
         else:
             click.echo(_written(told, form or "text"), nl=False)
         return
@@ -156,9 +156,9 @@ def show_(
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def targets_(results: Path, as_json: bool) -> None:
     """Hold the recorded rows against every figure that the experiments are to reach."""
-    from toprank import summary
     from toprank.bench import pages
     from toprank.cli import screen
+    from toprank.present import summary
 
     experiments = pages.recorded_experiments(results)
     if as_json:
@@ -220,23 +220,27 @@ def _check_ending(output: Path, form: str | None) -> None:
 def _written(told: Any, form: str) -> str:
     import json
 
-    from toprank.bench import account
+    from toprank.bench import experiment_summary
 
     if form == "json":
-        return json.dumps(account.facts_of(told), indent=2) + "\n"
+        return json.dumps(experiment_summary.facts_of(told), indent=2) + "\n"
     if form == "text":
-        return account.text_of(told) + "\n"
-    return account.markdown(told) if form == "markdown" else account.html_page(told)
+        return experiment_summary.text_of(told) + "\n"
+    return (
+        experiment_summary.markdown(told)
+        if form == "markdown"
+        else experiment_summary.html_page(told)
+    )
 
 
 def _write(told: Any, output: Path, form: str | None) -> None:
-    from toprank.bench import account
-    from toprank.model_file.atomic import atomic_path
+    from toprank.bench import experiment_summary
+    from toprank.data.atomic import atomic_path
 
     ending = output.suffix.lower()
     with atomic_path(output) as beside:
         if form is None and ending in _PICTURES:
-            account.picture_of(told).savefig(beside, format=ending[1:], dpi=150)
+            experiment_summary.picture_of(told).savefig(beside, format=ending[1:], dpi=150)
         else:
             text = _written(told, form or _FORMATS[ending])
             beside.write_text(text, encoding="utf-8", newline="\n")

@@ -110,16 +110,16 @@ def _show(
 ) -> None:
     from toprank.bench import row_file
     from toprank.bench import speed as library
-    from toprank.bench.speed.runner import speed_file
-    from toprank.cli import files, screen
-    from toprank.model_file.atomic import atomic_path
+    from toprank.bench.speed.speed_runner import speed_file
+    from toprank.cli import paths, screen
+    from toprank.data.atomic import atomic_path
 
     if plot is not None:
         if plot.suffix.lower() not in _PICTURES:
             raise click.UsageError(
                 f"--plot must end in one of {', '.join(_PICTURES)}; got {plot.name!r}."
             )
-        files.check_output(plot, data=Path())
+        paths.check_output(plot, data=Path())
     rows = row_file.read_rows(speed_file(results, quick))
     standing = library.standing_of(library.chosen_races(only), rows, quick)
     picture = library.picture_of(standing) if plot is not None else None

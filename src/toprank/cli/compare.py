@@ -132,7 +132,7 @@ def compare(
     if as_json:
         screen.print_json(run.facts_of(compared, label, time))
     else:
-        from toprank import summary
+        from toprank.present import summary
 
         click.echo(run.text_of(compared, summary.noun_of(label)))
     if output is not None:
@@ -140,7 +140,7 @@ def compare(
         screen.remark(f"Wrote {output}")
 
 
-class _Run(NamedTuple):
+class _CompareRun(NamedTuple):
     """One of the two comparisons, and how its outcome is told."""
 
     compare: Callable[..., Any]
@@ -149,8 +149,8 @@ class _Run(NamedTuple):
     picture_of: Callable[..., Any]
 
 
-def _learners(learners: str | None, budget: int, time_limit: float) -> _Run:
-    from toprank import comparison
+def _learners(learners: str | None, budget: int, time_limit: float) -> _CompareRun:
+    from toprank.workflow import comparison
 
     compare = partial(
         comparison.compare_learners,
@@ -158,12 +158,12 @@ def _learners(learners: str | None, budget: int, time_limit: float) -> _Run:
         learners=_learner_names(learners),
         time_limit=time_limit,
     )
-    return _Run(compare, comparison.text_of, comparison.facts_of, comparison.picture_of)
+    return _CompareRun(compare, comparison.text_of, comparison.facts_of, comparison.picture_of)
 
 
-def _imbalance(chosen: str | None, ratios: str | None, base: str | None) -> _Run:
-    from toprank.comparison import imbalance, methods
-    from toprank.comparison import imbalance_account as account
+def _imbalance(chosen: str | None, ratios: str | None, base: str | None) -> _CompareRun:
+    from toprank.workflow.comparison import imbalance, methods
+    from toprank.workflow.comparison import imbalance_account as account
 
     try:
         names = methods.METHODS if chosen is None else methods.check_methods(_parts(chosen))
@@ -173,7 +173,7 @@ def _imbalance(chosen: str | None, ratios: str | None, base: str | None) -> _Run
     compare = partial(
         imbalance.compare_methods, names=names, ratios=_ratio_numbers(ratios), base=base
     )
-    return _Run(compare, account.text_of, account.facts_of, account.picture_of)
+    return _CompareRun(compare, account.text_of, account.facts_of, account.picture_of)
 
 
 def _check_use(imbalance: bool) -> None:
@@ -193,12 +193,12 @@ def _task(
     output: Path | None,
     **options: Any,
 ) -> Any:
-    from toprank import tables
-    from toprank.cli import files, screen
+    from toprank.cli import paths, screen
+    from toprank.data import tables
 
     if output is not None:
         _check_picture(output)
-        files.check_output(output, data)
+        paths.check_output(output, data)
     with screen.busy(f"reading {data.name}"):
         table = tables.read_table(data)
     named = [name for name in (label, time, *options["drop"]) if name is not None]
@@ -225,7 +225,7 @@ def _ratio_numbers(ratios: str | None) -> list[float] | None:
 
 
 def _learner_names(learners: str | None) -> list[str]:
-    from toprank import comparison
+    from toprank.workflow import comparison
 
     if learners is None:
         return comparison.comparable_learners()
@@ -238,8 +238,8 @@ def _learner_names(learners: str | None) -> list[str]:
 def _prepared(
     table: Any, label: str, time: str | None, gap: float | None, seed: int, **options: Any
 ) -> Any:
-    from toprank import training
     from toprank.cli import screen
+    from toprank.workflow import training
 
     task = training.prepare(table, label, time=time, gap=gap_of(gap), random_state=seed, **options)
     if task.n_unlabelled:
@@ -254,7 +254,7 @@ def _check_picture(output: Path) -> None:
 
 def _write_picture(figure: Any, output: Path) -> None:
     """Write the figure; whoever reads that file meets the old picture or the whole new one."""
-    from toprank.model_file.atomic import atomic_path
+    from toprank.data.atomic import atomic_path
 
     with atomic_path(output) as beside:
         figure.savefig(beside, format=output.suffix[1:].lower(), dpi=150)

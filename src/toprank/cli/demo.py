@@ -31,11 +31,12 @@ def demo(folder: Path, budget: int, seed: int) -> None:
 
     Writes payments.parquet, last-day.parquet, the model, its report and alerts.csv.
     """
-    from toprank import summary, tables
     from toprank.cli import screen
     from toprank.cli.fit import fit_and_write
-    from toprank.transactions.payment_model import PaymentModel
-    from toprank.transactions.simulator import simulate
+    from toprank.data import tables
+    from toprank.payments.payment_model import PaymentModel
+    from toprank.present import summary
+    from toprank.simulator import simulate
 
     folder.mkdir(parents=True, exist_ok=True)
     screen.remark("Making 100 days of card payments with hidden frauds ...")

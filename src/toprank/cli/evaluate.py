@@ -34,16 +34,16 @@ def evaluate(
     as_json: bool,
 ) -> None:
     """Measure how well MODEL ranks the labelled rows of DATA."""
-    from toprank import summary
-    from toprank.cli import files, screen
-    from toprank.plain_facts import evaluation_facts
+    from toprank.cli import paths, screen
+    from toprank.present import summary
+    from toprank.workflow.plain_facts import evaluation_facts
 
-    with files.opened_model(model, history) as payments:
+    with paths.opened_model(model, history) as payments:
         _check_labelled(payments.ranker_, model)
         label = label or payments.label_column
         if not label:
             raise click.UsageError("--label must name the column of labels; the model names none.")
-        with files.batches(data, payments.schema_, "scoring") as batches:
+        with paths.batches(data, payments.schema_, "scoring") as batches:
             figures = payments.evaluate(batches, budget, label=label, time=time)
     if as_json:
         screen.print_json(evaluation_facts(figures))
@@ -58,7 +58,7 @@ def evaluate(
 
 
 def _check_labelled(ranker: Any, model: Path) -> None:
-    from toprank.alert_list import has_probabilities
+    from toprank.workflow.alert_list import has_probabilities
 
     if not has_probabilities(ranker):
         raise ValueError(

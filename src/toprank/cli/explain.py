@@ -81,15 +81,15 @@ def _explain_rows(
     n_reasons: int,
     as_json: bool,
 ) -> None:
-    from toprank import reasons as why
-    from toprank import summary
-    from toprank.cli import files, screen
+    from toprank.cli import paths, screen
+    from toprank.present import summary
+    from toprank.rankers import reasons as why
 
-    with files.opened_model(model, history) as payments:
-        with files.batches(data, payments.schema_, "reading") as batches:
+    with paths.opened_model(model, history) as payments:
+        with paths.batches(data, payments.schema_, "reading") as batches:
             rows = _rows_of(payments.batches_with_features(batches), numbers, data.name)
         ranker, label = payments.ranker_, payments.label_column
-    scored = _scored(ranker, rows, numbers, files.tree_noun(ranker, label))
+    scored = _scored(ranker, rows, numbers, paths.tree_noun(ranker, label))
     if len(numbers) == 1:
         given: Sequence[Any] = why.explain(ranker, rows, n_reasons)[0]
     else:
@@ -115,7 +115,7 @@ def _explain_rows(
 
 def _scored(ranker: Any, rows: Any, numbers: list[int], noun: str) -> list[dict[str, Any]]:
     """Return the rows' scores in plain values and, of a tree, the path of each."""
-    from toprank.alert_list import has_probabilities
+    from toprank.workflow.alert_list import has_probabilities
 
     suspicion = ranker.suspicion(rows)
     scored: list[dict[str, Any]] = [
@@ -133,7 +133,7 @@ def _scored(ranker: Any, rows: Any, numbers: list[int], noun: str) -> list[dict[
 
 def _paths(ranker: Any, rows: Any, noun: str) -> list[dict[str, Any]]:
     """Return each row's way through a tree in plain values; outside its bounds there is none."""
-    from toprank.anomaly.listing import conditions_outside, outside_text
+    from toprank.rankers.anomaly.listing import conditions_outside, outside_text
 
     paths = [path_facts(path, noun) for path in ranker.paths(rows)]
     if hasattr(ranker, "box_"):

@@ -12,17 +12,18 @@ _PICTURES = (".svg", ".dot")
 
 def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
     """Print the tree of a model and the rules of its groups; draw it where asked."""
-    from toprank import model_file, summary
-    from toprank.cli import files, screen
-    from toprank.model_file.atomic import atomic_path
+    from toprank import files
+    from toprank.cli import paths, screen
+    from toprank.data.atomic import atomic_path
+    from toprank.present import summary
 
     if output is not None:
         if output.suffix.lower() not in _PICTURES:
             raise click.UsageError(f"-o must name a picture, .svg or .dot; got {output.name!r}.")
-        files.check_output(output, model)
-    ranker, manifest = model_file.open_model(model)
+        paths.check_output(output, model)
+    ranker, manifest = files.open_model(model)
     _check_tree(ranker, model)
-    noun = files.tree_noun(ranker, str(manifest["facts"].get("label") or ""))
+    noun = paths.tree_noun(ranker, str(manifest["facts"].get("label") or ""))
     groups = summary.rules_of(ranker)
     if as_json:
         screen.print_json(tree_facts(ranker, groups, noun))
@@ -63,7 +64,7 @@ def path_facts(path: Any, noun: str) -> dict[str, Any]:
 
 
 def _check_tree(ranker: Any, model: Path) -> None:
-    from toprank.alert_list import has_probabilities
+    from toprank.workflow.alert_list import has_probabilities
 
     if hasattr(ranker, "to_text"):
         return
@@ -89,7 +90,7 @@ def _group_facts(group: Any, noun: str) -> dict[str, Any]:
 
 def _counts(tally: Any, noun: str) -> dict[str, float]:
     """Return how many training rows, their weight and that of the positives; or their volume."""
-    from toprank.trees.reading.words import SPACE
+    from toprank.rankers.trees.reading.words import SPACE
 
     if noun == SPACE:
         return {"rows": int(tally.n_rows), "volume": tally.hits}

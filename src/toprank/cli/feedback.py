@@ -103,8 +103,8 @@ def feedback(
     payments are made up.
     """
     from toprank import BoostedRanker
-    from toprank.cli import files, screen
-    from toprank.transactions.feedback import WAYS, facts_of, replay, text_of
+    from toprank.cli import paths, screen
+    from toprank.simulator.feedback import WAYS, facts_of, replay, text_of
 
     columns = _columns(
         data, label=label, time=time, card=card, terminal=terminal, amount=amount, claimed=claimed
@@ -112,7 +112,7 @@ def feedback(
     chosen = list(WAYS) if ways is None else _way_names(ways)
     if budget is None:
         budget = _BUDGET if data else max(1, customers // _CUSTOMERS_A_CHECK)
-    files.check_output(output, data or Path())
+    paths.check_output(output, data or Path())
     payments = _made(customers, days, drift, seed) if data is None else _read(data, columns)
     learner = BoostedRanker(
         n_estimators=trees,
@@ -159,7 +159,7 @@ def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
 
 
 def _way_names(ways: str) -> list[str]:
-    from toprank.transactions.feedback import checked_ways
+    from toprank.simulator.feedback import checked_ways
 
     try:
         return checked_ways(name.strip() for name in ways.split(","))
@@ -171,7 +171,7 @@ def _made(customers: int, days: int, drift: bool, seed: int) -> Any:
     import pyarrow as pa
 
     from toprank.cli import screen
-    from toprank.transactions.simulator import Simulation, tables_by_day
+    from toprank.simulator import Simulation, tables_by_day
 
     simulation = Simulation(
         n_cards=customers,
@@ -192,8 +192,8 @@ def _made(customers: int, days: int, drift: bool, seed: int) -> Any:
 
 
 def _read(data: Path, columns: dict[str, Any]) -> Any:
-    from toprank import tables
     from toprank.cli import screen
+    from toprank.data import tables
 
     with screen.busy(f"reading {data.name}"):
         names = list(dict.fromkeys(name for name in columns.values() if name is not None))
@@ -202,7 +202,7 @@ def _read(data: Path, columns: dict[str, Any]) -> Any:
 
 def _write(output: Path, replayed: Any, title: str, parameters: dict[str, Any]) -> None:
     from toprank.cli import screen
-    from toprank.report.feedback import feedback_report_of, write_feedback_report
+    from toprank.present.report.feedback_report import feedback_report_of, write_feedback_report
 
     report = feedback_report_of(replayed, title=title, parameters=parameters)
     write_feedback_report(report, output)

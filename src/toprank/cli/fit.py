@@ -136,9 +136,9 @@ def fit(
     The rows are parted by time when --time is given (train, validation, gap, test), at random
     otherwise. The printed figures are those of the test rows, which nothing was learned from.
     """
-    from toprank import summary
-    from toprank.cli import files, screen
-    from toprank.plain_facts import training_facts
+    from toprank.cli import paths, screen
+    from toprank.present import summary
+    from toprank.workflow.plain_facts import training_facts
 
     check_roles(label, time, gap, drop)
     roles: dict[str, Any] = {
@@ -152,15 +152,15 @@ def fit(
     _check_learner(learner, cluster)
     path = Path(data)
     output = output or _model_beside(path if cluster is None else place_of(data))
-    files.check_output(output, path)
+    paths.check_output(output, path)
     page = report_path(output)
     options: dict[str, Any] = {
         "time": time, "gap": gap_of(gap), "positive_label": positive, "drop": drop,
     }  # fmt: skip
     if cluster is None:
-        from toprank.transactions.payment_model import PaymentModel
+        from toprank.payments.payment_model import PaymentModel
 
-        files.check_output(page, path)
+        paths.check_output(page, path)
         model = PaymentModel(
             label,
             **options,
@@ -195,10 +195,10 @@ def fit(
 
 def fit_and_write(model: Any, table: Any, output: Path, title: str) -> str:
     """Fit a payment model, write it, its history and its report; return what was written."""
-    from toprank import summary
     from toprank.cli import screen
-    from toprank.report import report_of, write_report
-    from toprank.transactions.model_files import history_folder
+    from toprank.payments.model_files import history_folder
+    from toprank.present import summary
+    from toprank.present.report import report_of, write_report
 
     with screen.progress_bar() as progress:
         model.fit(table, progress=progress)
@@ -295,7 +295,7 @@ def _check_past(
 
 def _features_in(path: Path) -> Any:
     """Return the features that a JSON file describes."""
-    from toprank.transactions.features import from_json
+    from toprank.payments.features import from_json
 
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -333,7 +333,7 @@ def _loss_names(losses: str | None) -> list[str] | None:
     """Return the losses that may be tried, each of which must be known."""
     if losses is None:
         return None
-    from toprank import checks
+    from toprank.data import checks
     from toprank.losses import LOSSES
 
     names = [name.strip() for name in losses.split(",")]
@@ -348,8 +348,8 @@ def _loss_names(losses: str | None) -> list[str] | None:
 
 def _read(path: Path, named: list[str], roles: dict[str, str | None]) -> Any:
     """Return the table in a file, which must have the columns that were named."""
-    from toprank import tables
     from toprank.cli import screen
+    from toprank.data import tables
 
     given = [name for name in roles.values() if name is not None]
     keys = [name for role, name in roles.items() if name is not None and role != "amount"]
@@ -363,6 +363,6 @@ def _model_beside(path: Path) -> Path:
 
 def gap_of(days: float | None) -> Any:
     """Return the days of --gap as a span of time."""
-    from toprank.tables.spans import span_of
+    from toprank.data.tables.spans import span_of
 
     return None if days is None else span_of(days, "--gap", unit="d")

@@ -21,27 +21,27 @@ def fit_on_cluster(
     **options: Any,
 ) -> Any:
     """Train on the cluster of a scheduler, write the model and return the outcome."""
-    from toprank import losses, model_file
+    from toprank import files, losses
     from toprank.cli import screen
-    from toprank.cluster import LostWorkerError, training
+    from toprank.cluster import LostWorkerError, cluster_training
     from toprank.cluster.dask_client import connected
-    from toprank.plain_facts import training_facts
+    from toprank.workflow.plain_facts import training_facts
 
     losses.make_loss(loss)  # an unknown one is refused before any row is read
     with connected(address) as client, screen.progress_bar() as progress:
         try:
-            task = training.prepare(
+            task = cluster_training.prepare(
                 client, data, label, time=time, random_state=seed, progress=progress, **options
             )
             for remark in task.remarks():
                 screen.remark(f"note: {remark}")
-            trained = training.train(
+            trained = cluster_training.train(
                 client, task, budget, loss=loss, n_estimators=trees, random_state=seed,
                 progress=progress,
             )  # fmt: skip
         except LostWorkerError as error:
             raise ConnectionError(str(error)) from error
-    model_file.save(trained.chosen.ranker, output, training_facts(trained, label, time))
+    files.save(trained.chosen.ranker, output, training_facts(trained, label, time))
     return trained
 
 

@@ -50,11 +50,11 @@ def label(
 
     The exit code is 1 where no label found its payment.
     """
-    from toprank import tables
-    from toprank.cli import files, screen
-    from toprank.transactions.verdicts import verdicts_in
+    from toprank.cli import paths, screen
+    from toprank.data import tables
+    from toprank.payments.verdicts import verdicts_in
 
-    with files.opened_model(model, history, for_writing=True) as payments:
+    with paths.opened_model(model, history, for_writing=True) as payments:
         if payments.row_id is None:
             raise ValueError(
                 f"{model.name} must be fitted with --card and --id for labels to find their "

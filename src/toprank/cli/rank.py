@@ -17,7 +17,7 @@ Examples:
 
 def _span(_context: Any, _option: Any, value: str) -> str:
     """Return a length of time, which must be one."""
-    from toprank.tables.spans import span_of
+    from toprank.data.tables.spans import span_of
 
     try:
         span_of(value, "--cleared-within")
@@ -69,17 +69,17 @@ def rank(
     `toprank label`. In CSV, text that a spreadsheet would run as a formula gets an apostrophe in
     front.
     """
-    from toprank.cli import files, screen
+    from toprank.cli import paths, screen
 
     if output is not None:
-        files.check_list_output(output, data)
+        paths.check_list_output(output, data)
     as_text = not as_json and is_text(output)
-    with files.opened_model(model, history, for_writing=is_remembered) as payments:
+    with paths.opened_model(model, history, for_writing=is_remembered) as payments:
         if is_remembered and payments.state_ is None:
             raise click.UsageError(
                 "--remember must be left out: the model was fitted without --card."
             )
-        with files.batches(data, payments.schema_, "scoring", is_written=as_text) as batches:
+        with paths.batches(data, payments.schema_, "scoring", is_written=as_text) as batches:
             alerts = payments.rank(
                 batches,
                 budget,
@@ -101,8 +101,8 @@ def rank(
 
 def write_list(alerts: Any, output: Path, for_verdicts: bool = False) -> None:
     """Write the list to a file, and say so."""
-    from toprank import tables
     from toprank.cli import screen
+    from toprank.data import tables
 
     tables.write_rows(alerts.to_table(for_verdicts), output)
     screen.remark(f"Wrote {output}")
@@ -131,7 +131,7 @@ def _what_was_done(alerts: Any, payments: Any) -> str:
     """Return how many rows were scored and listed, what to expect and what is special."""
     import numpy as np
 
-    from toprank import summary
+    from toprank.present import summary
 
     n_listed = len(alerts.suspicion)
     noun = "" if payments.card is None else " cards"
@@ -155,7 +155,7 @@ def as_written(alerts: Any, data: Path, output: Path | None = None) -> Any:
     """Return the list with its rows as they are in a CSV, which is read again for that."""
     from dataclasses import replace
 
-    from toprank import tables
+    from toprank.data import tables
 
     if not is_text(output) or tables.count_rows(data) is not None:
         return alerts

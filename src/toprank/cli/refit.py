@@ -53,7 +53,7 @@ def refit(
     known by a verdict alone are left out of the comparison, since the current version chose what
     was checked. MODEL itself stays as it is until --promote, and every version is kept.
     """
-    from toprank.transactions import versions
+    from toprank.payments import versions
 
     if is_promoted and is_rolled_back:
         raise click.UsageError("--promote and --rollback must not be given together.")
@@ -75,12 +75,12 @@ def _refit(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    from toprank.cli import files, screen
-    from toprank.transactions import versions
-    from toprank.transactions.model_files import write_model
-    from toprank.transactions.refit import refit as refitted
+    from toprank.cli import paths, screen
+    from toprank.payments import versions
+    from toprank.payments.model_files import write_model
+    from toprank.payments.new_version import refit as refitted
 
-    with files.opened_model(path, history) as payments:
+    with paths.opened_model(path, history) as payments:
         if minutes is not None:
             payments.time_limit = 60 * minutes
         payments.n_jobs = -1 if jobs is None else jobs
@@ -99,7 +99,7 @@ def _refit(
 
 def _lines(compared: Any, number: int, budget: int) -> list[str]:
     """Return the comparison in words."""
-    from toprank import summary
+    from toprank.present import summary
 
     ap, cards = compared.average_precision, compared.cards_found
     return [

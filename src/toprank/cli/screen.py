@@ -54,7 +54,7 @@ def print_csv(table: Any) -> None:
     import pyarrow as pa
     import pyarrow.csv as pacsv
 
-    from toprank.tables.spreadsheet import without_formulas
+    from toprank.data.tables.spreadsheet import without_formulas
 
     sink = pa.BufferOutputStream()
     try:
@@ -101,7 +101,7 @@ def _score(alerts: Any, i: int) -> str:
     """Return how probable an alert is, or how suspicious where nobody knows."""
     if alerts.probability is None:
         return f"suspicion {alerts.suspicion[i]:.2f}"
-    from toprank.summary import percent
+    from toprank.present.summary import percent
 
     return f"probability {percent(alerts.probability[i])}"
 

@@ -101,8 +101,8 @@ def simulate(
     million payments, 0.84 % of them frauds. More days begin with the payments of fewer. Memory
     grows with cards and terminals, not with days.
     """
-    from toprank.cli import files, screen
-    from toprank.transactions.simulator import Simulation, write_parquet
+    from toprank.cli import paths, screen
+    from toprank.simulator import Simulation, write_parquet
 
     simulation = Simulation(
         n_cards=cards,
@@ -120,7 +120,7 @@ def simulate(
         claims=claims,
         checks_a_day=checks,
     )
-    files.check_output(output, data=Path())  # no file is read that could be overwritten
+    paths.check_output(output, data=Path())  # no file is read that could be overwritten
     with screen.progress_bar() as progress:
         written = write_parquet(
             simulation, output, lambda done, total: progress("making payments", done, total)

@@ -135,7 +135,7 @@ def stream(
     another one is read from its start. FILE of -o is then cut back to that place, so that each
     row stands in it once; on stdout, rows since the last checkpoint come again.
     """
-    from toprank.transactions.payment_stream import PaymentStream
+    from toprank.payments.payment_stream import PaymentStream
 
     fields = _checked_fields(event_id, label, ignore)
     _check_files(events, model, output, skip_seen)
@@ -189,7 +189,7 @@ def _alone_with(model: Path) -> Iterator[None]:
 
 def _compile() -> None:
     """Let the kernels be compiled now, which takes a while once, and not at the first event."""
-    from toprank.online.non_linear import OnlineNonLinearBoost
+    from toprank.rankers.online.online_non_linear import OnlineNonLinearBoost
 
     learner = OnlineNonLinearBoost(n_learners=1, n_latents=1, n_buckets=1)
     for is_positive in (False, True):
@@ -198,7 +198,7 @@ def _compile() -> None:
 
 
 def _no_label(label: str, learner: Any) -> str:
-    from toprank.checks import nearest_name
+    from toprank.data.checks import nearest_name
 
     names = learner.model_.columns.names if hasattr(learner, "model_") else []
     return f"No label has come yet; they are read from the field {label!r}" + (
@@ -214,17 +214,17 @@ def _clear_leftovers(model: Path) -> None:
 
 def _saving(running: Any, model: Path) -> Callable[[], None]:
     """Return what saves a stream: to its model file, or with the history of a payment model."""
-    from toprank import model_file
+    from toprank import files
 
     if hasattr(running, "checkpoint"):
         return running.checkpoint
-    return lambda: model_file.save(running, model)
+    return lambda: files.save(running, model)
 
 
 def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]) -> Any:
     """Return the stream of a model that `toprank fit` wrote."""
-    from toprank.cli import files
-    from toprank.transactions.payment_stream import PaymentStream
+    from toprank.cli import paths
+    from toprank.payments.payment_stream import PaymentStream
 
     for name in ("positive_label", "class_weight", "loss", "learning_rate", "drift", "on_drift"):
         if not _is_default(name):
@@ -232,7 +232,7 @@ def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]
                 f"--{name.replace('_', '-')} must be left out: {model.name} was fitted by "
                 "toprank fit, and does not change as labels arrive."
             )
-    payments = open_files.enter_context(files.opened_model(model, for_writing=True))
+    payments = open_files.enter_context(paths.opened_model(model, for_writing=True))
     budget = payments.budget if _is_default("budget") else settings["budget"]
     return PaymentStream(
         payments,
@@ -256,17 +256,17 @@ def _fields_of(running: Any, fields: Fields) -> Fields:
 
 def _is_fitted(model: Path) -> bool:
     """Return whether `toprank fit` wrote the file: it notes the column of labels."""
-    from toprank import model_file
+    from toprank import files
 
-    return isinstance(model_file.read_manifest(model)["facts"].get("label"), str)
+    return isinstance(files.read_manifest(model)["facts"].get("label"), str)
 
 
 def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]) -> Any:
     """Return the stream of a model file, or a new one."""
-    from toprank import model_file
-    from toprank.online.booster import OnlineBooster
-    from toprank.online.event_stream import EventStream
-    from toprank.online.non_linear import OnlineNonLinearBoost
+    from toprank import files
+    from toprank.rankers.online.booster import OnlineBooster
+    from toprank.rankers.online.event_stream import EventStream
+    from toprank.rankers.online.online_non_linear import OnlineNonLinearBoost
 
     if model.exists() and _is_fitted(model):
         return _payment_stream(open_files, model, settings)
@@ -280,7 +280,7 @@ def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any])
     }
     if not model.exists():
         return EventStream(OnlineNonLinearBoost(**own), **settings)
-    found = model_file.load(model)
+    found = files.load(model)
     if isinstance(found, OnlineBooster):
         found = EventStream(found, **settings)
     if not isinstance(found, EventStream):
@@ -334,7 +334,7 @@ def _checked_fields(event_id: str, label: str, ignore: tuple[str, ...]) -> Field
 
 def _check_files(events: str, model: Path, output: Path | None, skip_seen: bool) -> None:
     """Raise unless all files differ and can be written, before any event is read."""
-    from toprank.cli import files
+    from toprank.cli import paths
 
     if skip_seen and Path(events).is_file():
         raise click.UsageError("--skip-seen must come with stdin; a file is gone on with anyway.")
@@ -344,7 +344,7 @@ def _check_files(events: str, model: Path, output: Path | None, skip_seen: bool)
     for path in named:
         if path.exists() and not path.is_file():
             raise ValueError(f"{path} must be a file; it is something else.")
-        files.check_output(path, Path(events))
+        paths.check_output(path, Path(events))
 
 
 def _opened_input(
@@ -398,7 +398,7 @@ def _found_again(opened: BinaryIO, start: Mark, seen: Mark, events: str) -> Mark
 
 def _csv_events(header: bytes, fields: Fields, events: str) -> CsvEvents:
     """Return the reader of a CSV, whose header has the fields that were named."""
-    from toprank import checks
+    from toprank.data import checks
 
     if not header.strip():
         raise ValueError(f"{events} must begin with a line of column names; it has none.")

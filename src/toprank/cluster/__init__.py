@@ -4,8 +4,8 @@
 --cluster` does all that `toprank fit` does. Dask itself is loaded when it is needed.
 """
 
+from toprank.cluster.cluster_fit import fit
 from toprank.cluster.dask_client import LostWorkerError
 from toprank.cluster.parquet import read_parquet
-from toprank.cluster.ranking import fit
 
 __all__ = ["LostWorkerError", "fit", "read_parquet"]

@@ -15,16 +15,16 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from toprank.tables import Column, Schema, TableError
-from toprank.tables import schema as schemas
-from toprank.tables import values as column_values
-from toprank.tables.columns import required_frame
+from toprank.data.tables import Column, Schema, TableError
+from toprank.data.tables import schema as schemas
+from toprank.data.tables import values as column_values
+from toprank.data.tables.columns import required_frame
 
 _KEPT_HASHES = 4096
 
 
 @dataclass(frozen=True)
-class ColumnFacts:
+class PartitionColumnFacts:
     """What one column holds, in one partition or in several; without rows, nothing.
 
     `largest` is None unless all numbers are whole, `hashes` unless all are integers.
@@ -46,18 +46,20 @@ class ColumnFacts:
         return round((_KEPT_HASHES - 1) / (float(self.hashes[-1]) / 2**64))
 
 
-def facts_of_columns(frame: Any) -> dict[str, ColumnFacts]:
+def facts_of_columns(frame: Any) -> dict[str, PartitionColumnFacts]:
     """Return what each column of one partition holds."""
     table = required_frame(frame)
     return {name: _facts(table.column(name), name) for name in table.names}
 
 
-def joined(some: dict[str, ColumnFacts], more: dict[str, ColumnFacts]) -> dict[str, ColumnFacts]:
+def joined(
+    some: dict[str, PartitionColumnFacts], more: dict[str, PartitionColumnFacts]
+) -> dict[str, PartitionColumnFacts]:
     """Return what the columns of both hold; `some` comes before `more`."""
     return {name: _joined(name, some[name], more[name]) for name in some}
 
 
-def learned(facts: dict[str, ColumnFacts]) -> tuple[Schema, list[str]]:
+def learned(facts: dict[str, PartitionColumnFacts]) -> tuple[Schema, list[str]]:
     """Return the schema that the whole table has, and what there is to warn of.
 
     >>> parts = [pa.table({"country": ["FR", None]}), pa.table({"country": ["DE", "FR"]})]
@@ -71,19 +73,21 @@ def learned(facts: dict[str, ColumnFacts]) -> tuple[Schema, list[str]]:
     return schema, [str(warning.message) for warning in caught]
 
 
-def _facts(values: pa.ChunkedArray, name: str) -> ColumnFacts:
+def _facts(values: pa.ChunkedArray, name: str) -> PartitionColumnFacts:
     kind = column_values.kind_of(values, name)
     if kind == "category":
         categories = column_values.category_counts(values)
         n_present = sum(categories.values())
         # without any text, the type says little: other partitions decide
         known = kind if n_present else "missing"
-        return ColumnFacts(known, len(values), n_present, categories, largest=None, hashes=None)
+        return PartitionColumnFacts(
+            known, len(values), n_present, categories, largest=None, hashes=None
+        )
     if kind == "missing":
-        return ColumnFacts(n_rows=len(values))
+        return PartitionColumnFacts(n_rows=len(values))
     numbers = column_values.finite_numbers(values, name)
     n_present = int(np.count_nonzero(~np.isnan(numbers)))
-    return ColumnFacts(
+    return PartitionColumnFacts(
         kind if n_present else "missing",
         len(values),
         n_present,
@@ -92,13 +96,15 @@ def _facts(values: pa.ChunkedArray, name: str) -> ColumnFacts:
     )
 
 
-def _joined(name: str, some: ColumnFacts, more: ColumnFacts) -> ColumnFacts:
+def _joined(
+    name: str, some: PartitionColumnFacts, more: PartitionColumnFacts
+) -> PartitionColumnFacts:
     largest = hashes = None
     if some.largest is not None and more.largest is not None:
         largest = max(some.largest, more.largest)
     if some.hashes is not None and more.hashes is not None:
         hashes = np.union1d(some.hashes, more.hashes)[:_KEPT_HASHES]
-    return ColumnFacts(
+    return PartitionColumnFacts(
         _joined_kind(name, some, more),
         some.n_rows + more.n_rows,
         some.n_present + more.n_present,
@@ -108,7 +114,7 @@ def _joined(name: str, some: ColumnFacts, more: ColumnFacts) -> ColumnFacts:
     )
 
 
-def _joined_kind(name: str, some: ColumnFacts, more: ColumnFacts) -> str:
+def _joined_kind(name: str, some: PartitionColumnFacts, more: PartitionColumnFacts) -> str:
     kinds = {some.kind, more.kind} - {"missing"}
     if len(kinds) < 2:
         return kinds.pop() if kinds else "missing"
@@ -120,7 +126,7 @@ def _joined_kind(name: str, some: ColumnFacts, more: ColumnFacts) -> str:
     )
 
 
-def _column(name: str, facts: ColumnFacts) -> Column:
+def _column(name: str, facts: PartitionColumnFacts) -> Column:
     """Return what `Schema.of` would have learned, with its errors and warnings."""
     if facts.kind == "category":
         return schemas.category_column(name, facts.categories, facts.n_rows)

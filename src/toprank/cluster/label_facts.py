@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import inputs
 from toprank.cluster.partition_rows import counted_rows
+from toprank.data import inputs
 
 _KEPT_LABELS = 3  # one more than may be
 

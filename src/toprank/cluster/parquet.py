@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from toprank.cluster.dask_client import import_dask
-from toprank.tables import TableError, check_columns
+from toprank.data.tables import TableError, check_columns
 
 
 def read_parquet(

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import checks
-from toprank.inputs import Rows
-from toprank.tables import Schema
+from toprank.data import checks
+from toprank.data.inputs import TrainingRows
+from toprank.data.tables import Schema
 
 
 def counted_rows(
@@ -40,17 +40,19 @@ def counted_rows(
     return values[chosen], weights[chosen], chosen
 
 
-def encoded(frame: Any, labels: Any, weight: Any, schema: Schema, positive: Any) -> Rows:
+def encoded(frame: Any, labels: Any, weight: Any, schema: Schema, positive: Any) -> TrainingRows:
     """Return the rows of one partition, those of no weight left out."""
     values, weights, chosen = counted_rows(frame, labels, weight)
     features = schema.encode(frame)
-    return Rows(features if weights is None else features[chosen], values == positive, weights)
+    return TrainingRows(
+        features if weights is None else features[chosen], values == positive, weights
+    )
 
 
-def all_rows(parts: list[Rows]) -> Rows:
+def all_rows(parts: list[TrainingRows]) -> TrainingRows:
     """Return the rows of several partitions together."""
     if len(parts) == 1:
         return parts[0]
     features, is_positive, weights = zip(*parts, strict=True)
     weight = None if weights[0] is None else np.concatenate(weights)
-    return Rows(np.concatenate(features), np.concatenate(is_positive), weight)
+    return TrainingRows(np.concatenate(features), np.concatenate(is_positive), weight)

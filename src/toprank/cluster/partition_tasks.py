@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toprank.cluster.dask_client import import_dask, lost_workers_named, released
-from toprank.progress import Progress
+from toprank.rankers.progress import Progress
 
 
 def for_each_partition(frame: Any, function: Callable[..., Any], *shared: Any) -> list[Any]:

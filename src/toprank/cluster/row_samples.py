@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import reasons
-from toprank.boosting import xgboost_engine
 from toprank.calibration import SigmoidCalibration, fit_sigmoid
 from toprank.cluster.dask_client import import_dask, released
 from toprank.cluster.label_facts import ClassCounts
-from toprank.inputs import Rows
-from toprank.tables import Schema
+from toprank.data.inputs import TrainingRows
+from toprank.data.tables import Schema
+from toprank.rankers import reasons
+from toprank.rankers.boosted import xgboost_engine
 
 _ROWS_FOR_USUAL = 100_000  # as on one machine
 _ROWS_FOR_CALIBRATION = 500_000  # of either class
@@ -59,7 +59,7 @@ def usual_values(
 
 
 def _scored(
-    rows: Rows, trees: bytes, places: tuple[slice, slice], steps: list[int]
+    rows: TrainingRows, trees: bytes, places: tuple[slice, slice], steps: list[int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64] | None]:
     """Return labels, raw scores and weights of some positives and some negatives."""
     from distributed import get_worker
@@ -82,7 +82,7 @@ def _scored(
     return is_positive, raw, weight
 
 
-def _ordinary(rows: Rows, place: slice) -> NDArray[np.float32]:
+def _ordinary(rows: TrainingRows, place: slice) -> NDArray[np.float32]:
     return rows.features[np.flatnonzero(~rows.is_positive)[place]]
 
 

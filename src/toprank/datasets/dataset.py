@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from toprank.datasets.known import Known, known_of
-from toprank.tables.columns import TableError, check_columns, quoted, shortened
+from toprank.data.tables.columns import TableError, check_columns, quoted, shortened
+from toprank.datasets.known_sets import KnownSet, known_of
 
 _LEARNED_ROLES = ("amount",)  # the other roles say when and who
 
@@ -110,7 +110,7 @@ def _is_positive(table: pa.Table, source: str) -> NDArray[np.bool_]:
     return is_positive
 
 
-def _check_counts(name: str, known: Known, is_positive: NDArray[np.bool_], source: str) -> None:
+def _check_counts(name: str, known: KnownSet, is_positive: NDArray[np.bool_], source: str) -> None:
     if known.n_rows is None:
         return
     n_rows, n_positive = is_positive.size, int(np.count_nonzero(is_positive))

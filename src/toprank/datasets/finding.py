@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from toprank import checks
+from toprank.data import checks
 from toprank.datasets import bundled, keel, local, made_up, openml
 from toprank.datasets.dataset import Dataset
-from toprank.datasets.known import KNOWN
+from toprank.datasets.known_sets import KNOWN
 from toprank.datasets.places import NotHere
 
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from toprank.data.tables.columns import TableError
 from toprank.datasets.dataset import Dataset, from_table
 from toprank.datasets.places import NotHere
 from toprank.datasets.text_columns import number_or_category, plain_text
-from toprank.tables.columns import TableError
 
 _PREFIX = "keel_"
 # The files have no header; what is not here is a1, a2 and so on.

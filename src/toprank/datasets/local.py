@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
+from toprank.data.tables.read import read_table
 from toprank.datasets.dataset import Dataset, from_table
 from toprank.datasets.places import NotHere
-from toprank.tables.read import read_table
 
 VARIABLE = "TOPRANK_DATA"
 

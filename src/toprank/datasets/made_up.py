@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from toprank.datasets.dataset import Dataset
 from toprank.datasets.places import NotHere
-from toprank.transactions.simulator import simulate
+from toprank.simulator import simulate
 
 _PAYMENTS = "simulated_payments"
 _RARE_EVENTS = {"rare_events": 25_000, "rare_events_large": 2_500_000}
@@ -34,7 +34,7 @@ def _payments() -> Dataset:
         features=payments.drop_columns(["is_fraud"]),
         is_positive=payments["is_fraud"].to_numpy(),
         positive="a fraud (simulated)",
-        source="toprank.transactions.simulator.simulate()",
+        source="toprank.simulator.simulate()",
         metadata=payments.select([]),
         roles={"time": "paid_at", "card": "card", "terminal": "terminal", "amount": "amount"},
     )

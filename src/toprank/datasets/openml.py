@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from sklearn import datasets as sklearn_datasets
 
+from toprank.data.atomic import atomic_path
+from toprank.data.tables.columns import TableError
+from toprank.data.tables.read import read_table
 from toprank.datasets.dataset import Dataset, from_table
 from toprank.datasets.places import NotHere
 from toprank.datasets.text_columns import number_or_category, plain_text
-from toprank.model_file.atomic import atomic_path
-from toprank.tables.columns import TableError
-from toprank.tables.read import read_table
 
 
 class _Entry(NamedTuple):

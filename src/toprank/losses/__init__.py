@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from toprank import checks
+from toprank.data import checks
 from toprank.losses.ap_exp import ApExp
 from toprank.losses.ap_lambda import ApLambda
 from toprank.losses.ap_sigmoid import ApSigmoid

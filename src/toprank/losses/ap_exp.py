@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import checks
+from toprank.data import checks
 from toprank.losses.contract import Floats, Vector, floor_of
 from toprank.losses.listwise import ListRows, ListwiseLoss
 

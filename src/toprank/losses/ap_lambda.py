@@ -14,11 +14,11 @@ and `descends_value` is False.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from toprank import checks
+from toprank.data import checks
 from toprank.losses.ap_sigmoid import Positives, positives_of
 from toprank.losses.contract import Floats, floor_of
-from toprank.losses.grid import SIGMOID, SLOPE, SOFTPLUS, mirrored_sums, sums
 from toprank.losses.listwise import ListRows, ListwiseLoss
+from toprank.losses.score_grid import SIGMOID, SLOPE, SOFTPLUS, mirrored_sums, sums
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ApLambda(ListwiseLoss[Positives]):
     """All pairs of one list, weighed by average precision; a larger `alpha` is steeper.
 
     Of two rows of equal score each counts half above the other. A list without positives or
-    without negatives has value 0 and gradient 0. Sums come from a grid (`toprank.losses.grid`):
+    without negatives has value 0 and gradient 0. Sums come from a grid (`toprank.losses.score_grid`):
     a gradient is within 1e-3 of the sum of its absolute terms, and mostly far nearer.
 
     >>> from toprank.losses import ApLambda

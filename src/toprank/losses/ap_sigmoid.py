@@ -22,19 +22,19 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import checks
+from toprank.data import checks
 from toprank.losses.contract import Floats, Vector, floor_of
-from toprank.losses.grid import (
+from toprank.losses.listwise import ListRows, ListwiseLoss
+from toprank.losses.score_grid import (
     SIGMOID,
     SLOPE,
-    Grid,
     Kernel,
+    ScoreGrid,
     distinct_scores,
     make_grid,
     sums,
     sums_of_others,
 )
-from toprank.losses.listwise import ListRows, ListwiseLoss
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ApSigmoid(ListwiseLoss["Positives"]):
     """The sigmoid surrogate of average precision; a larger `alpha` is nearer to it, and steeper.
 
     Of two rows of equal score each counts half above the other. A list without positives or
-    without negatives has value 0 and gradient 0. Sums come from a grid (`toprank.losses.grid`):
+    without negatives has value 0 and gradient 0. Sums come from a grid (`toprank.losses.score_grid`):
     a gradient is within 1e-3 of the sum of its absolute terms, and mostly far nearer.
 
     >>> from toprank.losses import ApSigmoid
@@ -94,7 +94,7 @@ class Positives(NamedTuple):
     are of this machine's own positives.
     """
 
-    grid: Grid
+    grid: ScoreGrid
     negatives: Vector
     gaps: Vector
     mass: Vector

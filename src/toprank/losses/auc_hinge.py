@@ -35,7 +35,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import binom
 
-from toprank import checks
+from toprank.data import checks
 from toprank.losses.contract import Floats, Vector, floor_of
 from toprank.losses.listwise import ListRows, ListwiseLoss
 

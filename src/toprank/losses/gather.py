@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import checks
+from toprank.data import checks
 
 _ROWS_PER_BLOCK = 1 << 16
 

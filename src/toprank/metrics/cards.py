@@ -16,10 +16,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
+from toprank.data import checks
 from toprank.metrics.intervals import Comparison, Interval
 from toprank.metrics.resampling import Seed, percentile_band
-from toprank.splits.cards import card_numbers
+from toprank.splits.card_numbers import card_numbers
 
 
 class CardChecks(NamedTuple):

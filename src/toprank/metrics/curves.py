@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks as check
+from toprank.data import checks as check
 from toprank.metrics.points import found_checked, roc_points
 from toprank.metrics.ranking import Ranking
 from toprank.metrics.resampling import Seed, percentile_band, resamples

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from toprank import checks
+from toprank.data import checks
 from toprank.metrics import points
 from toprank.metrics.ranking import Ranking
 from toprank.metrics.resampling import Seed, paired_resamples, percentile_band, resamples

@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from toprank import checks
+from toprank.data import checks
 from toprank.metrics.intervals import Interval
 
 _FAR = 0.999  # of the box lies below a row that is far from all others

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
+from toprank.data import checks
 from toprank.metrics.ranking import Ranking
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
+from toprank.data import checks
 
 
 @dataclass(frozen=True, eq=False)

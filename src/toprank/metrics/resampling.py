@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import pdtr
 
-from toprank import checks
+from toprank.data import checks
 from toprank.metrics.ranking import Ranking
 
 Seed = int | np.random.Generator | None

@@ -5,12 +5,12 @@ axes: `plots.roc(y, suspicion).figure.savefig("roc.svg")`. Another call on the s
 another model. Nothing here touches pyplot's global state.
 """
 
-from toprank.plots.anomaly import excess_mass_curves, mass_volume_curves
+from toprank.plots.anomaly_plots import excess_mass_curves, mass_volume_curves
 from toprank.plots.critical_difference import critical_difference
-from toprank.plots.curves import calibration, checks, precision_recall, roc
-from toprank.plots.feedback import card_precision_by_day, cards_found_by_day
+from toprank.plots.curve_plots import calibration, checks, precision_recall, roc
+from toprank.plots.feedback_plots import card_precision_by_day, cards_found_by_day
 from toprank.plots.named_rows import importance, intervals
-from toprank.plots.thresholds import f_beta_by_threshold, metrics_by_ratio, savings
+from toprank.plots.threshold_plots import f_beta_by_threshold, metrics_by_ratio, savings
 
 __all__ = [
     "calibration",

@@ -36,7 +36,7 @@ def critical_difference(
     the critical difference. Names stand outside the axes: in a figure of your own, leave them
     room (`layout="constrained"` does).
 
-    >>> from toprank.comparison.standings import Standings
+    >>> from toprank.bench.standings import Standings
     >>> standings = Standings.of(
     ...     {"data": number, "seed": 0, "method": method, "value": value}
     ...     for number in range(20)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from toprank import checks as check
+from toprank.data import checks as check
 from toprank.plots.canvas import ACCENT, calm, new_axes, shortened, small
 from toprank.wording import percent
 

@@ -9,13 +9,13 @@ begins.
                       [ train | gap | test ]               prequential
 """
 
+from toprank.data.tables.spans import DAY
 from toprank.splits.by_chance import folds, held_out, stratified
 from toprank.splits.by_time import checked_gap, chronological, latest
 from toprank.splits.moments import days
 from toprank.splits.parts import Split, check_positives
 from toprank.splits.splitter import PrequentialSplit
 from toprank.splits.time_folds import Fold, prequential
-from toprank.tables.spans import DAY
 
 __all__ = [
     "DAY",

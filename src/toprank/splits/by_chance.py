@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
+from toprank.data import checks
 from toprank.splits.parts import Split, check_shares
 
 

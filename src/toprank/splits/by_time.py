@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
+from toprank.data import checks
+from toprank.data.tables.spans import DAY, in_words, span_of
 from toprank.splits.moments import moments_of
 from toprank.splits.parts import Split, check_shares
-from toprank.tables.spans import DAY, in_words, span_of
 
 
 def chronological(

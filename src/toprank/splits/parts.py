@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
+from toprank.data import checks
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
+from toprank.data import checks
 from toprank.splits.time_folds import prequential
 
 

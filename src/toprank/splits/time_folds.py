@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank import checks
-from toprank.splits.cards import card_numbers
+from toprank.data import checks
+from toprank.data.tables.spans import DAY, in_words, span_of
+from toprank.splits.card_numbers import card_numbers
 from toprank.splits.moments import moment_of, moments_of
-from toprank.tables.spans import DAY, in_words, span_of
 
 CARD_RULES = ("known", "one-side")
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from toprank.bench.learners.online import ONLINE_LEARNERS, make_online_learner
+from toprank.bench.learners.online_rivals import ONLINE_LEARNERS, make_online_learner
 from toprank.bench.learners.vowpal_bbm import VowpalBBM, _moments_so_far
 
 PACKAGES = {

@@ -5,9 +5,9 @@ import pytest
 from pytest import approx
 
 from toprank.bench import ExperimentError, read_experiment
-from toprank.bench.protocols import Cell, mass_volume
-from toprank.bench.protocols.mass_volume import MassVolume
-from toprank.bench.worlds.anomalies import make_world
+from toprank.bench.protocols import Cell, mass_volume_excess
+from toprank.bench.protocols.mass_volume_excess import MassVolume
+from toprank.bench.worlds.anomaly_worlds import make_world
 
 TEXT = """
 title = "A small toy"
@@ -52,7 +52,7 @@ def small_toy(monkeypatch):
         toy = make_world(name, seed, n_points, folder)
         return toy._replace(rows=toy.rows[:300], points=toy.points[::40])
 
-    monkeypatch.setattr(mass_volume, "make_world", small)
+    monkeypatch.setattr(mass_volume_excess, "make_world", small)
     return small("toy", 0, 1)
 
 
@@ -73,8 +73,8 @@ class Spy:
 @pytest.fixture
 def spy(monkeypatch):
     kept = []
-    monkeypatch.setattr(mass_volume, "make_detector", lambda *given: Spy(kept))
-    monkeypatch.setattr(mass_volume, "compile_kernels", lambda *given: None)
+    monkeypatch.setattr(mass_volume_excess, "make_detector", lambda *given: Spy(kept))
+    monkeypatch.setattr(mass_volume_excess, "compile_kernels", lambda *given: None)
     return kept
 
 

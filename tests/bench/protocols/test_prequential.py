@@ -10,7 +10,7 @@ from toprank.bench.learners.averages import BoostedAverage, ScaledLogistic
 from toprank.bench.learners.rankers import LEARNERS, Learner, make_learner
 from toprank.bench.protocols import Cell, prequential
 from toprank.bench.protocols.prequential import PrequentialFolds
-from toprank.transactions.features import History, handbook_features
+from toprank.payments.features import History, handbook_features
 
 TEXT = """
 title = "A few weeks"

@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from toprank.bench import ExperimentError, find_experiment, read_experiment
-from toprank.bench.learners.online import ONLINE_LEARNERS, _Maker
+from toprank.bench.learners.online_rivals import ONLINE_LEARNERS, _Maker
 from toprank.bench.protocols import Cell
 from toprank.bench.protocols.progressive import ProgressiveValidation
 

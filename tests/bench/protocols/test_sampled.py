@@ -16,8 +16,8 @@ from toprank.bench.protocols.sampled import SampledInTime, _choosing
 from toprank.bench.row_file import read_rows
 from toprank.bench.runner import cells_of
 from toprank.bench.sampling import fits
-from toprank.bench.sampling.fits import Choosing, Part, Parts
-from toprank.datasets.known import KNOWN, Known
+from toprank.bench.sampling.fits import Choosing, SplitPart, SplitParts
+from toprank.datasets.known_sets import KNOWN, KnownSet
 from toprank.metrics import average_precision, f_beta
 
 pytest.importorskip("imblearn")
@@ -89,9 +89,9 @@ def folder(tmp_path, monkeypatch):
         "y": y,
     }
     pq.write_table(pa.table(bare), tmp_path / "bare.parquet")
-    monkeypatch.setitem(KNOWN, "payments", Known(roles={"time": "seconds"}))
+    monkeypatch.setitem(KNOWN, "payments", KnownSet(roles={"time": "seconds"}))
     roles = {"time": "at", "card": "card", "terminal": "terminal", "amount": "amount"}
-    monkeypatch.setitem(KNOWN, "bare", Known(roles=roles))
+    monkeypatch.setitem(KNOWN, "bare", KnownSet(roles=roles))
     yield tmp_path
     _choosing.cache_clear()
 
@@ -172,7 +172,7 @@ def test_settings_are_best_without_sampling_and_the_share_is_best_with_them(part
 
 
 def test_neither_choice_nor_scores_depend_on_labels_of_the_test(parts):
-    wrong = Part(parts.test.features, ~parts.test.is_positive)
+    wrong = SplitPart(parts.test.features, ~parts.test.is_positive)
     others = replace(parts, test=wrong)
     for method in experiment().methods:
         for metric in fits.METRICS:
@@ -224,9 +224,9 @@ def test_an_easy_ensemble_has_as_many_models_as_asked(parts):
 
 
 def test_a_tie_goes_to_the_first_candidate():
-    rows = Part(np.zeros((40, 1), dtype=np.float32), np.arange(40) % 4 == 0)
+    rows = SplitPart(np.zeros((40, 1), dtype=np.float32), np.arange(40) % 4 == 0)
     method = Method("M", "random-forest", {}, {"n_estimators": (1, 2)})
-    chosen = Choosing(Parts(rows, rows, rows)).chosen(method, "average_precision")
+    chosen = Choosing(SplitParts(rows, rows, rows)).chosen(method, "average_precision")
     assert chosen.parameters == {"n_estimators": 1}
 
 

@@ -9,7 +9,7 @@ from toprank.bench import ExperimentError, read_experiment
 from toprank.bench.learners.rankers import LEARNERS, Learner
 from toprank.bench.protocols import Cell
 from toprank.bench.protocols.simulation import SimulatedWorlds
-from toprank.bench.worlds.boxes import World, drawn
+from toprank.bench.worlds.boxes import BoxWorld, drawn
 from toprank.metrics import roc_auc
 
 WORLD = "6 of 200, 2 dimensions"
@@ -72,13 +72,13 @@ def protocol(*changes):
 
 
 def auc(seed, column):
-    _, test = drawn(World(6, 200, 2), seed)
+    _, test = drawn(BoxWorld(6, 200, 2), seed)
     return roc_auc(test.is_positive, test.features[column].to_numpy())
 
 
 def test_a_method_gets_the_rows_of_its_draw_and_a_test_without_labels(spy):
     outcome = protocol().run(Cell(WORLD, 2, "first"), None)
-    train, test = drawn(World(6, 200, 2), 2)
+    train, test = drawn(BoxWorld(6, 200, 2), 2)
 
     (made, fit, asked) = spy
     assert made == ("made", 2, "x1")

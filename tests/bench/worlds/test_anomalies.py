@@ -6,8 +6,8 @@ import pytest
 from pytest import approx
 
 from toprank import metrics
-from toprank.bench.worlds import anomalies as anomaly_worlds
-from toprank.bench.worlds.anomalies import WORLDS, has_density, make_world
+from toprank.bench.worlds import anomaly_worlds as anomaly_worlds
+from toprank.bench.worlds.anomaly_worlds import WORLDS, has_density, make_world
 
 GENERATOR = np.random.default_rng(0)
 TABLES = {

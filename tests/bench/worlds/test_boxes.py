@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from toprank.bench.worlds.boxes import World, _boxes, drawn, world_of
+from toprank.bench.worlds.boxes import BoxWorld, _boxes, drawn, world_of
 
 
 def array(sample):
     return np.column_stack([column.to_numpy() for column in sample.features.columns])
 
 
-@pytest.mark.parametrize("world", [World(6, 1_000, 2), World(10, 300, 5)])
+@pytest.mark.parametrize("world", [BoxWorld(6, 1_000, 2), BoxWorld(10, 300, 5)])
 def test_a_draw_has_the_positives_of_its_name_and_a_large_test(world):
     train, test = drawn(world, 1)
     assert (train.is_positive.sum(), train.is_positive.size) == (world.n_positive, world.n_rows)
@@ -22,7 +22,7 @@ def test_a_draw_has_the_positives_of_its_name_and_a_large_test(world):
 
 @pytest.mark.parametrize(("n_dimensions", "side"), [(2, 0.1), (5, 1 / 3)])
 def test_positives_fill_four_boxes_whose_cores_hold_no_negative(n_dimensions, side):
-    world, seed = World(6, 1_000, n_dimensions), 3
+    world, seed = BoxWorld(6, 1_000, n_dimensions), 3
     _, test = drawn(world, seed)
     centres = _boxes(np.random.default_rng([seed, 6, n_dimensions]), n_dimensions)
     apart = np.abs(centres[:, None] - centres).max(axis=2)[~np.eye(4, dtype=bool)]
@@ -37,7 +37,7 @@ def test_positives_fill_four_boxes_whose_cores_hold_no_negative(n_dimensions, si
 
 
 def test_a_draw_follows_from_the_seed_alone():
-    world = World(6, 1_000, 2)
+    world = BoxWorld(6, 1_000, 2)
     one, again, other = (drawn(world, seed)[0] for seed in (1, 1, 2))
     assert one.features.equals(again.features)
     assert not one.features.equals(other.features)

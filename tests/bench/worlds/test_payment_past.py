@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from toprank.bench.worlds.payment_past import Cards, past_of_payments, sum_of_days
+from toprank.bench.worlds.payment_past import CardPast, past_of_payments, sum_of_days
 from toprank.datasets import Dataset
 
 ROLES = {"time": "at", "card": "card", "terminal": "terminal", "amount": "amount"}
@@ -33,7 +33,7 @@ def days_of(dataset):
 
 def test_windows_hold_what_a_loop_over_all_payments_finds():
     dataset = payments()
-    past = past_of_payments(dataset, Cards())
+    past = past_of_payments(dataset, CardPast())
     day, y = days_of(dataset), dataset.is_positive
     card, terminal, amount = (
         dataset.features[name].to_numpy() for name in ("card", "terminal", "amount")
@@ -54,7 +54,7 @@ def test_labels_of_the_last_seven_days_and_of_the_future_change_nothing():
     late = days_of(dataset) >= 30
     changed = payments(y=np.where(late, ~dataset.is_positive, dataset.is_positive))
     before = days_of(dataset) <= 37
-    one, other = (past_of_payments(each, Cards()) for each in (dataset, changed))
+    one, other = (past_of_payments(each, CardPast()) for each in (dataset, changed))
     for name, values in one.features.items():
         np.testing.assert_array_equal(values[before], other.features[name][before])
     assert (one.features["terminal_risk_1"] != other.features["terminal_risk_1"]).any()
@@ -62,7 +62,7 @@ def test_labels_of_the_last_seven_days_and_of_the_future_change_nothing():
 
 def test_only_the_asked_cards_and_days_are_kept_but_all_are_part_of_the_past():
     dataset = payments()
-    some, every = (past_of_payments(dataset, each) for each in (Cards(2, 3, 10), Cards()))
+    some, every = (past_of_payments(dataset, each) for each in (CardPast(2, 3, 10), CardPast()))
     card = dataset.features["card"].to_numpy()
     kept = (card >= 2) & (card < 5) & (days_of(dataset) >= 10)
     np.testing.assert_array_equal(some.is_positive, dataset.is_positive[kept])
@@ -73,7 +73,7 @@ def test_only_the_asked_cards_and_days_are_kept_but_all_are_part_of_the_past():
 def test_hours_run_from_midnight():
     at = np.array(["2025-03-03T00:30", "2025-03-04T18:00"], dtype="datetime64[us]")
     dataset = payments(2, at=at, y=np.array([True, False]))
-    assert past_of_payments(dataset, Cards()).features["hour"].tolist() == [0.5, 18.0]
+    assert past_of_payments(dataset, CardPast()).features["hour"].tolist() == [0.5, 18.0]
 
 
 def test_a_sum_may_end_days_before():
@@ -84,10 +84,10 @@ def test_a_sum_may_end_days_before():
 def test_what_is_no_payment_gets_a_sentence():
     dataset = payments()
     with pytest.raises(ValueError, match=r"some must have payments of the cards from 9 on"):
-        past_of_payments(dataset, Cards(9))
+        past_of_payments(dataset, CardPast(9))
     bare = Dataset("some", dataset.features, dataset.is_positive, "", "", pa.table({}), {})
     with pytest.raises(ValueError, match=r"columns known as time, card, terminal, amount"):
-        past_of_payments(bare, Cards())
+        past_of_payments(bare, CardPast())
     numbered = payments(2, at=np.array([0.0, 1.0]), y=np.array([True, False]))
     with pytest.raises(ValueError, match=r"the time of some must be given in dates"):
-        past_of_payments(numbered, Cards())
+        past_of_payments(numbered, CardPast())

@@ -10,7 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from toprank import BoostedRanker, checks
+from toprank import BoostedRanker
+from toprank.data import checks
 
 _LEAST_CHANCE = 1e-4  # keeps log-odds finite where all trees of a forest agree
 

@@ -17,8 +17,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import checks, registry
+from toprank import registry
 from toprank.bench.experiment import Method
+from toprank.data import checks
 
 Bounds = NDArray[np.float64]
 """The lowest and the highest value of every column."""

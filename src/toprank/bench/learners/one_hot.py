@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank.tables import Schema
+from toprank.data.tables import Schema
 
 
 def one_hot(table: pa.Table, schema: Schema) -> NDArray[np.float32]:

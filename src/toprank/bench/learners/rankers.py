@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import checks, registry
+from toprank import registry
 from toprank.bench.experiment import Method
 from toprank.bench.learners.one_hot import OneHotRanker
+from toprank.data import checks
 
 
 class TableRanker(Protocol):
@@ -114,7 +115,7 @@ def staged_suspicion(
 
 def n_cuts(name: str, ranker: Any) -> int:
     """Return how many cuts all trees of a fitted learner with a booster have: inner nodes."""
-    from toprank.boosting import booster_trees
+    from toprank.rankers.boosted import booster_trees
 
     booster = LEARNERS[name].booster
     assert booster is not None, name

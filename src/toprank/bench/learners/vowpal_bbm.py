@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank.bench.learners.one_hot import one_hot
-from toprank.tables import Schema
+from toprank.data.tables import Schema
 
 _LARGEST = 5.0  # standard deviations, as in our learners
 

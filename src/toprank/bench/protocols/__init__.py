@@ -3,12 +3,12 @@
 A protocol is a class as `contract.Protocol` describes it, with a line here.
 """
 
-from toprank.bench.protocols.contract import Cell, Outcome, Protocol
 from toprank.bench.protocols.correlation import SimulatedRankings
 from toprank.bench.protocols.falling_positives import FallingPositives
-from toprank.bench.protocols.mass_volume import MassVolume
+from toprank.bench.protocols.mass_volume_excess import MassVolume
 from toprank.bench.protocols.prequential import PrequentialFolds
 from toprank.bench.protocols.progressive import ProgressiveValidation
+from toprank.bench.protocols.protocol import Cell, Protocol, TrialOutcome
 from toprank.bench.protocols.sampled import SampledInTime
 from toprank.bench.protocols.simulation import SimulatedWorlds
 from toprank.bench.protocols.stratified import StratifiedSplits
@@ -26,4 +26,4 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "unlabelled": Unlabelled,
 }
 
-__all__ = ["PROTOCOLS", "Cell", "Outcome", "Protocol"]
+__all__ = ["PROTOCOLS", "Cell", "Protocol", "TrialOutcome"]

@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 
-from toprank import checks, metrics
+from toprank import metrics
 from toprank.bench.experiment import Experiment, Method
-from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import check_sets_alike, options_of, seed_by_seed
+from toprank.bench.protocols.protocol import Cell, TrialOutcome
+from toprank.data import checks
 
 PAIRS = {  # distributions of the positives' suspicions and of the negatives'
     "N(0,1), N(0,1)": (("normal", 0, 1), ("normal", 0, 1)),
@@ -80,7 +81,7 @@ class SimulatedRankings:
         """Return None: nothing needs to be installed."""
         return None
 
-    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
         """Return the correlations over one draw of rankings."""
         method = self.experiment.method(cell.method)
         beta = _beta(method)
@@ -93,7 +94,7 @@ class SimulatedRankings:
             name: _agreement(precision[found.pairs == pair], best[found.pairs == pair])
             for pair, name in enumerate(PAIRS)
         }
-        return Outcome(
+        return TrialOutcome(
             {name: whole[name] for name in self.experiment.metrics},
             method.parameters,
             seconds,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from toprank import checks
 from toprank.bench.experiment import Experiment
-from toprank.bench.protocols.contract import Cell
+from toprank.bench.protocols.protocol import Cell
+from toprank.data import checks
 
 
 def options_of(experiment: Experiment, defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from toprank import checks
-from toprank.bench import figures
+from toprank.bench import pictures
 from toprank.bench.experiment import Experiment
 from toprank.bench.learners.rankers import LEARNERS
-from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import options_of
+from toprank.bench.protocols.protocol import Cell, TrialOutcome
 from toprank.bench.protocols.stratified import StratifiedSplits
+from toprank.data import checks
 
 _OF_SPLITS = {"test_share": 0.3, "folds": 5}
 _DEFAULTS = {**_OF_SPLITS, "runs": 10, "shares": []}
@@ -50,7 +50,7 @@ class FallingPositives:
         self.shares = _shares(options["shares"])
         of_splits = {name: options[name] for name in _OF_SPLITS}
         for name in experiment.metrics:
-            figures.figure(name)  # those of a ranking alone
+            pictures.figure(name)  # those of a ranking alone
         self.splits = StratifiedSplits(replace(experiment, options=of_splits))
         for data in experiment.data:
             self._place(data)
@@ -78,12 +78,12 @@ class FallingPositives:
         """Return which package a method lacks, or which of its parameters is wrong."""
         return self.splits.why_not_method(method)
 
-    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
         """Return the mean figures of a method at one share of a descent."""
         name, step = self._place(cell.data)
         level = self._descent(cell._replace(data=name), folder).level(step)
         method = self.experiment.method(cell.method)
-        return Outcome(
+        return TrialOutcome(
             {metric: float(np.mean(values)) for metric, values in level.figures.items()},
             dict(method.parameters),
             {"all splits": round(level.seconds, 3)},
@@ -115,7 +115,7 @@ class FallingPositives:
         return _DESCENTS[key]
 
 
-class _Level(NamedTuple):
+class _PositivesLevel(NamedTuple):
     """One share of one descent: the figures of every split, by metric."""
 
     figures: dict[str, list[float]]
@@ -132,9 +132,9 @@ class _Descent:
         self.features, self.is_positive = protocol.splits.loaded(cell.data, folder)
         self.rows = np.arange(self.is_positive.size)
         self.mean_ranks = np.empty(0)
-        self.levels: list[_Level] = []
+        self.levels: list[_PositivesLevel] = []
 
-    def level(self, step: int) -> _Level:
+    def level(self, step: int) -> _PositivesLevel:
         """Return the level so many steps down, going there if need be."""
         while len(self.levels) <= step:
             if self.levels:
@@ -165,7 +165,7 @@ class _Descent:
         for seed in range(first, first + runs):
             run = self.cell._replace(seed=seed)
             test, ranked = self.protocol.splits.ranked_test(run, features, is_positive)
-            of_run = figures.figures(metrics, is_positive[test], ranked.suspicion)
+            of_run = pictures.figures(metrics, is_positive[test], ranked.suspicion)
             for metric, value in of_run.items():
                 found[metric].append(value)
             seconds += sum(ranked.seconds.values())
@@ -173,7 +173,7 @@ class _Descent:
             ranks[test] += rankdata(-ranked.suspicion)
         self.mean_ranks = _mean_where_known(ranks, n_tests)
         n_positive = int(np.count_nonzero(is_positive))
-        self.levels.append(_Level(found, seconds, self.rows.size, n_positive))
+        self.levels.append(_PositivesLevel(found, seconds, self.rows.size, n_positive))
 
 
 _DESCENTS: dict[tuple[Cell, Path | None, str], _Descent] = {}  # of this process

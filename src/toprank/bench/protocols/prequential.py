@@ -28,8 +28,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import checks, datasets, metrics, splits
-from toprank.bench import figures
+from toprank import datasets, metrics, splits
+from toprank.bench import pictures
 from toprank.bench.experiment import Experiment, Method
 from toprank.bench.learners.averages import BoostedAverage, ScaledLogistic
 from toprank.bench.learners.rankers import (
@@ -39,14 +39,10 @@ from toprank.bench.learners.rankers import (
     make_learner,
     what_it_chose,
 )
-from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import check_sets_alike, options_of
-from toprank.transactions.features import (
-    Feature,
-    History,
-    default_features,
-    handbook_features,
-)
+from toprank.bench.protocols.protocol import Cell, TrialOutcome
+from toprank.data import checks
+from toprank.payments.features import Feature, History, default_features, handbook_features
 
 _SEED = 0
 _ROLES = ("time", "card", "terminal", "amount")
@@ -111,7 +107,7 @@ class PrequentialFolds:
             return f"method {method!r} is left out: {error}"
         return None
 
-    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
         """Return the test figures of one method on one fold."""
         world = self.worlds[cell.data]
         payments = _payments(world.set, folder)
@@ -122,7 +118,7 @@ class PrequentialFolds:
         is_learning = payments.is_positive[fold.train]
         ranked = _ranked(method, features.take(fold.train), is_learning, test)
         tested = _Tested.of(payments, fold)
-        return Outcome(
+        return TrialOutcome(
             {name: _figure(name, tested, ranked.suspicion) for name in self.experiment.metrics},
             dict(method.parameters),
             ranked.seconds,
@@ -169,7 +165,7 @@ class _Tested(NamedTuple):
         return cls(payments.is_positive[fold.test], cards, splits.days(moments))
 
 
-class _Ranked(NamedTuple):
+class _RankedDays(NamedTuple):
     suspicion: NDArray[np.float64]
     seconds: dict[str, float]
     chosen: str | None
@@ -177,7 +173,7 @@ class _Ranked(NamedTuple):
 
 def _ranked(
     method: Method, learning: pa.Table, is_positive: NDArray[np.bool_], test: pa.Table
-) -> _Ranked:
+) -> _RankedDays:
     """Return what a method makes of test rows whose labels it never gets."""
     compile_kernels(method.learner, method.parameters)
     begin = time.perf_counter()
@@ -187,7 +183,7 @@ def _ranked(
     suspicion = checks.finite_vector(ranker.suspicion(test), "suspicion")
     scored = time.perf_counter()
     seconds = {"fit": round(fitted - begin, 3), "score": round(scored - fitted, 3)}
-    return _Ranked(suspicion, seconds, what_it_chose(ranker))
+    return _RankedDays(suspicion, seconds, what_it_chose(ranker))
 
 
 def _made(method: Method) -> TableRanker:
@@ -226,7 +222,7 @@ def _column(payments: datasets.Dataset, role: str) -> NDArray[Any]:
 
 def _figure(name: str, tested: _Tested, suspicion: NDArray[np.float64]) -> float:
     if (budget := _budget(name)) is None:
-        return float(figures.figure(name)(tested.is_positive, suspicion))
+        return float(pictures.figure(name)(tested.is_positive, suspicion))
     is_positive, card, day = tested
     return metrics.card_precision_at_k(is_positive, suspicion, card, day, budget)
 
@@ -259,7 +255,7 @@ def _check_metric(name: str) -> None:
     if _budget(name) is not None:
         return
     try:
-        figures.figure(name)
+        pictures.figure(name)
     except ValueError as error:
         raise ValueError(f"{error} With K cards a day, there is card_precision(K).") from error
 

@@ -32,16 +32,17 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from toprank import checks, datasets
+from toprank import datasets
 from toprank.bench.experiment import Experiment, Method, Parameters
-from toprank.bench.learners.online import (
+from toprank.bench.learners.online_rivals import (
     ONLINE_LEARNERS,
     Features,
     compile_online_kernels,
     make_online_learner,
 )
-from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import check_sets_alike, options_of, seed_by_seed
+from toprank.bench.protocols.protocol import Cell, TrialOutcome
+from toprank.data import checks
 
 _METRICS = ("error", "error_at_published_size", "progressive_error", "weak_learners")
 _DEFAULTS: dict[str, Any] = {"folds": 3, "published_sizes": {}}
@@ -49,7 +50,7 @@ _SIZE = "n_learners"
 _ROUNDED = 5  # decimals of what a row says of each fold
 
 
-class Candidate(NamedTuple):
+class OnlineCandidate(NamedTuple):
     """One setting of a method, called by what of it is chosen."""
 
     name: str
@@ -102,11 +103,11 @@ class ProgressiveValidation:
             return f"method {method!r} is left out: {error}"
         return None
 
-    def candidates(self, method: Method, data: str) -> list[Candidate]:
+    def candidates(self, method: Method, data: str) -> list[OnlineCandidate]:
         """Return all settings of a method on a data set, with the sizes that are published."""
         return [self._candidate(each, method, data) for each in method.candidates]
 
-    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
         """Return the figures of one method over the folds of one seed."""
         method = self.experiment.method(cell.method)
         candidates = self.candidates(method, cell.data)
@@ -127,7 +128,7 @@ class ProgressiveValidation:
             judged.append(_judged(learned, candidates, is_positive[test]))
         return _outcome(judged, is_positive.size, len(candidates))
 
-    def _candidate(self, parameters: Parameters, method: Method, data: str) -> Candidate:
+    def _candidate(self, parameters: Parameters, method: Method, data: str) -> OnlineCandidate:
         size = parameters.get(_SIZE, 1)
         is_published = isinstance(size, str)
         if is_published:
@@ -139,7 +140,7 @@ class ProgressiveValidation:
                 )
             parameters = {**parameters, _SIZE: sizes[size]}
         told = [f"{key}={parameters[key]}" for key in method.grid]
-        return Candidate(" ".join(told) or "as given", parameters, is_published)
+        return OnlineCandidate(" ".join(told) or "as given", parameters, is_published)
 
 
 class _Learned(NamedTuple):
@@ -164,7 +165,7 @@ class _Judged(NamedTuple):
 
 def _learned(
     name: str,
-    candidates: list[Candidate],
+    candidates: list[OnlineCandidate],
     stream: tuple[Features, NDArray[np.bool_]],
     test: Features,
     seed: int,
@@ -186,7 +187,7 @@ def _learned(
 
 
 def _judged(
-    learned: _Learned, candidates: list[Candidate], is_positive: NDArray[np.bool_]
+    learned: _Learned, candidates: list[OnlineCandidate], is_positive: NDArray[np.bool_]
 ) -> _Judged:
     """Return the figures of one fold by the labels of its test rows."""
     chosen, at_published_size = learned.chosen, learned.chosen_at_published_size
@@ -206,10 +207,10 @@ def _judged(
     return _Judged(figures, candidates[chosen].parameters, learned.seconds, facts)
 
 
-def _outcome(folds: list[_Judged], n_rows: int, n_candidates: int) -> Outcome:
+def _outcome(folds: list[_Judged], n_rows: int, n_candidates: int) -> TrialOutcome:
     """Return the means over folds, and what was chosen on each."""
     seconds = [each.seconds for each in folds]
-    return Outcome(
+    return TrialOutcome(
         {name: fmean(each.figures[name] for each in folds) for name in _METRICS},
         {f"fold {number}": each.parameters for number, each in enumerate(folds)},
         {step: round(sum(each[step] for each in seconds), 3) for step in seconds[0]},

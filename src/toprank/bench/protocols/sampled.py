@@ -28,15 +28,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank import checks, datasets, metrics, splits
+from toprank import datasets, metrics, splits
 from toprank.bench.experiment import Experiment
 from toprank.bench.learners.one_hot import one_hot
-from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import check_sets_alike
+from toprank.bench.protocols.protocol import Cell, TrialOutcome
 from toprank.bench.sampling import fits as sampled_fits
-from toprank.bench.sampling.fits import LEARNERS, METRICS, Choosing, Chosen, Part, Parts, Scores
-from toprank.bench.worlds.payment_past import Cards, past_of_payments
-from toprank.tables import Schema
+from toprank.bench.sampling.fits import (
+    LEARNERS,
+    METRICS,
+    Choosing,
+    ChosenFit,
+    FitScores,
+    SplitPart,
+    SplitParts,
+)
+from toprank.bench.worlds.payment_past import CardPast, past_of_payments
+from toprank.data import checks
+from toprank.data.tables import Schema
 
 _OPTIONS = ("forest_seeds", "payments")
 _FOREST = "random-forest"
@@ -90,7 +99,7 @@ class SampledInTime:
             return f"method {method!r} is left out: {error}"
         return None
 
-    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
         """Return the test figures of one method, each at what was chosen for it."""
         choosing = self._choosing(cell.data, folder)
         parts, method = choosing.parts, self.experiment.method(cell.method)
@@ -99,7 +108,7 @@ class SampledInTime:
         decided = time.perf_counter()
         found = _scores(method.learner, chosen, cell.seed, choosing)
         scored = time.perf_counter()
-        return Outcome(
+        return TrialOutcome(
             {name: sampled_fits.figures_on_test(parts, found[name])[name] for name in chosen},
             {name: each.parameters for name, each in chosen.items()},
             {"choose": round(decided - begin, 3), "fit": round(scored - decided, 3)},
@@ -111,10 +120,10 @@ class SampledInTime:
 
 
 def _scores(
-    learner: str, chosen: Mapping[str, Chosen], seed: int, choosing: Choosing
-) -> dict[str, Scores]:
+    learner: str, chosen: Mapping[str, ChosenFit], seed: int, choosing: Choosing
+) -> dict[str, FitScores]:
     """Return the scores for each metric; metrics that chose alike share one fit."""
-    fits: dict[str, Scores] = {}
+    fits: dict[str, FitScores] = {}
     found = {}
     for name, each in chosen.items():
         key = json.dumps(each.parameters)
@@ -125,7 +134,7 @@ def _scores(
 
 
 def _facts(
-    parts: Parts, chosen: Mapping[str, Chosen], found: Mapping[str, Scores]
+    parts: SplitParts, chosen: Mapping[str, ChosenFit], found: Mapping[str, FitScores]
 ) -> dict[str, Any]:
     """Return what a row tells beside its figures, the resampled ones in ten-thousandths."""
     facts: dict[str, Any] = {
@@ -153,7 +162,7 @@ def _facts(
 
 
 @cache
-def _choosing(data: str, folder: Path | None, cards: Cards | None) -> Choosing:
+def _choosing(data: str, folder: Path | None, cards: CardPast | None) -> Choosing:
     """Return the parts of a set with all that was chosen on it; once a process."""
     dataset = datasets.load(data, folder=folder)
     if cards is None:
@@ -165,10 +174,10 @@ def _choosing(data: str, folder: Path | None, cards: Cards | None) -> Choosing:
     splits.check_positives(split, is_positive)
     schema = Schema.of(features.take(split.train))
     train, validation, test = (
-        Part(one_hot(features.take(rows), schema), is_positive[rows])
+        SplitPart(one_hot(features.take(rows), schema), is_positive[rows])
         for rows in (split.train, split.validation, split.test)
     )
-    return Choosing(Parts(train, validation, test))
+    return Choosing(SplitParts(train, validation, test))
 
 
 def _moments(dataset: datasets.Dataset) -> NDArray[np.datetime64]:
@@ -181,7 +190,7 @@ def _moments(dataset: datasets.Dataset) -> NDArray[np.datetime64]:
     return np.datetime64("2000-01-01", "us") + (1e6 * time_of_rows).astype("timedelta64[us]")
 
 
-def _payments(given: Any, data: Collection[str]) -> dict[str, Cards]:
+def _payments(given: Any, data: Collection[str]) -> dict[str, CardPast]:
     if not isinstance(given, dict):
         raise ValueError(f"options.payments must be a table by data set; got {given!r}.")
     payments = {}
@@ -192,10 +201,10 @@ def _payments(given: Any, data: Collection[str]) -> dict[str, Cards]:
             raise ValueError(f"options.payments names {name!r}, which is not in data{hint}")
         if not isinstance(table, dict):
             raise ValueError(f"{where} must be a table; got {table!r}.")
-        _check_names(table, Cards._fields, "key", where)
+        _check_names(table, CardPast._fields, "key", where)
         for key, value in table.items():
             checks.whole_number(value, f"{where}.{key}", 0)
-        payments[name] = Cards(**table)
+        payments[name] = CardPast(**table)
     return payments
 
 

@@ -21,13 +21,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank import checks
-from toprank.bench import figures
+from toprank.bench import pictures
 from toprank.bench.experiment import Experiment, Method, Parameters
 from toprank.bench.learners.rankers import LEARNERS, compile_kernels, make_learner, why_not_learner
-from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import check_sets_alike, options_of, seed_by_seed
-from toprank.bench.worlds.boxes import Sample, World, drawn, world_of
+from toprank.bench.protocols.protocol import Cell, TrialOutcome
+from toprank.bench.worlds.boxes import BoxSample, BoxWorld, drawn, world_of
+from toprank.data import checks
 from toprank.metrics import roc_auc
 
 
@@ -40,7 +40,7 @@ class SimulatedWorlds:
         self.experiment = experiment
         options = options_of(experiment, {"tuned_on": None})
         for name in experiment.metrics:
-            figures.figure(name)
+            pictures.figure(name)
         for name in experiment.data:
             world_of(name)
         self.tuned_on = _tuned_on(options["tuned_on"], experiment)
@@ -58,7 +58,7 @@ class SimulatedWorlds:
         """Return which package a method lacks, or which of its parameters is wrong."""
         return why_not_learner(self.experiment.method(method))
 
-    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
         """Return the figures of one method on one draw."""
         method, world = self.experiment.method(cell.method), world_of(cell.data)
         compile_kernels(method.learner, method.parameters)
@@ -67,8 +67,8 @@ class SimulatedWorlds:
         tuned = time.perf_counter()
         train, test = drawn(world, cell.seed)
         ranked = _ranked(method.learner, cell.seed, chosen.parameters, train, test)
-        return Outcome(
-            figures.figures(self.experiment.metrics, test.is_positive, ranked.suspicion),
+        return TrialOutcome(
+            pictures.figures(self.experiment.metrics, test.is_positive, ranked.suspicion),
             chosen.parameters,
             {"tune": round(tuned - begin, 3), **ranked.seconds},
             {
@@ -80,7 +80,7 @@ class SimulatedWorlds:
             },
         )
 
-    def _chosen(self, method: Method, world: World) -> "_Chosen":
+    def _chosen(self, method: Method, world: BoxWorld) -> "_Chosen":
         if len(method.candidates) == 1:
             return _Chosen(method.candidates[0], None)
         return _best(method.learner, json.dumps(method.candidates), world, self.tuned_on)
@@ -93,13 +93,13 @@ class _Chosen(NamedTuple):
     auc: float | None
 
 
-class _Ranked(NamedTuple):
+class _RankedWorld(NamedTuple):
     suspicion: NDArray[np.float64]
     seconds: dict[str, float]
 
 
 @cache  # all seeds share the choice: once a process is enough
-def _best(learner: str, candidates: str, world: World, seeds: tuple[int, ...]) -> _Chosen:
+def _best(learner: str, candidates: str, world: BoxWorld, seeds: tuple[int, ...]) -> _Chosen:
     """Return the candidate with the highest mean AUC; `candidates` are in JSON, to be a key."""
     tried = json.loads(candidates)
     found: list[list[float]] = [[] for _ in tried]
@@ -113,8 +113,8 @@ def _best(learner: str, candidates: str, world: World, seeds: tuple[int, ...]) -
 
 
 def _ranked(
-    learner: str, seed: int, parameters: Parameters, train: Sample, test: Sample
-) -> _Ranked:
+    learner: str, seed: int, parameters: Parameters, train: BoxSample, test: BoxSample
+) -> _RankedWorld:
     """Return what a learner makes of test rows whose labels it never gets."""
     begin = time.perf_counter()
     ranker = make_learner(learner, seed, parameters)
@@ -123,7 +123,7 @@ def _ranked(
     suspicion = checks.finite_vector(ranker.suspicion(test.features), "suspicion")
     scored = time.perf_counter()
     seconds = {"fit": round(fitted - begin, 3), "score": round(scored - fitted, 3)}
-    return _Ranked(suspicion, seconds)
+    return _RankedWorld(suspicion, seconds)
 
 
 def _tuned_on(value: Any, experiment: Experiment) -> tuple[int, ...]:

@@ -26,8 +26,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from toprank import checks, datasets
-from toprank.bench import figures
+from toprank import datasets
+from toprank.bench import pictures
 from toprank.bench.experiment import Experiment, Method, Parameters
 from toprank.bench.learners.rankers import (
     LEARNERS,
@@ -38,10 +38,11 @@ from toprank.bench.learners.rankers import (
     what_it_chose,
     why_not_learner,
 )
-from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import options_of, seed_by_seed
+from toprank.bench.protocols.protocol import Cell, TrialOutcome
 from toprank.bench.tuning import Folds, tuned
-from toprank.tables import check_columns
+from toprank.data import checks
+from toprank.data.tables import check_columns
 
 _CUTS = "cuts"
 _DEFAULTS = {"test_share": 0.3, "folds": 5, "one_generator": False}
@@ -63,7 +64,7 @@ class StratifiedSplits:
         self.counts_cuts = _CUTS in experiment.metrics
         self.of_ranking = [name for name in experiment.metrics if name != _CUTS]
         for name in self.of_ranking:
-            figures.figure(name)
+            pictures.figure(name)
         if self.counts_cuts:
             _check_boosters(experiment.methods)
 
@@ -83,16 +84,16 @@ class StratifiedSplits:
         """Return which package a method lacks, or which of its parameters is wrong."""
         return why_not_learner(self.experiment.method(method))
 
-    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
         """Return the test figures of one method on one split."""
         features, is_positive = self.loaded(cell.data, folder)
         test, ranked = self.ranked_test(cell, features, is_positive)
         method = self.experiment.method(cell.method)
         is_tuned = self.experiment.set_options(cell.data).is_tuned
-        found = figures.figures(self.of_ranking, is_positive[test], ranked.suspicion)
+        found = pictures.figures(self.of_ranking, is_positive[test], ranked.suspicion)
         if self.counts_cuts:
             found[_CUTS] = n_cuts(method.learner, ranked.ranker)
-        return Outcome(
+        return TrialOutcome(
             found,
             ranked.parameters,
             ranked.seconds,

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from toprank import checks, datasets
-from toprank.bench import figures
+from toprank import datasets
+from toprank.bench import pictures
 from toprank.bench.experiment import Experiment
 from toprank.bench.learners.detectors import (
     DETECTORS,
@@ -28,14 +28,15 @@ from toprank.bench.learners.detectors import (
     why_not_detector,
 )
 from toprank.bench.learners.one_hot import one_hot
-from toprank.bench.protocols.contract import Cell, Outcome
 from toprank.bench.protocols.declared import (
     check_sets_alike,
     check_untuned,
     options_of,
     seed_by_seed,
 )
-from toprank.tables import Schema
+from toprank.bench.protocols.protocol import Cell, TrialOutcome
+from toprank.data import checks
+from toprank.data.tables import Schema
 
 _DEFAULTS = {"most_rows": 50_000}
 
@@ -50,7 +51,7 @@ class Unlabelled:
         options = options_of(experiment, _DEFAULTS)
         self.most_rows = checks.whole_number(options["most_rows"], "most_rows", 2)
         for name in experiment.metrics:
-            figures.figure(name)
+            pictures.figure(name)
         check_untuned(experiment)
         check_sets_alike(experiment)
 
@@ -77,7 +78,7 @@ class Unlabelled:
         """Return which package a method lacks, or which of its parameters is wrong."""
         return why_not_detector(self.experiment.method(method))
 
-    def run(self, cell: Cell, folder: Path | None) -> Outcome:
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
         """Return the figures of one method on one draw of the rows."""
         rows, is_anomaly = self._drawn(cell, folder)
         method = self.experiment.method(cell.method)
@@ -88,8 +89,8 @@ class Unlabelled:
         fitted = time.perf_counter()
         suspicion = checks.finite_vector(detector.suspicion(rows), "suspicion")
         scored = time.perf_counter()
-        return Outcome(
-            figures.figures(self.experiment.metrics, is_anomaly, suspicion),
+        return TrialOutcome(
+            pictures.figures(self.experiment.metrics, is_anomaly, suspicion),
             method.parameters,
             {"fit": round(fitted - begin, 3), "score": round(scored - fitted, 3)},
             {"rows": len(rows), "anomalies": int(np.count_nonzero(is_anomaly))},

@@ -26,7 +26,7 @@ _CHOOSING_SEED = 0
 _SHARE, _SAMPLER, _SUBSETS = "share", "sampler", "n_subsets"
 
 
-class Part(NamedTuple):
+class SplitPart(NamedTuple):
     """Rows and which of them are positive."""
 
     features: NDArray[np.float32]
@@ -34,12 +34,12 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SplitParts:
     """What is learned from, what is chosen by, and what is judged on, in the order of time."""
 
-    train: Part
-    validation: Part
-    test: Part
+    train: SplitPart
+    validation: SplitPart
+    test: SplitPart
 
     @cached_property
     def resamples(self) -> Resamples:
@@ -47,28 +47,28 @@ class Parts:
         return Resamples(self.test.is_positive)
 
 
-class Scores(NamedTuple):
+class FitScores(NamedTuple):
     """Probabilities of the validation and the test rows."""
 
     validation: NDArray[np.float64]
     test: NDArray[np.float64]
 
 
-class Chosen(NamedTuple):
+class ChosenFit(NamedTuple):
     """The parameters chosen for one metric, and among how many."""
 
     parameters: Parameters
     n_candidates: int
 
 
-def scores(learner: str, parameters: Mapping[str, Any], seed: int, parts: Parts) -> Scores:
+def scores(learner: str, parameters: Mapping[str, Any], seed: int, parts: SplitParts) -> FitScores:
     """Return the probabilities of a model that learned from the training rows."""
     model = make_model(learner, parameters, seed)
     others = parts.validation.features, parts.test.features
     model.fit(*parts.train)
     if _SAMPLER not in parameters:
-        return Scores(*(model.predict_proba(rows)[:, 1].astype(np.float64) for rows in others))
-    return Scores(*(expit(model.suspicion(rows)) for rows in others))
+        return FitScores(*(model.predict_proba(rows)[:, 1].astype(np.float64) for rows in others))
+    return FitScores(*(expit(model.suspicion(rows)) for rows in others))
 
 
 def make_model(learner: str, parameters: Mapping[str, Any], seed: int) -> Any:
@@ -84,8 +84,8 @@ def make_model(learner: str, parameters: Mapping[str, Any], seed: int) -> Any:
         raise ValueError(f"learner {learner!r} cannot be made: {error}.") from error
     if _SAMPLER not in parameters:
         return model
-    from toprank.imbalance.samplers import import_imblearn
-    from toprank.imbalance.sampling import SampledRanker
+    from toprank.decisions.sampled_ranker import SampledRanker
+    from toprank.decisions.samplers import import_imblearn
 
     import_imblearn()
     return SampledRanker(
@@ -100,11 +100,11 @@ def make_model(learner: str, parameters: Mapping[str, Any], seed: int) -> Any:
 class Choosing:
     """Choices by validation figures of one data set, with seed 0; none is computed twice."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: SplitParts) -> None:
         self.parts = parts
-        self._known: dict[str, tuple[Scores, dict[str, float]]] = {}
+        self._known: dict[str, tuple[FitScores, dict[str, float]]] = {}
 
-    def chosen(self, method: Method, metric: str) -> Chosen:
+    def chosen(self, method: Method, metric: str) -> ChosenFit:
         """Return what is best for a metric; on a tie, the first.
 
         The settings of the model are those best without sampling; then the share is chosen among
@@ -122,20 +122,20 @@ class Choosing:
         best = self._best(method.learner, sampled, metric)
         return best._replace(n_candidates=n_before + best.n_candidates)
 
-    def scores(self, learner: str, parameters: Parameters, seed: int) -> Scores:
+    def scores(self, learner: str, parameters: Parameters, seed: int) -> FitScores:
         """Return the scores of a fit, which the choice may have made already."""
         if seed == _CHOOSING_SEED:
             return self._judged(learner, parameters)[0]
         return scores(learner, parameters, seed, self.parts)
 
-    def _best(self, learner: str, candidates: list[Parameters], metric: str) -> Chosen:
+    def _best(self, learner: str, candidates: list[Parameters], metric: str) -> ChosenFit:
         best = 0
         if len(candidates) > 1:
             values = [self._judged(learner, each)[1][metric] for each in candidates]
             best = int(np.argmax(values))
-        return Chosen(candidates[best], len(candidates))
+        return ChosenFit(candidates[best], len(candidates))
 
-    def _judged(self, learner: str, parameters: Parameters) -> tuple[Scores, dict[str, float]]:
+    def _judged(self, learner: str, parameters: Parameters) -> tuple[FitScores, dict[str, float]]:
         """Return the scores of a fit with seed 0, and its figures on validation."""
         key = json.dumps([learner, parameters], sort_keys=True)
         if key not in self._known:
@@ -154,7 +154,7 @@ class Choosing:
         return above
 
 
-def figures_on_validation(parts: Parts, found: Scores) -> dict[str, float]:
+def figures_on_validation(parts: SplitParts, found: FitScores) -> dict[str, float]:
     """Return every metric on validation, rounded, so that no choice hangs on the last digits."""
     y = parts.validation.is_positive
     values = {
@@ -165,12 +165,12 @@ def figures_on_validation(parts: Parts, found: Scores) -> dict[str, float]:
     return {name: round(value, 5) for name, value in values.items()}
 
 
-def threshold_of(parts: Parts, found: Scores) -> float:
+def threshold_of(parts: SplitParts, found: FitScores) -> float:
     """Return the threshold with the best F1 on validation."""
     return metrics.best_f_beta(parts.validation.is_positive, found.validation).threshold
 
 
-def figures_on_test(parts: Parts, found: Scores) -> dict[str, float]:
+def figures_on_test(parts: SplitParts, found: FitScores) -> dict[str, float]:
     """Return every metric on the test rows, F1 at the threshold best on validation."""
     y = parts.test.is_positive
     return {

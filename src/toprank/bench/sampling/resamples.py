@@ -14,7 +14,7 @@ N_RESAMPLES = 200
 _PARTS = 1e4  # figures are kept in whole ten-thousandths
 
 
-class Difference(NamedTuple):
+class ResampledDifference(NamedTuple):
     """The mean lead of one method over another, with its 95 % interval."""
 
     value: float
@@ -58,7 +58,7 @@ def difference(
     resampled: Mapping[int, ArrayLike],
     other_values: Mapping[int, float],
     other_resampled: Mapping[int, ArrayLike],
-) -> Difference:
+) -> ResampledDifference:
     """Return the mean lead over the seeds that both have; a resample draws rows and seeds.
 
     Figures and their resamples are given by seed.
@@ -75,7 +75,7 @@ def difference(
     drawn = np.random.default_rng(0).integers(n_seeds, size=lead.shape)
     means = lead[drawn, np.arange(n_resamples)].mean(axis=0) / _PARTS
     low, high = np.quantile(means, [0.025, 0.975])
-    return Difference(float(value), float(low), float(high))
+    return ResampledDifference(float(value), float(low), float(high))
 
 
 def _counts(is_positive: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -7,9 +7,9 @@ and number of threads; the table is made from rows alone.
 
 from toprank.bench.speed.families import FAMILIES, chosen_races
 from toprank.bench.speed.race import Measured, Race, Setting
-from toprank.bench.speed.runner import Raced, run
+from toprank.bench.speed.speed_runner import Raced, run
 from toprank.bench.speed.standing import (
-    Standing,
+    RaceStanding,
     facts_of,
     markdown_of_races,
     picture_of,
@@ -21,9 +21,9 @@ __all__ = [
     "FAMILIES",
     "Measured",
     "Race",
+    "RaceStanding",
     "Raced",
     "Setting",
-    "Standing",
     "chosen_races",
     "facts_of",
     "markdown_of_races",

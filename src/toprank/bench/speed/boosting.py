@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.bench.speed.race import Measured, Race, Setting
-from toprank.bench.speed.rows import SEED, rare_positives
+from toprank.bench.speed.speed_rows import SEED, rare_positives
 from toprank.bench.speed.timing import times_as_long
-from toprank.boosting.objective import Objective
-from toprank.boosting.xgboost_engine import across_machines, import_xgboost
 from toprank.losses import Gather, make_loss
+from toprank.rankers.boosted.objective import Objective
+from toprank.rankers.boosted.xgboost_engine import across_machines, import_xgboost
 
 _TREES = {"max_depth": 6, "learning_rate": 0.1, "max_bin": 256, "tree_method": "hist"}
 _RIVAL = "binary:logistic"

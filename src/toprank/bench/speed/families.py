@@ -2,32 +2,32 @@
 
 from collections.abc import Iterable, Mapping
 
-from toprank import checks
 from toprank.bench.speed import (
-    anomaly,
+    anomaly_speed,
     boosting,
     features,
     first_fit,
     label_ledger,
     memory,
     one_row,
-    online,
-    scaling,
+    online_speed,
+    row_scaling,
     trees,
 )
 from toprank.bench.speed.race import Race
+from toprank.data import checks
 
 FAMILIES: Mapping[str, tuple[Race, ...]] = {
     "boosting": boosting.RACES,
     "trees": trees.RACES,
-    "anomaly": anomaly.RACES,
-    "online": online.RACES,
+    "anomaly": anomaly_speed.RACES,
+    "online": online_speed.RACES,
     "one-row": one_row.RACES,
     "first-fit": first_fit.RACES,
     "features": features.RACES,
     "ledger": label_ledger.RACES,
     "memory": memory.RACES,
-    "scaling": scaling.RACES,
+    "scaling": row_scaling.RACES,
 }
 
 

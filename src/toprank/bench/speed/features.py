@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.bench.speed.race import Measured, Race, Setting
-from toprank.bench.speed.rows import SEED
+from toprank.bench.speed.speed_rows import SEED
 from toprank.bench.speed.timing import milliseconds_each, seconds_alone, times_as_fast
-from toprank.transactions.features import History, default_features, handbook_features
-from toprank.transactions.simulator import Simulation, write_parquet
+from toprank.payments.features import History, default_features, handbook_features
+from toprank.simulator import Simulation, write_parquet
 
 _CARDS, _TERMINALS, _REACH, _DAYS = 5_000, 10_000, 80, 183
 _WINDOWS = (1, 7, 30)

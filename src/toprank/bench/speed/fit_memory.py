@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from toprank.bench.speed.main_learners import FITS
-from toprank.bench.speed.rows import rare_positives
+from toprank.bench.speed.speed_rows import rare_positives
 
 STATUS = Path("/proc/self/status")
 _RESET = Path("/proc/self/clear_refs")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from toprank.bench.speed.race import Measured, Race, Setting
-from toprank.bench.speed.rows import SEED
+from toprank.bench.speed.speed_rows import SEED
 from toprank.bench.speed.timing import milliseconds_each
-from toprank.transactions.ledger import Ledger, SqliteLedger
+from toprank.payments.ledger import Ledger, SqliteLedger
 
 _KNOWN, _ASKED = "2025-01-05", "2025-02-01"
 

@@ -24,10 +24,10 @@ from toprank import (
     RankSVM,
     TreeRank,
 )
-from toprank.bench.speed.online import learn_by_vowpal, write_for_vowpal
-from toprank.bench.speed.rows import SEED
+from toprank.bench.speed.online_speed import learn_by_vowpal, write_for_vowpal
+from toprank.bench.speed.speed_rows import SEED
 from toprank.bench.speed.timing import Work
-from toprank.boosting.xgboost_engine import import_xgboost
+from toprank.rankers.boosted.xgboost_engine import import_xgboost
 
 Features = NDArray[np.float32]
 Positives = NDArray[np.bool_]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from toprank import BoostedRanker
 from toprank.bench.speed.features import made_up_payments
 from toprank.bench.speed.race import Measured, Race, Setting
-from toprank.bench.speed.rows import SEED, rare_positives
+from toprank.bench.speed.speed_rows import SEED, rare_positives
 from toprank.bench.speed.timing import milliseconds_each
-from toprank.transactions.features import History, default_features
+from toprank.payments.features import History, default_features
 
 Payment = dict[str, Any]
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from toprank.bench.row_file import Row
 from toprank.bench.speed.race import Race
-from toprank.bench.speed.runner import recorded
-from toprank.plots.scaling import seconds_by_rows
+from toprank.bench.speed.speed_runner import recorded
+from toprank.plots.scaling_plots import seconds_by_rows
 from toprank.wording import aligned
 
 _HEAD = ["race", "figure", "rounds", "", "limit", "", "threads"]
@@ -21,7 +21,7 @@ _PANELS_ACROSS = 3
 
 
 @dataclass(frozen=True)
-class Standing:
+class RaceStanding:
     """The races and the last row of each that has one: made by `standing_of`.
 
     `earlier` has the figures of races that were run more than once, but for their last.
@@ -39,7 +39,7 @@ class Standing:
         return "" if row is None else race.verdict(row["figure"])
 
 
-def standing_of(races: Sequence[Race], rows: Iterable[Row], quick: bool = False) -> Standing:
+def standing_of(races: Sequence[Race], rows: Iterable[Row], quick: bool = False) -> RaceStanding:
     """Return how these races stand by these rows."""
     rows = list(rows)
     known = recorded(races, rows, quick)
@@ -58,7 +58,7 @@ def standing_of(races: Sequence[Race], rows: Iterable[Row], quick: bool = False)
         for name, last in known.items()
         if len(runs := [row for row in rows if _is_run_of(row, last)]) > 1
     }
-    return Standing(tuple(races), known, quick, n_stale, earlier)
+    return RaceStanding(tuple(races), known, quick, n_stale, earlier)
 
 
 def _is_run_of(row: Row, last: Row) -> bool:
@@ -66,14 +66,14 @@ def _is_run_of(row: Row, last: Row) -> bool:
     return "figure" in row and all(row[key] == last[key] for key in ("race", "definition"))
 
 
-def text_of(standing: Standing) -> str:
+def text_of(standing: RaceStanding) -> str:
     """Return the table as a terminal shows it."""
     lines = [_HEAD, *(_line(standing, race) for race in standing.races)]
     notes = "\n".join(f"- {note}" for note in _notes(standing))
     return f"{_title(standing)}\n\n{aligned(lines)}\n\n{notes}"
 
 
-def markdown_of_races(standing: Standing, with_limits_only: bool = False) -> str:
+def markdown_of_races(standing: RaceStanding, with_limits_only: bool = False) -> str:
     """Return the table in Markdown, of all races with notes below, or of those with a limit."""
     races = [race for race in standing.races if race.limit or not with_limits_only]
     head = [*_HEAD[:1], "what", *_HEAD[1:]]
@@ -88,7 +88,7 @@ def markdown_of_races(standing: Standing, with_limits_only: bool = False) -> str
     return f"{_title(standing)}.\n\n{table}\n\n{notes}"
 
 
-def facts_of(standing: Standing) -> list[dict[str, Any]]:
+def facts_of(standing: RaceStanding) -> list[dict[str, Any]]:
     """Return every recorded race in plain values."""
     kept = ("figure", "unit", "rounds", "facts", "shape", "threads", "commit", "machine", "when")
     return [
@@ -106,7 +106,7 @@ def facts_of(standing: Standing) -> list[dict[str, Any]]:
     ]
 
 
-def picture_of(standing: Standing) -> Figure:
+def picture_of(standing: RaceStanding) -> Figure:
     """Return the seconds of fits by their rows, a panel for each learner and its rival."""
     races = [race for race in standing.races if "rows" in _facts(standing, race)]
     if not races:
@@ -127,12 +127,12 @@ def picture_of(standing: Standing) -> Figure:
     return figure
 
 
-def _facts(standing: Standing, race: Race) -> dict[str, Any]:
+def _facts(standing: RaceStanding, race: Race) -> dict[str, Any]:
     row = standing.rows.get(race.name)
     return {} if row is None else row["facts"]
 
 
-def _line(standing: Standing, race: Race) -> list[str]:
+def _line(standing: RaceStanding, race: Race) -> list[str]:
     row = standing.rows.get(race.name)
     if row is None:
         return [race.name, "not run", "", race.in_words, race.limit, "", ""]
@@ -148,19 +148,19 @@ def _line(standing: Standing, race: Race) -> list[str]:
     ]
 
 
-def _run_beside_others(standing: Standing) -> list[str]:
+def _run_beside_others(standing: RaceStanding) -> list[str]:
     """Return the races before which more processes wanted a core than races ever do."""
     cores = os.cpu_count() or 1
     return [name for name, row in standing.rows.items() if (row["load"] or 0) > cores + 1]
 
 
-def _slowest_rows(standing: Standing) -> str:
+def _slowest_rows(standing: RaceStanding) -> str:
     """Return the p99 of the races that time single rows, whose figure is the median."""
     facts = ((race, _facts(standing, race)) for race in standing.races)
     return ", ".join(f"{race.name} {each['p99']:.3g}" for race, each in facts if "p99" in each)
 
 
-def _title(standing: Standing) -> str:
+def _title(standing: RaceStanding) -> str:
     verdicts = Counter(standing.verdict(race) for race in standing.races)
     n_limits = sum(bool(race.limit) for race in standing.races)
     kind = ", quick and therefore rough" if standing.is_quick else ""
@@ -168,7 +168,7 @@ def _title(standing: Standing) -> str:
     return f"Speed{kind}: {verdicts['met']} of {n_limits} limits met{missed}"
 
 
-def _notes(standing: Standing) -> list[str]:
+def _notes(standing: RaceStanding) -> list[str]:
     rows = standing.rows.values()
     commits = Counter(row["commit"] for row in rows)
     machines = sorted({row["machine"] for row in rows})

@@ -8,10 +8,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from toprank import MetaAP, RankForest, TreeRank
 from toprank.bench.speed.race import Measured, Race, Setting
-from toprank.bench.speed.rows import SEED, LabelledRows, rows_like
+from toprank.bench.speed.speed_rows import SEED, LabelledRows, rows_like
 from toprank.bench.speed.timing import times_as_long
-from toprank.trees.kernel.binning import MOST_BINS, bin_columns
-from toprank.trees.kernel.growing import Growth, Sample, grow
+from toprank.rankers.trees.kernel.binning import MOST_BINS, bin_columns
+from toprank.rankers.trees.kernel.growing import Growth, Sample, grow
 
 _SATIMAGE = {"rows": 6_435, "columns": 36}
 

@@ -26,7 +26,7 @@ _CORE = 0.75
 _TEST_POSITIVES, _TEST_NEGATIVES = 2_000, 10_000
 
 
-class World(NamedTuple):
+class BoxWorld(NamedTuple):
     """How many rows there are to learn from, how many of them positive, and their dimensions."""
 
     n_positive: int
@@ -34,21 +34,21 @@ class World(NamedTuple):
     n_dimensions: int
 
 
-class Sample(NamedTuple):
+class BoxSample(NamedTuple):
     """Rows and which of them are positive."""
 
     features: pa.Table
     is_positive: NDArray[np.bool_]
 
 
-def world_of(name: str) -> World:
+def world_of(name: str) -> BoxWorld:
     """Return the world of this name.
 
     >>> world_of("6 of 1000, 2 dimensions")
     World(n_positive=6, n_rows=1000, n_dimensions=2)
     """
     match = _NAME.fullmatch(name)
-    world = World(*map(int, match.groups())) if match else None
+    world = BoxWorld(*map(int, match.groups())) if match else None
     if world is None or world.n_dimensions not in _SIDES or not _has_both(world):
         known = " or ".join(map(str, _SIDES))
         raise ValueError(
@@ -58,7 +58,7 @@ def world_of(name: str) -> World:
     return world
 
 
-def drawn(world: World, seed: int) -> tuple[Sample, Sample]:
+def drawn(world: BoxWorld, seed: int) -> tuple[BoxSample, BoxSample]:
     """Return the rows to learn from and those of the test, with boxes of this seed.
 
     >>> train, test = drawn(World(6, 1_000, 2), seed=1)
@@ -71,7 +71,7 @@ def drawn(world: World, seed: int) -> tuple[Sample, Sample]:
     return train, _sample(generator, centres, _TEST_POSITIVES, _TEST_NEGATIVES)
 
 
-def _has_both(world: World) -> bool:
+def _has_both(world: BoxWorld) -> bool:
     return 0 < world.n_positive < world.n_rows
 
 
@@ -88,7 +88,7 @@ def _boxes(generator: np.random.Generator, n_dimensions: int) -> NDArray[np.floa
 
 def _sample(
     generator: np.random.Generator, centres: NDArray, n_positive: int, n_negative: int
-) -> Sample:
+) -> BoxSample:
     """Return positives of the boxes, then negatives from outside their cores."""
     n_dimensions = centres.shape[1]
     side = _SIDES[n_dimensions]
@@ -101,7 +101,7 @@ def _sample(
         negatives = np.vstack([negatives, anywhere[outside]])[:n_negative]
     rows = np.vstack([positives, negatives]).astype(np.float32)
     features = pa.table({f"x{place + 1}": column for place, column in enumerate(rows.T)})
-    return Sample(features, np.arange(len(rows)) < n_positive)
+    return BoxSample(features, np.arange(len(rows)) < n_positive)
 
 
 def _is_inside(points: NDArray, centres: NDArray, side: float) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ _DELAY = 7  # days until a label is known
 _DAY = np.timedelta64(1, "D")
 
 
-class Cards(NamedTuple):
+class CardPast(NamedTuple):
     """Whose payments are kept: so many cards from a number on, from a day on.
 
     The others are part of the past of a terminal all the same.
@@ -35,7 +35,7 @@ class PastOfPayments(NamedTuple):
     is_positive: NDArray[np.bool_]
 
 
-def past_of_payments(dataset: Dataset, cards: Cards) -> PastOfPayments:
+def past_of_payments(dataset: Dataset, cards: CardPast) -> PastOfPayments:
     """Return the payments of some cards with what was known when each was made.
 
     The features are the amount, the hour, whether the day is one of the last two of its seven,

@@ -1,0 +1,96 @@
+"""The files a command reads and writes, looked at before the long work begins."""
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any
+
+import click
+
+from toprank.cli import screen
+
+_BATCH_ROWS = 20_000  # small enough for rows of many long texts, large enough to score at speed
+
+
+@contextmanager
+def opened_model(
+    path: Path, history: Path | None = None, *, for_writing: bool = False
+) -> Iterator[Any]:
+    """Give the payment model in a file; its history is held against other writers meanwhile."""
+    from toprank.payments.payment_model import PaymentModel
+
+    with screen.busy(f"reading {path.name}"):
+        model = PaymentModel.load(path, history=history, for_writing=for_writing)
+    with model:
+        if model.state_ is not None:
+            for note in model.state_.notes:
+                screen.remark(f"note: {note}")
+        yield model
+
+
+def tree_noun(ranker: Any, label: str) -> str:
+    """Return what the tree of a model finds: its positives, or space where no labels were."""
+    from toprank.present import summary
+    from toprank.rankers.trees.reading.words import SPACE
+    from toprank.workflow.alert_list import has_probabilities
+
+    return summary.noun_of(label) if has_probabilities(ranker) else SPACE
+
+
+@contextmanager
+def batches(
+    data: Path, schema: Any, doing: str, is_written: bool = False
+) -> Iterator[Iterator[Any]]:
+    """Give the rows of a file batch by batch, with a bar of how much of it is read.
+
+    Where `is_written`, each is a `WrittenBatch`, with the rows as they are in the file, too.
+    """
+    from toprank.data import tables
+
+    read = tables.read_written if is_written else tables.read_batches
+    n_rows, n_bytes = tables.count_rows(data), data.stat().st_size
+    with screen.progress_bar() as progress:
+        on_bytes = None if n_rows else lambda done: progress(doing, done, n_bytes)
+
+        def counted() -> Generator[Any, None, None]:
+            n_read = 0
+            for batch in read(data, schema=schema, rows=_BATCH_ROWS, on_bytes=on_bytes):
+                table = batch.table if isinstance(batch, tables.WrittenBatch) else batch
+                n_read += table.num_rows
+                if n_rows:
+                    progress(doing, n_read, n_rows)
+                yield batch
+
+        # closed before the bar goes and the program ends: a reader reads ahead in threads
+        with closing(counted()) as parts:
+            yield parts
+
+
+def check_output(path: Path, data: Path) -> None:
+    """Raise unless `path` can be written and is not the file the command reads."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} must name a file to write; it is a folder.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
+    if path.exists() and data.exists() and path.samefile(data):
+        raise click.UsageError(f"{path} is the data itself; name another file to write with -o.")
+    try:
+        TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        reason = (error.strerror or "it is refused").lower()
+        raise PermissionError(
+            f"{path.name} cannot be written to {path.parent}: {reason}; "
+            "name another place with -o."
+        ) from error
+
+
+def check_list_output(path: Path, data: Path) -> None:
+    """Raise unless `path` can be written and its suffix is that of a table."""
+    import pyarrow as pa
+
+    from toprank.data import tables
+
+    with TemporaryDirectory() as folder:
+        tables.write_rows(pa.table({"row": [1]}), Path(folder, path.name))
+    check_output(path, data)

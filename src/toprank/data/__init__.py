@@ -1,0 +1,1 @@
+"""The door: tables, checks and what an estimator reads of them."""

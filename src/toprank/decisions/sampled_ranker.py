@@ -1,0 +1,219 @@
+"""A ranker that learns from sampled rows and answers for all of them."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from toprank.calibration import SigmoidCalibration
+from toprank.data import checks, inputs
+from toprank.data.inputs import TrainingRows
+from toprank.decisions import ensemble_members
+from toprank.decisions.prior import log_odds_shift
+from toprank.decisions.samplers import (
+    Sampling,
+    check_ratio,
+    check_sampler,
+    import_imblearn,
+    resampled,
+)
+from toprank.files import Saved
+from toprank.rankers import reasons
+from toprank.rankers.base import Ranker, seed_of
+from toprank.rankers.boosted.boosted_ranker import BoostedRanker
+
+
+class SampledRanker(Ranker):
+    """Samples the training rows with imbalanced-learn, then lets a ranker learn from them.
+
+    Parameters
+    ----------
+    ranker : a ranker, a classifier of scikit-learn, or None
+        What learns; None is BoostedRanker("log").
+    sampler : "under", "over", "tomek", "smote", "easy-ensemble", or a sampler
+        "under" leaves out negatives at random, "over" repeats positives, "tomek" leaves out
+        negatives that are a positive's nearest neighbour and have it as theirs, "smote" makes
+        new positives between neighbours (by majority in columns of categories). "easy-ensemble"
+        fits `n_subsets` rankers, each on all positives and its own draw of negatives, and
+        averages them. Any object with imbalanced-learn's `fit_resample` will do.
+    ratio : float
+        Positives a negative after sampling, at most 1: what imbalanced-learn calls
+        `sampling_strategy`. "tomek" has none.
+    n_subsets : int
+        Rankers of "easy-ensemble".
+    k_neighbors : int
+        Neighbours that "smote" draws from; fewer than the positives.
+    positive_label : label or None
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
+    random_state : int, RandomState or None
+        Seed of the sampling; the ranker has a seed of its own.
+
+    Attributes
+    ----------
+    rankers_ : the fitted rankers: one, or `n_subsets` of "easy-ensemble"
+    n_sampled_ : rows and positives that each of them learned from
+    calibration_ : from suspicion to probability at the share of positives among all rows
+    schema_, classes_, positive_label_, usual_ : as for `BoostedRanker`
+
+    Notes
+    -----
+    Sampling moves the probabilities, which are put back to the share of positives that the rows
+    had before (`undersampling_corrected`). They are then as good as the ranker's own among the
+    sampled rows, and most rankers are too sure of rows they learned from: call `calibrate` with
+    others before you add probabilities up. Suspicion stays on the scale of the sampled rows: at
+    0, half of rows sampled alike would be positive. Whether sampling helps at all is what
+    `toprank compare --imbalance` tells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank.decisions import SampledRanker
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> y = X[:, 0] + X[:, 1] > 3
+    >>> ranker = SampledRanker(sampler="under", ratio=0.5).fit(X, y)
+    >>> ranker.n_sampled_ == [(3 * y.sum(), y.sum())]
+    True
+    >>> y[np.argsort(-ranker.suspicion(X))[:3]].tolist()
+    [True, True, True]
+    """
+
+    def __init__(
+        self,
+        ranker: Any = None,
+        sampler: Any = "under",
+        *,
+        ratio: float = 1.0,
+        n_subsets: int = 10,
+        k_neighbors: int = 5,
+        positive_label: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.ranker = ranker
+        self.sampler = sampler
+        self.ratio = ratio
+        self.n_subsets = n_subsets
+        self.k_neighbors = k_neighbors
+        self.positive_label = positive_label
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from sampled rows to rank the positives of `y` first."""
+        self._check_parameters()
+        rows = self._training_rows(X, y, None)
+        self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
+        how = Sampling(self.sampler, self.ratio, self.k_neighbors, seed_of(self.random_state))
+        if isinstance(self.sampler, str) and self.sampler == "easy-ensemble":
+            shift = self._fit_ensemble(rows, how)
+        else:
+            shift = self._fit_one(rows, how)
+        self.calibration_ = SigmoidCalibration(1.0, shift)
+        return self
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each row's suspicion, and last the common start.
+
+        The shares of a row add up to its suspicion.
+        """
+        check_is_fitted(self)
+        features = inputs.read_features(self, X)
+        return np.mean(
+            [ensemble_members.contributions(each, features) for each in self.rankers_], axis=0
+        )
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return each feature's importance, the mean over the rankers."""
+        check_is_fitted(self)
+        return np.mean([ensemble_members.importances(each) for each in self.rankers_], axis=0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = ensemble_members.takes_gaps(self._base())
+        return tags
+
+    def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return np.mean(
+            [ensemble_members.log_odds(each, features) for each in self.rankers_], axis=0
+        )
+
+    def _fit_one(self, rows: TrainingRows, how: Sampling) -> float:
+        """Learn from one sample; return what puts log-odds back to all rows."""
+        sample, is_positive = resampled(rows.features, rows.is_positive, self.schema_, how)
+        columns = inputs.columns_of(self)
+        self.rankers_ = [ensemble_members.fitted(self._base(), sample, is_positive, columns)]
+        self.n_sampled_ = [(int(is_positive.size), int(is_positive.sum()))]
+        return log_odds_shift(rows.is_positive, is_positive)
+
+    def _fit_ensemble(self, rows: TrainingRows, how: Sampling) -> float:
+        """Learn from many samples; return what puts log-odds back to all rows."""
+        check_ratio(rows.is_positive, how.ratio)
+        import_imblearn()
+        from imblearn.ensemble import EasyEnsembleClassifier
+
+        ensemble = EasyEnsembleClassifier(
+            self.n_subsets,
+            _Subset(self._base(), inputs.columns_of(self)),
+            sampling_strategy=how.ratio,
+            random_state=how.seed,
+        )
+        ensemble.fit(rows.features, rows.is_positive.astype(int))
+        subsets = [each.named_steps["classifier"] for each in ensemble.estimators_]
+        self.rankers_ = [each.model_ for each in subsets]
+        self.n_sampled_ = [
+            (int(each.is_positive_.size), int(each.is_positive_.sum())) for each in subsets
+        ]
+        return log_odds_shift(rows.is_positive, subsets[0].is_positive_)
+
+    def _base(self) -> Any:
+        return BoostedRanker("log") if self.ranker is None else self.ranker
+
+    def _check_parameters(self) -> None:
+        ensemble_members.check_model(self._base())
+        check_sampler(self.sampler)
+        checks.number_above(self.ratio, "ratio", 0, 1)
+        checks.whole_number(self.n_subsets, "n_subsets", 1)
+        checks.whole_number(self.k_neighbors, "k_neighbors", 1)
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a fitted ranker."""
+        if not isinstance(self.sampler, str):
+            raise TypeError(
+                "sampler must be known by name to be saved, such as 'under'; got "
+                f"{self.sampler!r}. Keep the ranker inside instead: it is rankers_[0]."
+            )
+        return ensemble_members.to_saved(self, self.rankers_, {"n_sampled": self.n_sampled_})
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        ranker, rankers = ensemble_members.from_saved(cls, parameters, saved)
+        ranker.rankers_ = rankers
+        told = np.array(saved.state["n_sampled"], dtype=np.int64)
+        if told.shape != (len(rankers), 2) or (told[:, 1] < 1).any() or (np.diff(-told) < 1).any():
+            raise ValueError("n_sampled must tell each ranker's rows, and positives among them.")
+        ranker.n_sampled_ = [(n_rows, n_positive) for n_rows, n_positive in told.tolist()]
+        return ranker
+
+
+class _Subset(ClassifierMixin, BaseEstimator):
+    """A model as imbalanced-learn's ensemble handles it: it learns from rows of numbers."""
+
+    def __init__(self, model: Any, columns: inputs.LearnedColumns) -> None:
+        self.model = model
+        self.columns = columns
+
+    def fit(self, X: NDArray, y: NDArray) -> Self:
+        self.classes_ = np.unique(y)
+        self.is_positive_ = y.astype(bool)
+        features = np.ascontiguousarray(X, dtype=np.float32)
+        self.model_ = ensemble_members.fitted(
+            self.model, features, self.is_positive_, self.columns
+        )
+        return self
+
+    def predict(self, X: NDArray) -> NDArray:
+        """Return the more probable class; scikit-learn asks that there be such a method."""
+        return (ensemble_members.log_odds(self.model_, X) > 0).astype(int)

@@ -1,0 +1,84 @@
+"""Arrays to and from `.npy` members, read more strictly than NumPy reads them.
+
+`np.lib.format.read_array` makes room for as many values as the header announces before it looks
+whether they are there, takes any number of empty strings, and falls back to the tokens of Python 2
+where the header is odd. Here nothing is believed beyond the bytes that are there.
+
+The bytes are: magic, length of the header, header | values.
+"""
+
+import io
+import math
+import re
+from typing import IO, Literal
+
+import numpy as np
+
+from toprank.files.faults import shown
+
+_CHUNK = 2**20
+_MAGIC = b"\x93NUMPY\x01\x00"
+_HEADER = re.compile(
+    rb"\{'descr': '([<>|][biufSU][0-9]{1,6})', 'fortran_order': (True|False), "
+    rb"'shape': \(([0-9, ]{0,200})\), \} *\n"
+)
+
+
+def npy_bytes(name: str, array: np.ndarray) -> bytes:
+    """Return the array called `name` in the bytes of a `.npy` file.
+
+    >>> array_of("center.npy", npy_bytes("center", np.array([1.5, 2.0])))
+    array([1.5, 2. ])
+    """
+    if array.dtype.kind not in "biufSU":
+        raise ValueError(f"array {name!r} must hold numbers or strings; got {array.dtype}.")
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
+    return stream.getvalue()
+
+
+def array_of(name: str, raw: bytes) -> np.ndarray:
+    """Return the array in the bytes of the `.npy` member called `name`.
+
+    The header is a Python dict as text; it is matched in the one form `npy_bytes` gives it, since
+    evaluating a stranger's text can fail in many ways.
+
+    >>> array_of("center.npy", b"1.5, 2.0")
+    Traceback (most recent call last):
+        ...
+    ValueError: center.npy must be a .npy array of numbers or strings; fit it again.
+    """
+    return array_from(name, io.BytesIO(raw), len(raw))
+
+
+def array_from(name: str, stream: IO[bytes], n_bytes: int) -> np.ndarray:
+    """Return the array in a stream of so many bytes, read piece by piece; see `array_of`."""
+    start = len(_MAGIC) + 2
+    opening = stream.read(start)
+    header_bytes = int.from_bytes(opening[len(_MAGIC) :], "little")
+    header = _HEADER.fullmatch(stream.read(header_bytes))
+    if not opening.startswith(_MAGIC) or header is None:
+        raise ValueError(f"{name} must be a .npy array of numbers or strings; fit it again.")
+    descr, is_fortran, sizes = (group.decode("ascii") for group in header.groups())
+    dtype = np.dtype(descr)
+    shape = tuple(int(size) for size in sizes.split(",") if size.strip())
+    left = n_bytes - start - header_bytes
+    if not dtype.itemsize or math.prod(shape) * dtype.itemsize != left:
+        raise ValueError(f"{name} must hold {shown(shape)} values; it has {left} bytes.")
+    values = np.empty(left, dtype=np.uint8)
+    _fill(values, stream, name)
+    if dtype.kind == "b" and (values > 1).any():
+        raise ValueError(f"{name} must hold booleans; some are neither 0 nor 1.")
+    order: Literal["F", "C"] = "F" if is_fortran == "True" else "C"
+    return values.view(dtype).reshape(shape, order=order)
+
+
+def _fill(values: np.ndarray, stream: IO[bytes], name: str) -> None:
+    at = 0
+    while piece := stream.read(_CHUNK):
+        if at + len(piece) > values.size:
+            break  # more than it declared: the difference is noticed below
+        values[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
+        at += len(piece)
+    if at != values.size or piece:
+        raise ValueError(f"{name} is not the bytes it declares; the file is damaged.")

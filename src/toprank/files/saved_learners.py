@@ -1,0 +1,42 @@
+"""The learners a model file may hold, and what each gives to be kept."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toprank import registry
+from toprank.files.faults import shown
+
+
+class Saved(NamedTuple):
+    """What a fitted learner gives to be kept, beside its parameters."""
+
+    state: dict[str, Any]
+    """JSON: numbers, strings, booleans, None, lists and dicts of them."""
+    arrays: dict[str, np.ndarray]
+    boosters: dict[str, bytes]
+    """XGBoost models in UBJSON: `booster.save_raw("ubj")`."""
+    parameters: dict[str, Any] | None = None
+    """The parameters, where they are not JSON as they are; None for those of `get_params`."""
+
+
+def learner_names() -> list[str]:
+    """Return the names of all that a model file may hold, as the registry has them.
+
+    >>> "BoostedRanker" in learner_names()
+    True
+    """
+    return list(registry.saved_homes())
+
+
+def learner_class(name: str) -> Any:
+    """Return the class of the learner called `name`.
+
+    >>> learner_class("BoostedRanker").__module__
+    'toprank.rankers.boosted.boosted_ranker'
+    """
+    homes = registry.saved_homes()
+    if name not in homes:
+        known = ", ".join(homes)
+        raise ValueError(f"its learner {shown(name)} is unknown; this toprank knows {known}.")
+    return registry.named(homes[name])

@@ -1,0 +1,146 @@
+"""Fitted models saved and loaded: a learner's parts become members of an archive, and back."""
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from toprank.data.atomic import atomic_path
+from toprank.files.archive import MANIFEST, is_member_name, opened_archive, write_archive
+from toprank.files.arrays import array_of, npy_bytes
+from toprank.files.booster_check import check_booster
+from toprank.files.faults import BROKEN
+from toprank.files.manifest import checked_manifest, hashed_member, manifest_bytes
+from toprank.files.saved_learners import Saved, learner_class, learner_names
+
+
+def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None = None) -> None:
+    """Write a fitted model to `path`; a file already there is replaced in one step.
+
+    `facts` is kept with the model and shown by `read_manifest`: its training window, its
+    metrics, whatever JSON can hold. Tuples come back as lists.
+
+    >>> save("a model", "payments.toprank")
+    Traceback (most recent call last):
+        ...
+    TypeError: save takes a fitted AdaBoostOL, ...; got str.
+    """
+    name = _checked_learner(model)
+    target = Path(path).resolve()  # a link stays, the file it names is replaced
+    saved = model._to_saved()
+    members = _members_of(saved)
+    parameters = saved.parameters
+    if parameters is None:
+        parameters = model.get_params(deep=False)
+    manifest = manifest_bytes(name, parameters, saved.state, facts or {}, members)
+    with atomic_path(target) as beside:
+        write_archive(beside, {MANIFEST: manifest, **members})
+        with opened_archive(beside, shown_as=target.name) as archive:
+            checked_manifest(archive)  # a model beyond the limits is refused now, not later
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the fitted model that `save` wrote to `path`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     table = Path(folder, "cards.csv")
+    ...     _ = table.write_text("card,amount")
+    ...     load(table)
+    Traceback (most recent call last):
+        ...
+    toprank.files.faults.ModelFileError: cards.csv cannot be loaded: it is not a zip archive.
+    """
+    return open_model(path)[0]
+
+
+def open_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Return the fitted model in a file and what `read_manifest` says of it, opened once."""
+    with opened_archive(path) as archive:
+        manifest = checked_manifest(archive)
+        learner = learner_class(manifest["learner"])
+        saved = _saved_in(archive, manifest)
+        try:
+            return learner._from_saved(manifest["parameters"], saved), manifest
+        except BROKEN as error:
+            raise ValueError(
+                f"its contents do not make a {manifest['learner']}: {error}"
+            ) from error
+
+
+def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what the file says of its model: learner, parameters, facts, versions, members.
+
+    The manifest is checked against the list of members; their bytes are left unread.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from toprank import BoostedRanker
+    >>> amounts, is_fraud = [[9.0], [12.0], [15.0], [980.0]], [0, 0, 0, 1]
+    >>> ranker = BoostedRanker(n_estimators=2, n_jobs=1).fit(amounts, is_fraud)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "payments.toprank")
+    ...     save(ranker, path, facts={"until": "2024-02-01"})
+    ...     read_manifest(path)["facts"]
+    {'until': '2024-02-01'}
+    """
+    with opened_archive(path) as archive:
+        return checked_manifest(archive)
+
+
+def _checked_learner(model: Any) -> str:
+    """Return the name of the learner `model` is, fitted."""
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    name, known = type(model).__name__, learner_names()
+    if name not in known or type(model) is not learner_class(name):
+        raise TypeError(f"save takes a fitted {', '.join(known)}; got {name}.")
+    if not hasattr(model, "fit"):
+        return name  # a stream, which is whole before its first row
+    try:
+        check_is_fitted(model)
+    except NotFittedError as error:
+        raise NotFittedError(
+            f"this {name} has learned nothing yet; call fit before save."
+        ) from error
+    return name
+
+
+def _members_of(saved: Saved) -> dict[str, bytes]:
+    """Return the members by name, in one order whatever the order they were given in."""
+    members = {f"{name}.npy": npy_bytes(name, saved.arrays[name]) for name in saved.arrays}
+    members |= {f"{name}.ubj": bytes(saved.boosters[name]) for name in saved.boosters}
+    for name in members:
+        if not is_member_name(name):
+            raise ValueError(f"a member's name must be letters, digits, _ and -; got {name!r}.")
+    _check_boosters(saved.boosters)  # what load would refuse is not written
+    return dict(sorted(members.items()))
+
+
+def _saved_in(archive: zipfile.ZipFile, manifest: dict[str, Any]) -> Saved:
+    """Return what the learner gave to be kept, every member checked."""
+    names = sorted(manifest["members"])
+    members = {name: hashed_member(archive, name, manifest) for name in names}
+    saved = Saved(
+        manifest["state"],
+        {_stem(name): array_of(name, raw) for name, raw in members.items() if _is_array(name)},
+        {_stem(name): raw for name, raw in members.items() if not _is_array(name)},
+    )
+    _check_boosters(saved.boosters)
+    return saved
+
+
+def _check_boosters(boosters: dict[str, bytes]) -> None:
+    for name, raw in boosters.items():
+        try:
+            check_booster(raw, n_features=None)
+        except BROKEN as error:
+            raise ValueError(f"booster {name!r} is not sound: {error}") from error
+
+
+def _is_array(name: str) -> bool:
+    return name.endswith(".npy")
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0]

@@ -1,0 +1,53 @@
+"""What a learner keeps in a file: arrays by name, checked, and those of its parts under prefixes.
+
+The arrays of a part called `window` stand among the learner's own as `window-scores`,
+`window-is_positive` and so on, since the members of a model file have no folders.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.data import checks
+
+_T = TypeVar("_T")
+
+
+def stored_vector(
+    arrays: dict[str, NDArray], name: str, dtype: type[np.generic] | type, size: int | None = None
+) -> NDArray:
+    """Return the array called `name`; ValueError unless it is one row of `dtype`, `size` long.
+
+    >>> stored_vector({"sizes": np.array([3, 1])}, "sizes", np.int64, 2)
+    array([3, 1])
+    """
+    if name not in arrays:
+        raise ValueError(f"array {name!r} is missing.")
+    return checks.typed_vector(arrays[name], name, dtype, size)
+
+
+def parts_together(parts: Mapping[Any, Mapping[str, _T]]) -> dict[str, _T]:
+    """Return the members of all parts in one dict, each with its part's name in front.
+
+    >>> parts_together({"window": {"scores": 1}, 0: {"scores": 2}})
+    {'window-scores': 1, '0-scores': 2}
+    """
+    return {
+        f"{part}-{name}": member for part, own in parts.items() for name, member in own.items()
+    }
+
+
+def part_of(members: Mapping[str, _T], part: Any) -> dict[str, _T]:
+    """Return the members of one part under their own names.
+
+    >>> part_of({"window-scores": 1, "0-scores": 2}, "window")
+    {'scores': 1}
+    """
+    prefix = f"{part}-"
+    return {
+        name.removeprefix(prefix): member
+        for name, member in members.items()
+        if name.startswith(prefix)
+    }

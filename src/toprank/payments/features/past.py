@@ -1,0 +1,415 @@
+"""What a history remembers: the events of every key, labels, and the rows that have an id."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.files.state import part_of
+from toprank.payments.features.event_store import EventStore, Placed
+from toprank.payments.features.id_table import RowIds
+from toprank.payments.features.key_texts import Codes
+from toprank.payments.features.label_store import LabelChange, LabelStore
+from toprank.payments.features.questions import Questions
+from toprank.payments.features.remembered import HeldLabels, RememberedRows
+from toprank.payments.features.row_labels import RowLabel, holdings, with_label
+from toprank.payments.features.row_reader import NEVER, PaymentRows
+from toprank.payments.ledger import SOURCES
+
+_ONLY = np.zeros(1, dtype=np.int64)
+_NONE = np.zeros(0, dtype=np.int64)
+_CLAIM = SOURCES.index("claim")  # what a label is that came with its row
+
+
+class Arrivals(NamedTuple):
+    """Which rows are taken in, and which were before: both in order of time."""
+
+    new: NDArray[np.int64]
+    again: NDArray[np.int64]
+    number: NDArray[np.int64] | None
+    """Of each row among the remembered ones, -1 where it has no id; None where none has."""
+
+
+class LabelCounts(NamedTuple):
+    """What became of labels that were given by id.
+
+    A row is corrected if the label it has in the end is another than before. It was known already
+    if that stays as it was: the same was said again, or what was said is overruled by a label that
+    the row has. `unknown` says which of the ids given, by their place, belong to no row.
+    """
+
+    n_new: int = 0
+    n_corrected: int = 0
+    n_known: int = 0
+    n_unknown: int = 0
+    unknown: tuple[int, ...] = ()
+
+
+class Past:
+    """The stores that features look back over: for each key one of rows, one of labels.
+
+    `keys` and `values` are the codes of the keys and of the coded columns; `begin` is the moment
+    of the last purge, `until` that of the latest row taken in, `n_too_late` how many rows were
+    older than the purge before them, `n_repeated` how many came again.
+    """
+
+    def __init__(self, questions: Questions) -> None:
+        self.keys = [Codes() for _ in questions.keys]
+        self.values = [Codes() for _ in questions.coded]
+        self.begin, self.until, self.n_too_late, self.n_repeated = NEVER, NEVER, 0, 0
+        self._coded = questions.coded
+        place = questions.keys.index
+        self._rows = {
+            place(key): EventStore(asked, questions.numbers, questions.coded)
+            for key, asked in questions.of_rows.items()
+        }
+        self._labels = {
+            (place(key), delay): LabelStore(asked)
+            for (key, delay), asked in questions.of_labels.items()
+        }
+        self._remembered = RememberedRows(len(self.keys))
+        self._undo: list[Callable[[], None]] | None = None
+
+    @property
+    def n_events(self) -> int:
+        """How many events are kept."""
+        return sum(store.n_events for store in self._stores())
+
+    @contextmanager
+    def taken_back(self) -> Iterator[None]:
+        """Take back, at the end, all that is learned from rows meanwhile.
+
+        Rows are put among the events and taken out again, so this costs what it costs to learn
+        them, and about as much as to put them in once more.
+        """
+        counts = self.until, self.n_too_late, self.n_repeated
+        codes = [(each, len(each)) for each in (*self.keys, *self.values)]
+        n_rows = len(self._remembered)
+        self._undo = []
+        try:
+            yield
+        finally:
+            for undo in reversed(self._undo):
+                undo()
+            self._undo = None
+            self._remembered.take_back(n_rows)
+            for each, n_before in codes:
+                each.take_back(n_before)
+            self.until, self.n_too_late, self.n_repeated = counts
+
+    # What is known of rows by their ids
+
+    def numbers_of(self, ids: RowIds) -> NDArray[np.int64]:
+        """Return the number of the remembered row of each id, -1 where there is none."""
+        return self._remembered.find(ids)
+
+    def keys_of(self, number: NDArray[np.int64], k: int) -> list[str | None]:
+        """Return the text of a key of each row, None where there is no row or no key."""
+        codes = np.full(number.size, -1)
+        codes[number >= 0] = self._remembered.keys[k][number[number >= 0]]
+        texts = self.keys[k].texts()
+        return [None if code < 0 else texts[code] for code in codes.tolist()]
+
+    def held_labels(self, number: NDArray[np.int64]) -> HeldLabels:
+        """Return the label that holds of each row by now."""
+        return self._remembered.held_labels(number)
+
+    # Rows that come in
+
+    def arrive(self, rows: PaymentRows) -> Arrivals:
+        """Return which rows are new; those that came before get the time and keys they had then.
+
+        New rows are known by their ids from now on, but for those older than the last purge.
+        """
+        order, again, number = _in_order(rows.time), _NONE, None
+        if rows.ids is not None:
+            may_add = rows.time >= self.begin
+            number, was_there = self._remembered.enter(
+                rows.ids, order, may_add, rows.time, rows.keys
+            )
+            if was_there.any():
+                was_there = was_there[order]
+                order, again = order[~was_there], order[was_there]
+                self.n_repeated += again.size
+                first = number[again]
+                rows.time[again] = self._remembered.time[first]
+                for codes, first_codes in zip(rows.keys, self._remembered.keys, strict=True):
+                    codes[again] = first_codes[first]
+        if order.size and rows.time[order[0]] < self.begin:
+            n_too_late = int(np.searchsorted(rows.time[order], self.begin))
+            self.n_too_late += n_too_late
+            order = order[n_too_late:]
+        if order.size:
+            self.until = max(self.until, int(rows.time[order[-1]]))
+        return Arrivals(order, again, number)
+
+    def learn(
+        self, rows: PaymentRows, arrivals: Arrivals, out: NDArray[np.float64] | None = None
+    ) -> None:
+        """Remember new rows; fill the features of all, a column of `out` for each row."""
+        groups = [_grouped(rows.keys[k], arrivals.new) for k in range(len(self.keys))]
+        n_values = max(map(len, self.values), default=0)
+        # rows to be taken back stay only where other rows will look at them from their own place
+        is_kept = self._undo is None or arrivals.again.size > 0
+        for k, store in self._rows.items():
+            if not groups[k].size:
+                continue
+            store.grow(len(self.keys[k]))
+            if out is None:
+                numbers, codes = rows.numbers, rows.codes
+                placed = store.insert(rows.keys[k], rows.time, numbers, codes, groups[k])
+            else:
+                placed = store.learn(rows, k, groups[k], n_values, out, is_kept)
+            if is_kept:
+                self._note_placed(k, store, placed, arrivals.number)
+        if rows.label is not None:
+            self._learn_labels_of(rows, arrivals)
+        if out is None:
+            return
+        for (k, _), store in self._labels.items():
+            if groups[k].size:
+                store.grow(len(self.keys[k]))
+                store.look_back(rows, k, groups[k], out)
+        if arrivals.again.size:
+            self._look_again(rows, arrivals, n_values, out)
+
+    def _note_placed(
+        self, k: int, store: EventStore, placed: Placed, number: NDArray[np.int64] | None
+    ) -> None:
+        if number is not None:
+            self._remembered.set_before(k, number, placed.which, placed.n_before)
+        if self._undo is not None:
+            self._undo.append(partial(store.take_out, placed))
+
+    def _look_again(
+        self, rows: PaymentRows, arrivals: Arrivals, n_values: int, out: NDArray[np.float64]
+    ) -> None:
+        """Fill the features of rows that were taken in before, each seen where it is."""
+        again = arrivals.again[rows.time[arrivals.again] >= self.begin]
+        assert arrivals.number is not None
+        for k in range(len(self.keys)):
+            which = again[rows.keys[k][again] >= 0]
+            n_before = self._remembered.before(k, arrivals.number[which])
+            order = np.lexsort((n_before, rows.time[which], rows.keys[k][which]))
+            which, n_before = which[order], n_before[order]
+            if which.size and k in self._rows:
+                self._rows[k].look_again(rows, k, which, n_before, n_values, out)
+            for (at, _), store in self._labels.items():
+                if which.size and at == k:
+                    store.grow(len(self.keys[k]))
+                    store.look_back(rows, k, which, out)
+
+    # Labels
+
+    def _learn_labels_of(self, rows: PaymentRows, arrivals: Arrivals) -> None:
+        """Take in the labels that rows came with; of a row that came again, if it had none."""
+        assert rows.label is not None
+        which = np.concatenate([arrivals.new, arrivals.again])
+        which = which[~np.isnan(rows.label[which])]
+        if arrivals.number is not None:
+            number = arrivals.number[which]
+            if arrivals.again.size:
+                is_first = self._is_first_label(number)
+                which, number = which[is_first], number[is_first]
+            own, number = which[number >= 0], number[number >= 0]
+            source = np.full(own.size, _CLAIM)
+            self._remembered.set_first_labels(number, rows.label[own], rows.known[own], source)
+            if self._undo is not None:
+                self._undo.append(partial(self._remembered.clear_labels, number))
+        self._insert_labels(rows.time, rows.keys, rows.label, rows.known, which)
+
+    def _is_first_label(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether the label of each row is the first it has; without an id it always is."""
+        has_id = np.flatnonzero(number >= 0)
+        earliest = has_id[np.unique(number[has_id], return_index=True)[1]]
+        is_first = number < 0
+        is_first[earliest] = ~self._remembered.has_label(number[earliest])
+        return is_first
+
+    def learn_labels(
+        self,
+        ids: RowIds,
+        label: NDArray[np.float64],
+        known: NDArray[np.int64],
+        source: NDArray[np.int64],
+    ) -> LabelCounts:
+        """Take in labels by id, and say what became of them."""
+        number = self._remembered.find(ids)
+        found = np.flatnonzero(number >= 0)
+        _, place, times = np.unique(number[found], return_inverse=True, return_counts=True)
+        # the first label of a row is one more event; any other is a correction
+        is_first = (times[place] == 1) & ~self._remembered.has_label(number[found])
+        first = found[is_first]
+        self._remembered.set_first_labels(number[first], label[first], known[first], source[first])
+        time = self._remembered.time[number[first]]
+        keys = list(self._remembered.keys[:, number[first]].astype(np.int64))
+        self._insert_labels(time, keys, label[first], known[first], np.arange(first.size))
+        others = found[~is_first]
+        columns = known[others], source[others], label[others] == 1
+        given = [RowLabel(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
+        n_new, n_corrected, n_known = self._correct(number[others].tolist(), given)
+        unknown = np.flatnonzero(number < 0).tolist()
+        return LabelCounts(first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown))
+
+    def _correct(self, numbers: list[int], given: list[RowLabel]) -> tuple[int, int, int]:
+        """Take in labels one by one; return how many were new, corrections, and known already."""
+        kept, before = self._remembered, dict[int, list[RowLabel]]()
+        n_new = n_corrected = n_known = 0
+        for number, label in zip(numbers, given, strict=True):
+            old = kept.labels_of(number)
+            before.setdefault(number, old)
+            new = with_label(old, label)
+            kept.set_labels(number, new)
+            if not old:
+                n_new += 1
+            elif old[-1].is_positive != new[-1].is_positive:
+                n_corrected += 1
+            else:
+                n_known += 1
+        for (k, delay), store in self._labels.items():
+            changes = [self._change(k, delay, number, old) for number, old in before.items()]
+            changes = [each for each in changes if each.key >= 0 and each.before != each.now]
+            if changes:
+                store.grow(len(self.keys[k]))
+                store.correct(changes)
+        return n_new, n_corrected, n_known
+
+    def _change(self, k: int, delay: int, number: int, old: list[RowLabel]) -> LabelChange:
+        """Return when the labels of a row held, and when those it has now hold."""
+        key, time = int(self._remembered.keys[k, number]), int(self._remembered.time[number])
+        held = holdings(old, time, delay, self.begin)
+        now = holdings(self._remembered.labels_of(number), time, delay, self.begin)
+        return LabelChange(key, held, now)
+
+    def _insert_labels(
+        self,
+        time: NDArray[np.int64],
+        keys: list[NDArray[np.int64]],
+        label: NDArray[np.float64],
+        known: NDArray[np.int64],
+        which: NDArray[np.int64],
+    ) -> None:
+        """Put the labels of some rows among the events of the time from which they are known."""
+        no_codes = np.empty((0, time.size), dtype=np.int32)
+        for (k, delay), store in self._labels.items():
+            # not known to its own row, even if found at once
+            since = np.maximum(time + max(delay, 1), known)
+            grouped = _grouped(keys[k], which[_in_order(since[which])])
+            if grouped.size:
+                store.grow(len(self.keys[k]))
+                placed = store.insert(keys[k], since, label[np.newaxis], no_codes, grouped)
+                if self._undo is not None:
+                    self._undo.append(partial(store.take_out, placed))
+
+    # What is let go
+
+    def purge(self, before: int) -> None:
+        """Let go of what no row from this moment on can need."""
+        self.begin = max(self.begin, before)
+        for store in self._stores():
+            store.purge(self.begin)
+        if self._labels:
+            self._settle_corrections()
+        else:  # no label waits for them, and sent again they come too late
+            self._remembered.forget(self.begin)
+
+    def _settle_corrections(self) -> None:
+        """Forget labels whose place was taken before any row that can still come."""
+        kept, latest = self._remembered, max(delay for _, delay in self._labels)
+        for number, labels in list(kept.corrected.items()):
+            earliest = int(kept.time[number]) + max(latest, 1)
+            n_over = sum(max(earliest, each.known) <= self.begin for each in labels[1:])
+            if n_over:
+                kept.set_labels(number, labels[n_over:])
+
+    def forget(self, before: int) -> None:
+        """Forget keys last seen before this moment, and rows that are older."""
+        self._remembered.forget(before)
+        for k, codes in enumerate(self.keys):
+            stores = [self._rows[k]] if k in self._rows else []
+            stores += [store for (at, _), store in self._labels.items() if at == k]
+            is_kept = np.zeros(len(codes), dtype=bool)
+            for store in stores:
+                store.grow(len(codes))
+                is_kept |= store.last_seen()[: len(codes)] >= before
+            in_use = self._remembered.keys[k]
+            is_kept[in_use[in_use >= 0]] = True
+            new_code = codes.keep(is_kept)
+            for store in stores:
+                store.keep(new_code)
+            self._remembered.recode(k, new_code)
+
+    def drop_values(self) -> None:
+        """Forget the values of coded columns that no event holds any more."""
+        for column, codes in zip(self._coded, self.values, strict=True):
+            is_kept = np.zeros(len(codes), dtype=bool)
+            stores = [store for store in self._rows.values() if column in store.coded]
+            for store in stores:
+                in_use = store.codes_in_use(column)
+                is_kept[in_use[in_use >= 0]] = True
+            new_code = codes.keep(is_kept)
+            for store in stores:
+                store.recode(column, new_code)
+
+    def _stores(self) -> list[EventStore]:
+        return [*self._rows.values(), *self._labels.values()]
+
+    # To and from files
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        """Return all that is remembered, for `restore`."""
+        parts = {f"values{i}": codes.to_arrays() for i, codes in enumerate(self.values)}
+        parts |= {f"keys{k}": codes.to_arrays() for k, codes in enumerate(self.keys)}
+        for name, k, store in self._named_stores():
+            parts[name] = store.to_arrays(len(self.keys[k]))
+        parts["ids"] = self._remembered.to_arrays()
+        return {
+            f"{part}-{name}": array for part, own in parts.items() for name, array in own.items()
+        }
+
+    def restore(self, arrays: dict[str, NDArray]) -> None:
+        """Take what `to_arrays` gave; ValueError where it is not sound."""
+        for i, codes in enumerate(self.values):
+            codes.restore(part_of(arrays, f"values{i}"))
+        for k, codes in enumerate(self.keys):
+            codes.restore(part_of(arrays, f"keys{k}"))
+        n_values = dict(zip(self._coded, map(len, self.values), strict=True))
+        for name, k, store in self._named_stores():
+            store.restore(part_of(arrays, name), len(self.keys[k]), n_values)
+        n_keys = [len(codes) for codes in self.keys]
+        if "waiting-time" in arrays:  # as files were before labels could be corrected
+            waiting = part_of(arrays, "waiting")
+            self._remembered = RememberedRows.from_waiting(waiting, n_keys)
+        else:
+            self._remembered = RememberedRows.from_arrays(part_of(arrays, "ids"), n_keys)
+
+    def _named_stores(self) -> list[tuple[str, int, EventStore]]:
+        rows = [(f"rows{k}", k, store) for k, store in self._rows.items()]
+        pairs = enumerate(self._labels.items())
+        return rows + [(f"labels{i}", k, store) for i, ((k, _), store) in pairs]
+
+
+def _in_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows in order of time, those of equal time as they came."""
+    if time.size == 1:
+        return _ONLY
+    if (time[1:] >= time[:-1]).all():
+        return np.arange(time.size)
+    return np.argsort(time, kind="stable")
+
+
+def _grouped(codes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows that have a key, grouped by it, each group in the order given."""
+    if order.size == 1:
+        return order if codes[order[0]] >= 0 else _NONE
+    has_key = codes[order] >= 0
+    if not has_key.all():
+        order = order[has_key]
+    largest = int(codes.max(initial=0))
+    for bits in range(0, largest.bit_length(), 16):
+        digits = (codes[order] >> bits).astype(np.uint16)  # so short that NumPy sorts in one pass
+        order = order[np.argsort(digits, kind="stable")]
+    return order

@@ -1,0 +1,71 @@
+"""Which of one row's labels holds when: the rules of the ledger.
+
+Of a row's labels the one known last holds; of those known at the same time an investigator's goes
+before a claim, and the one given last before others of its source. Silence holds only where nobody
+has spoken. A label given without a time counts as known before all that have one.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from toprank.payments.ledger import SOURCES
+
+_SILENCE = SOURCES.index("silence")
+_END_OF_TIME = 2**62
+
+
+class RowLabel(NamedTuple):
+    """One label of a row; `source` is its place in `SOURCES`."""
+
+    known: int
+    source: int
+    is_positive: bool
+
+
+class Holding(NamedTuple):
+    """A label and the span of time in which it is the row's label: [since, until)."""
+
+    since: int
+    until: int
+    is_positive: bool
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether another label takes its place."""
+        return self.until < _END_OF_TIME
+
+
+def with_label(labels: Sequence[RowLabel], new: RowLabel) -> list[RowLabel]:
+    """Return a row's labels with one more, in the order in which they come to hold.
+
+    Those that never hold are left out, so times rise, and each label takes the place of the one
+    before it.
+
+    >>> verdict, claim = RowLabel(5, 0, False), RowLabel(9, 1, True)
+    >>> with_label(with_label([], claim), verdict) == [verdict, claim]
+    True
+    """
+    if new.source == _SILENCE:
+        if any(each.source != _SILENCE and each.known <= new.known for each in labels):
+            return list(labels)
+    else:
+        labels = [each for each in labels if each.source != _SILENCE or each.known < new.known]
+    same = [each for each in labels if each.known == new.known]
+    if same and same[0].source < new.source:
+        return list(labels)
+    others = [each for each in labels if each.known != new.known]
+    return sorted([*others, new], key=lambda each: each.known)
+
+
+def holdings(labels: Sequence[RowLabel], time: int, delay: int, begin: int) -> list[Holding]:
+    """Return when each label holds that some row from `begin` on can still see.
+
+    `time` is that of the row, `delay` how long after it a label counts at the earliest.
+    """
+    since = [max(time + max(delay, 1), each.known) for each in labels]  # never at its own moment
+    spans = zip(since, [*since[1:], _END_OF_TIME], labels, strict=False)
+    return [
+        Holding(start, stop, each.is_positive)
+        for start, stop, each in spans
+        if start < stop and stop > begin
+    ]

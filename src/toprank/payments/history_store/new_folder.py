@@ -1,0 +1,148 @@
+"""A folder that appears whole, and one that takes the place of a single file.
+
+What is not whole yet has a name of its own beside the target, and is locked by its maker; what a
+killed one left is removed by the next.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from toprank.data.atomic import path_beside, paths_beside, sync, try_lock
+from toprank.payments.features import History
+from toprank.payments.history_store.generations import LOCK
+from toprank.payments.history_store.replayed import StoreState
+from toprank.payments.history_store.writer_lock import StoreBusyError, WriterLock, locks
+
+
+def new_folder(
+    folder: Path, fill: Callable[[Path], None], step: Callable[[str], None]
+) -> WriterLock:
+    """Make a folder that `fill` fills, in one step; return its lock, which is held."""
+    if folder.exists():
+        raise FileExistsError(
+            f"{folder} is there already; open it, or choose another name for a new history."
+        )
+    if not folder.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder.parent} to make {folder.name} in.")
+    return _appeared(folder, fill, step)
+
+
+def folder_from_file(
+    path: Path,
+    fill: Callable[[Path, StoreState], None],
+    wait: float,
+    step: Callable[[str], None],
+) -> None:
+    """Turn the single file of an earlier version into a folder of its name, if there is one.
+
+    The file is kept with `.bak` added. Between the two renames there is nothing at `path`: see
+    `file_to_read`.
+    """
+    file = file_to_read(path)
+    if file is None:
+        return
+    with _locked(file, path, wait):
+        if path.is_dir():
+            return  # another process has done it meanwhile
+        state = StoreState(History.load(file))
+
+        def filled(beside: Path) -> None:
+            fill(beside, state)
+            if file == path:
+                path.rename(_free_name(path))
+                step("file renamed")
+
+        try:
+            _appeared(path, filled, step).release()
+        except BaseException:
+            if file == path and not path.exists():
+                _kept(path).rename(path)
+            raise
+
+
+def file_to_read(path: Path) -> Path | None:
+    """Return the single file that holds the history of this name; None if it is a folder.
+
+    A writer that is killed while it turns the file into a folder may leave neither at `path`: the
+    file is then the one it has renamed, and the folder that was to come lies beside it.
+    """
+    if path.is_file():
+        return path
+    kept = _kept(path)
+    if path.exists() or not kept.is_file():
+        return None
+    is_half_done = any(beside.is_dir() for beside in paths_beside(kept.parent, path.name))
+    return kept if is_half_done else None
+
+
+def _appeared(
+    folder: Path, fill: Callable[[Path], None], step: Callable[[str], None]
+) -> WriterLock:
+    """Fill a folder beside, then give it its name."""
+    beside, lock = _made_beside(folder)
+    try:
+        fill(beside)
+        beside.rename(folder)
+        _remove_leftovers(folder)
+        sync(folder.absolute().parent)
+        step("folder renamed")
+    except BaseException:
+        lock.release()
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    return lock
+
+
+def _made_beside(folder: Path) -> tuple[Path, WriterLock]:
+    while True:
+        beside = path_beside(folder)
+        beside.mkdir(mode=0o700)
+        with suppress(FileNotFoundError):  # taken for a leftover before it was locked
+            return beside, WriterLock(beside / LOCK, folder, wait=0)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    for beside in paths_beside(folder.absolute().parent, folder.name):
+        try:
+            descriptor = os.open(beside / LOCK, os.O_RDWR)
+        except FileNotFoundError:
+            with suppress(OSError):
+                beside.rmdir()  # its maker came no further; or it is not one of ours
+            continue
+        try:
+            if try_lock(descriptor):
+                shutil.rmtree(beside, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _locked(file: Path, path: Path, wait: float) -> Iterator[None]:
+    """Keep other processes from turning the same file into a folder."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        if not locks(descriptor, wait):
+            raise StoreBusyError(
+                f"{path} is being turned into a folder by another process; wait until it has "
+                "ended, and try again."
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _free_name(path: Path) -> Path:
+    kept = _kept(path)
+    if kept.exists():
+        raise FileExistsError(
+            f"{path} is a history of an earlier version, to be turned into a folder and kept as "
+            f"{kept.name}; there is such a file already; move it away first."
+        )
+    return kept
+
+
+def _kept(path: Path) -> Path:
+    return path.with_name(f"{path.name}.bak")

@@ -1,0 +1,186 @@
+"""A history brought up to date: its snapshot, and the calls recorded in the log made again."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toprank.files.faults import ModelFileError
+from toprank.payments.features import History, history_file
+from toprank.payments.features.past import LabelCounts
+from toprank.payments.history_store import row_payload
+from toprank.payments.history_store.generations import Generations
+from toprank.payments.history_store.record_log import Record, RecordLog, records
+from toprank.payments.ledger import SOURCES, Ledger
+
+
+@dataclass
+class StoreState:
+    """The history and what a writer needs to know to continue.
+
+    `position` is how far the ledger was read. The archive has the rows from `first_row` up to
+    `n_archived`; `pending_rows` came singly since. `generation` is the number of the log, of
+    which the first `log_size` bytes are sound.
+    """
+
+    history: History
+    generation: int = 1
+    position: int = 0
+    first_row: int = 0
+    n_archived: int = 0
+    pending_rows: list[dict[str, Any]] = field(default_factory=list)
+    note: Any = None
+    log_size: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a snapshot says beside the history; single rows must be in the archive by then."""
+        return {
+            "ledger_position": self.position,
+            "first_row": self.first_row,
+            "n_rows": self.n_archived,
+            "note": self.note,
+        }
+
+
+def state_of(folder: Path, ledger: Ledger) -> StoreState:
+    """Return the state on disk; what no writer has finished is left out.
+
+    Raises FileNotFoundError if a writer has removed a file meanwhile; then ask again.
+    """
+    generations = Generations(folder)
+    numbers = generations.numbers()
+    faults: list[ModelFileError] = []
+    for number in numbers:
+        try:
+            state = _read_snapshot(generations.snapshot(number))
+        except ModelFileError as fault:
+            faults.append(fault)
+            continue
+        state.notes += [
+            f"{fault} The one before it and the logs gave the same." for fault in faults
+        ]
+        for each in range(number, numbers[0] + 1):
+            state.generation = each
+            _replay_log(generations.log(each), state, ledger, is_last=each == numbers[0])
+        _check_ledger(ledger, state.position)
+        return state
+    raise faults[0]
+
+
+def apply_labels(history: History, ledger: Ledger, start: int, stop: int) -> LabelCounts:
+    """Give a history the ledger's labels from one position to another; return what it says."""
+    entries = ledger.entries_after(start, stop - start)
+    sources = np.array(SOURCES)[entries.source_code]
+    return history.label(entries.ids, entries.is_positive, entries.known, source=sources)
+
+
+def remember_row(history: History, call: str, row: dict[str, Any]) -> Any:
+    """Remember one row by the call named: "one" returns its features, "commit" is without."""
+    return getattr(history, call)(row)
+
+
+def purge(history: History, before: int, forget: int | None) -> None:
+    """Purge by moments in microseconds."""
+    since = None if forget is None else np.datetime64(forget, "us")
+    history.purge(np.datetime64(before, "us"), since)
+
+
+def _read_snapshot(path: Path) -> StoreState:
+    history, facts = history_file.read_with_facts(path, History._from_saved)
+    try:
+        return StoreState(
+            history,
+            position=int(facts["ledger_position"]),
+            first_row=int(facts["first_row"]),
+            n_archived=int(facts["n_rows"]),
+            note=facts.get("note"),
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} must say where ledger and rows were; {error!r}.") from error
+
+
+def _replay_log(path: Path, state: StoreState, ledger: Ledger, is_last: bool) -> None:
+    """Make the calls that the log records again.
+
+    A last record that the history refuses was refused before, and its writer was killed before it
+    could take it back.
+    """
+    refused = None
+    state.log_size = RecordLog.HEAD_BYTES
+    stop = _end_of_finished(path) if is_last else None
+    for found in records(path):
+        if found.start == stop:
+            return
+        if refused is not None:
+            raise _unreadable(path, *refused)
+        try:
+            _replay(found, state, ledger)
+        except ModelFileError:
+            raise
+        except (ValueError, TypeError) as error:
+            refused = (found, error)
+            continue
+        state.log_size = found.stop
+    if refused is not None and not is_last:
+        raise _unreadable(path, *refused)
+
+
+def _end_of_finished(path: Path) -> int | None:
+    """Return where the parts of a change begin that was never finished; None if all are whole."""
+    start = None
+    for found in records(path):
+        kind, facts, _ = row_payload.read_payload(found.payload)
+        if kind in (row_payload.TABLE, row_payload.ROW) and facts.get("is_part"):
+            start = found.start if start is None else start
+        else:
+            start = None
+    return start
+
+
+def _replay(record: Record, state: StoreState, ledger: Ledger) -> None:
+    kind, facts, body = row_payload.read_payload(record.payload)
+    history = state.history
+    if kind == row_payload.TABLE:
+        history.batch(row_payload.table_of(body))
+        state.n_archived = facts["n_rows"]
+    elif kind == row_payload.FINISHED:
+        state.note = facts.get("note", state.note)
+    elif kind == row_payload.ROW:
+        row = row_payload.row_of(facts["row"])
+        remember_row(history, facts["call"], row)
+        state.pending_rows.append(row)
+    elif kind == row_payload.LABELS:
+        _replay_labels(state, ledger, facts["position"])
+    elif kind == row_payload.PURGE:
+        purge(history, facts["before"], facts["forget"])
+    elif kind == row_payload.ARCHIVED:
+        state.n_archived = facts["n_rows"]
+        state.pending_rows = []
+    elif kind == row_payload.DROPPED:
+        state.first_row = facts["first_row"]
+    else:
+        raise ModelFileError(f"the log has a record of kind {kind!r}; update toprank.")
+
+
+def _replay_labels(state: StoreState, ledger: Ledger, position: int) -> None:
+    _check_ledger(ledger, position)
+    if position > state.position:
+        apply_labels(state.history, ledger, state.position, position)
+    state.position = position
+
+
+def _check_ledger(ledger: Ledger, position: int) -> None:
+    if ledger.position < position:
+        raise ModelFileError(
+            f"the label ledger must have the {position} entries that the history was given; it "
+            f"has {ledger.position}; restore the folder whole from a copy."
+        )
+
+
+def _unreadable(path: Path, record: Record, error: Exception) -> ModelFileError:
+    return ModelFileError(
+        f"{path} has a record at byte {record.start} that the history refuses: {error}"
+    )

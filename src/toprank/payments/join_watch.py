@@ -1,0 +1,88 @@
+"""Whether new rows join a history where it ends, and what to say where they do not."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+
+from toprank.data.tables import TableWarning, time_column
+from toprank.payments.features import History
+
+_GAP = np.timedelta64(1, "D")
+
+
+class JoinWatch:
+    """Looks at the times of tables that a history takes in one after the other."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._until, self._n_before = history.until, (history.n_too_late, history.n_repeated)
+        self._newest: np.datetime64 | None = None
+        self._n_rows = self._n_old = 0
+        self._is_out_of_order = False
+
+    def see(self, rows: pa.Table) -> None:
+        """Look at the next table, before the history takes it in."""
+        times = time_column(rows, self._history.time)
+        if not times.size:
+            return
+        first = times.min()
+        if self._newest is None:
+            self._see_gap(first)
+        elif first < self._newest and not self._is_out_of_order:
+            self._is_out_of_order = True
+            _warn(
+                f"the rows should be in order of {self._history.time!r}; a row is not known to "
+                "rows that come long before it in its file."
+            )
+        self._newest = times.max() if self._newest is None else max(self._newest, times.max())
+        self._n_rows += times.size
+        if self._until is not None:
+            self._n_old += int(np.count_nonzero(times <= self._until))
+
+    def end(self, is_remembered: bool) -> None:
+        """Say what was odd once all tables are in; raise where they were in before.
+
+        By their ids, rows are recognised that come again. Without ids, rows most of which are not
+        newer than the history were most probably remembered before.
+        """
+        history = self._history
+        n_late, n_repeated = (
+            now - before
+            for now, before in zip(
+                (history.n_too_late, history.n_repeated), self._n_before, strict=True
+            )
+        )
+        if n_late:
+            _warn(
+                f"{n_late:,} rows are older than what the history keeps; nothing of their past is "
+                "known, and their suspicion says little."
+            )
+        if history.row_id is not None:
+            if n_repeated:
+                _warn(f"{n_repeated:,} rows were in the history already, and count once.")
+        elif self._n_old and is_remembered and 2 * self._n_old > self._n_rows:
+            raise ValueError(
+                f"rows to remember must be after {self._until}, up to which the history goes; "
+                f"{self._n_old:,} of {self._n_rows:,} are not, and were probably remembered "
+                "before; rank them without remembering, or fit with a column of ids, by which "
+                "rows are recognised."
+            )
+        elif self._n_old:
+            _warn(
+                f"{self._n_old:,} rows are not after {self._until}, up to which the history goes; "
+                "those that it knows already count twice."
+            )
+
+    def _see_gap(self, first: np.datetime64) -> None:
+        if self._until is None or first - self._until <= _GAP:
+            return
+        days = (first - self._until) / np.timedelta64(1, "D")
+        _warn(
+            f"the history ends {days:.0f} days before the rows begin; what came between is "
+            "missing from their features; remember those rows first."
+        )
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, TableWarning, stacklevel=2)

@@ -1,0 +1,200 @@
+"""A payment model on disk: the ranker in a model file, its state in a folder beside it.
+
+    payments.toprank           the ranker, the settings, and the id of its history
+    payments.history/ID/       the history of that id: see `history_store`
+
+A model is written when its history is there, and replaced in one step; so whatever is killed when,
+the model file and the history that it names belong together. The history of the model that was
+replaced stays until the next one is written.
+"""
+
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toprank import files
+from toprank.data.tables.spans import span_of
+from toprank.payments.features import Feature, History, LabelRisk
+from toprank.payments.history_store import HistoryStore
+from toprank.payments.payment_state import PaymentState
+from toprank.payments.roles import Roles
+from toprank.payments.versions import FIRST, version_path, versions_beside
+from toprank.workflow.plain_facts import training_facts
+from toprank.workflow.training import class_names
+
+LATE = np.timedelta64(7, "D")  # rows up to so much older than the newest still find what they need
+FORGET = np.timedelta64(400, "D")  # cards and ids unseen for longer are forgotten
+DEFAULT_BUDGET = 100
+
+_SETTINGS = ("delay", "learner", "losses", "n_estimators", "time_limit", "random_state")
+
+
+def history_folder(model: Path) -> Path:
+    """Return the folder of the histories of a model, which all of its versions share.
+
+    >>> history_folder(Path("payments.toprank")).name
+    'payments.history'
+    >>> history_folder(Path("payments.v2.toprank")).name
+    'payments.history'
+    """
+    return model.with_name(f"{re.sub(r'[.]v[0-9]+$', '', model.stem)}.history")
+
+
+def write_model(model: Any, path: Path, version: int = FIRST) -> None:
+    """Write a fitted payment model; a model already there is replaced in one step."""
+    is_new = model.state_ is not None and not isinstance(model.state_, HistoryStore)
+    if is_new:
+        model.state_ = _stored(model.state_, history_folder(path))
+    files.save(model.ranker_, path, facts_of(model, version))
+    if is_new:
+        _drop_old_histories(path)
+
+
+def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -> Any:
+    """Return the payment model in a file, with its history."""
+    ranker, manifest = files.open_model(path)
+    _check_kind(ranker, path)
+    model = kind(**settings_in(manifest["facts"], ranker))
+    model.ranker_, model.facts_ = ranker, manifest["facts"]
+    model.classes_ = class_names(*_classes_of(ranker)) if hasattr(ranker, "classes_") else None
+    model.state_ = _opened_state(path, model, history, for_writing)
+    if model.state_ is not None:
+        model.features = model.state_.history.features
+        if "settings" not in model.facts_:  # noted by later versions only
+            model.delay = _shortest_delay(model.features, model.delay)
+    return model
+
+
+def facts_of(model: Any, version: int) -> dict[str, Any]:
+    """Return what is noted beside a ranker, so that the whole model comes back."""
+    if hasattr(model, "training_"):
+        facts = training_facts(model.training_, model.label_column, model.time)
+    else:
+        facts = dict(model.facts_)
+    facts["version"] = version
+    facts["settings"] = {name: getattr(model, name) for name in _SETTINGS} | {
+        "drop": list(model.drop),
+        "gap": None if model.gap is None else int(np.timedelta64(model.gap, "us").astype(int)),
+    }
+    if model.state_ is not None:
+        roles = Roles(model.time, model.card, model.terminal, model.amount, model.row_id)
+        facts["payments"], facts["history"] = roles._asdict(), model.state_.history.id
+    return facts
+
+
+def settings_in(facts: dict[str, Any], ranker: Any) -> dict[str, Any]:
+    """Return the parameters of a payment model from what was noted beside its ranker.
+
+    A file may come from anyone: what is not as `facts_of` writes it counts as not noted.
+    """
+    label, time, budget = (facts.get(name) for name in ("label", "time", "budget"))
+    found: dict[str, Any] = {
+        "label_column": label if isinstance(label, str) else "",
+        "time": time if isinstance(time, str) else None,
+        "budget": budget if type(budget) is int and budget >= 1 else DEFAULT_BUDGET,
+        "positive_label": getattr(ranker, "positive_label_", None),
+    }
+    roles = _noted_roles(facts.get("payments"))
+    if roles is not None:
+        found |= roles._asdict()
+    settings = facts.get("settings")
+    if isinstance(settings, dict):
+        found |= {name: settings[name] for name in _SETTINGS if name in settings}
+        found["drop"] = tuple(settings.get("drop") or ())
+        if isinstance(settings.get("gap"), int):
+            found["gap"] = np.timedelta64(settings["gap"], "us")
+    return found
+
+
+def _stored(state: PaymentState, folder: Path) -> HistoryStore:
+    """Return a state that was in memory, in a folder of its own."""
+    history = state.history
+    rows = state.rows()
+    if history.until is not None:
+        history.purge(history.until - LATE, forget=history.until - FORGET)
+    if folder.is_file():  # of an earlier version
+        folder.rename(folder.with_name(f"{folder.name}.bak"))
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return HistoryStore.create(
+        folder / history.id, history, rows, labels=state.ledger.entries_after(0)
+    )
+
+
+def _opened_state(
+    path: Path, model: Any, given: Path | None, for_writing: bool
+) -> HistoryStore | None:
+    """Return the state that a model needs, from beside it or as given; None if it needs none."""
+    history_id = model.facts_.get("history")
+    if model.card is None:
+        if given is not None:
+            raise ValueError(
+                f"{path.name} was fitted without a card and knows no history; leave it out."
+            )
+        return None
+    found = _place_of(given or history_folder(path), history_id)
+    if not found.exists():
+        raise FileNotFoundError(
+            f"{path.name} knows cards by their history, and there is none at {found}; name the "
+            "right one, or fit again."
+        )
+    store = HistoryStore.open(found, mode="write" if for_writing else "read")
+    if store.history.id != history_id:
+        store.close()
+        raise ValueError(
+            f"{found.name} must be the history that was written with {path.name}; it belongs to "
+            "another model; name the right one, or fit again."
+        )
+    return store
+
+
+def _place_of(given: Path, history_id: Any) -> Path:
+    """Return where the history of an id is: in a folder of several, or what was given itself."""
+    inside = given / str(history_id)
+    return inside if isinstance(history_id, str) and inside.is_dir() else given
+
+
+def _drop_old_histories(path: Path) -> None:
+    """Remove histories that no model beside them names, but for the latest of those."""
+    folder = history_folder(path)
+    beside = [version_path(path, number) for number in versions_beside(path)]
+    named = {files.read_manifest(each)["facts"].get("history") for each in (path, *beside)}
+    others = [each for each in folder.iterdir() if each.is_dir() and each.name not in named]
+    for each in sorted(others, key=lambda other: other.stat().st_mtime)[:-1]:
+        shutil.rmtree(each, ignore_errors=True)
+
+
+def _check_kind(ranker: Any, path: Path) -> None:
+    if isinstance(ranker, History):
+        raise ValueError(
+            f"{path.name} is the history of a model; name the model, which is called the same but "
+            "for its ending, .toprank."
+        )
+    if not hasattr(ranker, "schema_"):
+        raise ValueError(
+            f"{path.name} is the model of a stream; score rows with: "
+            f"toprank stream ROWS --model {path.name}"
+        )
+
+
+def _shortest_delay(features: Iterable[Feature], default: str) -> str:
+    """Return the time after which labels are known, from the features that look at them."""
+    delays = [each.delay for each in features if isinstance(each, LabelRisk)]
+    return min(delays, key=lambda delay: span_of(delay, "delay"), default=default)
+
+
+def _classes_of(ranker: Any) -> tuple[Any, Any]:
+    first, second = ranker.classes_.tolist()
+    return (first, second) if first == ranker.positive_label_ else (second, first)
+
+
+def _noted_roles(noted: Any) -> Roles | None:
+    """Return which column is what, as noted; None where it was not, or is not sound."""
+    if not isinstance(noted, dict) or set(noted) != set(Roles._fields):
+        return None
+    if not all(isinstance(noted[name], str) for name in Roles._fields if name != "row_id"):
+        return None
+    return Roles(**noted)

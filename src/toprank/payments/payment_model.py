@@ -1,0 +1,472 @@
+"""PaymentModel: a ranker that knows each card's past, the same in batch, live and on disk.
+
+It joins the roles of the columns, the features' history, a ranker with calibrated probabilities
+and the rules of labels. Without a card it is a ranker of plain rows, so that callers have one way.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from toprank.data import tables
+from toprank.data.tables import Schema, TableWarning, WrittenBatch
+from toprank.data.tables.columns import arrow_table
+from toprank.data.tables.spans import span_of
+from toprank.payments import model_files
+from toprank.payments.features import Feature
+from toprank.payments.features.past import LabelCounts
+from toprank.payments.join_watch import JoinWatch
+from toprank.payments.known_cards import KnownCards, known_cards
+from toprank.payments.payment_state import MemoryState, PaymentState, looking
+from toprank.payments.roles import (
+    Roles,
+    columns_to_read,
+    new_history,
+    row_of,
+    rows_of,
+    with_columns,
+)
+from toprank.rankers import reasons
+from toprank.rankers.progress import Progress
+from toprank.rankers.reasons import Difference, Explained, Reason
+from toprank.workflow import evaluation, training
+from toprank.workflow.alert_list import AlertList, top_alerts
+from toprank.workflow.evaluation import Evaluation
+
+CLEARED_WITHIN = "14d"
+"""Cards that an investigator cleared within this time are marked on the list."""
+
+
+class PaymentModel(BaseEstimator):
+    """A ranker of payments that knows what each card and terminal did before.
+
+    Parameters
+    ----------
+    label_column
+        The column of labels, of two values.
+    time, card, terminal, amount
+        The columns of the payment's time, card, terminal (shop, payee) and amount. With a card,
+        all four are required; without it, `time` only splits the rows, and there is no history.
+    row_id
+        The column of ids: a payment that is sent twice then counts once, and labels that come
+        later find their payment.
+    delay
+        The time after which labels are known, such as "7d"; also the gap before the test rows.
+    features
+        Features of the past in place of the default ones.
+    positive_label
+        The label to rank first; None for the one that names itself, else the rarer.
+    drop, gap, budget, learner, losses, n_estimators, time_limit, random_state, n_jobs
+        As `toprank fit` has them: columns to leave out, time left out before the test, checks
+        per day, the learner, the losses it may try, trees, seconds for trying recipes.
+
+    Attributes
+    ----------
+    ranker_
+        The fitted ranker.
+    classes_
+        The two labels, the positive first.
+    state_
+        The history of the payments and the ledger of their labels; None without a card.
+    training_
+        How training went, with the figures on the test rows; only after `fit`.
+
+    Examples
+    --------
+    >>> from toprank.simulator import simulate
+    >>> payments = simulate(n_cards=60, n_terminals=20, n_days=40, random_state=1)
+    >>> model = PaymentModel(
+    ...     "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
+    ...     n_estimators=10, time_limit=0.01, n_jobs=1,
+    ... ).fit(payments)
+    >>> payment = {"paid_at": "2025-06-01 12:00", "card": "card-7", "terminal": "new",
+    ...            "amount": 990.0}
+    >>> score = model.score(payment)
+    >>> 0 <= score.probability <= 1
+    True
+    """
+
+    def __init__(
+        self,
+        label_column: str = "label",
+        *,
+        time: str | None = None,
+        card: str | None = None,
+        terminal: str | None = None,
+        amount: str | None = None,
+        row_id: str | None = None,
+        delay: str = "7d",
+        features: Iterable[Feature] | None = None,
+        positive_label: Any = None,
+        drop: Iterable[str] = (),
+        gap: Any = None,
+        budget: int = 100,
+        learner: str = "auto",
+        losses: Sequence[str] | None = None,
+        n_estimators: int = 300,
+        time_limit: float | None = 600.0,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.label_column = label_column
+        self.time = time
+        self.card = card
+        self.terminal = terminal
+        self.amount = amount
+        self.row_id = row_id
+        self.delay = delay
+        self.features = features
+        self.positive_label = positive_label
+        self.drop = drop
+        self.gap = gap
+        self.budget = budget
+        self.learner = learner
+        self.losses = losses
+        self.n_estimators = n_estimators
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # Learning
+
+    def fit(self, table: Any, *, progress: Progress | None = None) -> Self:
+        """Learn from a labelled table; with a card, from what each did before, too."""
+        roles = self._checked_roles()
+        table = arrow_table(table)
+        tables.check_columns(self.drop, table.column_names)
+        table = table.drop_columns(list(self.drop))
+        labels = tables.split_label(table, self.label_column, self.positive_label)
+        self.classes_ = training.class_names(labels.positive, labels.negative)
+        self.state_: PaymentState | None = None
+        if roles is not None:
+            self.state_ = MemoryState(
+                new_history(roles, self.label_column, self.delay, self.features)
+            )
+            if progress is not None:
+                progress("features of the past", 0, 1)
+            table = tables.with_times(table, roles.time)
+            (table,) = self._with_features([table], remember=True, labels=labels)
+            if progress is not None:
+                progress("features of the past", 1, 1)
+        return self.fit_features(table, labels=labels, progress=progress)
+
+    def fit_features(
+        self,
+        table: pa.Table,
+        *,
+        labels: tables.Labels | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from a table that has the features of the past already."""
+        task = training.prepare(
+            table,
+            self.label_column,
+            labels=labels,
+            **self._training_options(self._checked_roles()),
+        )
+        self.training_ = training.train(
+            task,
+            self.budget,
+            learner=self.learner,
+            losses=self.losses,
+            n_estimators=self.n_estimators,
+            time_limit=self.time_limit,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            progress=progress,
+        )
+        self.ranker_ = self.training_.ranker
+        return self
+
+    # Ranking
+
+    def rank(
+        self,
+        payments: Any,
+        k: int | None = None,
+        *,
+        n_reasons: int = 5,
+        remember: bool = False,
+        cleared_within: Any = CLEARED_WITHIN,
+    ) -> AlertList:
+        """Return the `k` most suspicious rows with reasons; with a card, one row per card.
+
+        `payments` is a table, or tables one after the other where one would be too large. With
+        `remember`, the rows are added to the history; otherwise it stays as it was. Cards that
+        the ledger knows as fraud are left out, and those that an investigator cleared within
+        `cleared_within` are marked.
+        """
+        check_is_fitted(self, "ranker_")
+        known = self.known_cards(cleared_within)
+        alerts = top_alerts(
+            self.ranker_,
+            self._listable(_tables(payments), remember),
+            k or self.budget,
+            n_reasons,
+            one_per=self.card,
+            left_out=known.blocked,
+        )
+        return alerts if self.card is None else known.marked(alerts, self.card)
+
+    def score(
+        self, payment: Mapping[str, Any], *, n_reasons: int = 5, remember: bool = False
+    ) -> Explained:
+        """Return suspicion, probability and reasons of one payment, given as a dict.
+
+        They are, to the last bit, what `rank` gives the payment in a table.
+        """
+        check_is_fitted(self, "ranker_")
+        if self.state_ is None:
+            return self.ranker_.explain_one(payment, n_reasons)
+        features_of = self.state_.one if remember else self.state_.history.look
+        return self._scored(payment, n_reasons, features_of)
+
+    def take_in(self, payment: Mapping[str, Any], *, n_reasons: int = 5) -> Explained:
+        """Return what `score` does, and remember the payment: on disk with the next `settle`.
+
+        For streams, which would otherwise wait for the disk at every payment.
+        """
+        if self.state_ is None:
+            return self.score(payment, n_reasons=n_reasons)
+        return self._scored(payment, n_reasons, self.state_.take_in)
+
+    def settle(self, note: Any = None) -> None:
+        """Have payments on disk that were taken in, all or none, and `note` with them."""
+        if self.state_ is not None:
+            self.state_.settle(note)
+
+    def explain(
+        self, payments: Any, row: int = 0, above: int | None = None, *, n_reasons: int = 5
+    ) -> list[Reason] | list[Difference]:
+        """Return why a row of a table is where it is, or why it is above another row."""
+        check_is_fitted(self, "ranker_")
+        rows = self.with_features(payments)
+        if above is None:
+            return reasons.explain(self.ranker_, rows.slice(row, 1), n_reasons)[0]
+        return reasons.why_above(self.ranker_, rows.take([row, above]), 0, 1, n_reasons)
+
+    def with_features(self, payments: Any) -> pa.Table:
+        """Return a table with the features of its rows beside its columns; nothing is kept."""
+        return pa.concat_tables(self.batches_with_features(_tables(payments)))
+
+    def batches_with_features(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Yield tables with the features of their rows; nothing is kept."""
+        check_is_fitted(self, "ranker_")
+        return self._with_features(batches, remember=False)
+
+    def remember(self, payments: Any) -> None:
+        """Add payments to the history, for those that come after them."""
+        for _ in self._with_features(_tables(payments), remember=True):
+            pass
+
+    # Labels
+
+    def label(
+        self,
+        ids: ArrayLike,
+        is_positive: ArrayLike,
+        *,
+        known_at: Any = None,
+        source: str = "investigator",
+        who: str = "",
+    ) -> LabelCounts:
+        """Write labels to the ledger and let the features know them; return what came of each.
+
+        `ids` name payments by `row_id`. A label counts from the moment it became known: left out,
+        that is the time of the newest payment in the history. A payment may be labelled again:
+        the rules of `toprank.payments.ledger` say which label holds.
+        """
+        check_is_fitted(self, "ranker_")
+        if self.state_ is None or self.row_id is None:
+            raise ValueError(
+                "the model must be fitted with card and row_id for labels to find their "
+                "payments; it was fitted without; fit it again with both."
+            )
+        known = self.state_.history.until if known_at is None else known_at
+        return self.state_.label(ids, is_positive, known, source, who)
+
+    def known_cards(self, cleared_within: Any = CLEARED_WITHIN) -> KnownCards:
+        """Return the cards that the ledger knows as fraud, and those cleared lately."""
+        if self.state_ is None or self.row_id is None or self.card is None:
+            return KnownCards()
+        return known_cards(self.state_, self.card, cleared_within)
+
+    # Measuring
+
+    def evaluate(
+        self,
+        payments: Any,
+        k: int | None = None,
+        *,
+        label: str | None = None,
+        time: str | None = None,
+    ) -> Evaluation:
+        """Return how well the model ranks labelled rows, a list per day where there are times."""
+        check_is_fitted(self, "ranker_")
+        label = label or self.label_column
+        facts: list[pa.Table] = []
+        suspicion = []
+        for batch in self._with_features(_tables(payments), remember=False):
+            if not facts:
+                time = time or self._fitted_time(batch)
+                named = [name for name in (label, time, self.card, self.amount) if name]
+            tables.check_columns(named, batch.column_names)
+            facts.append(batch.select(list(dict.fromkeys(named))))
+            suspicion.append(self.ranker_.suspicion(batch))
+        if not facts:
+            raise ValueError("there are no rows to measure the model on.")
+        return evaluation.evaluate_rows(
+            self.ranker_,
+            pa.concat_tables(facts, promote_options="permissive"),
+            np.concatenate(suspicion),
+            label=label,
+            time=time,
+            budget=k or self.budget,
+            card=self.card,
+            amount=self.amount,
+        )
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to `path` and its history beside it, replaced in one step."""
+        check_is_fitted(self, "ranker_")
+        model_files.write_model(self, Path(path))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        history: str | os.PathLike[str] | None = None,
+        for_writing: bool = False,
+    ) -> Self:
+        """Return the model that `save` wrote, with its history from beside it or as given.
+
+        `for_writing` holds the history against other writers until `close`, and what is
+        remembered or labelled is then on disk when the call returns.
+        """
+        return model_files.read_model(
+            cls, Path(path), None if history is None else Path(history), for_writing
+        )
+
+    def close(self) -> None:
+        """Let go of the history on disk."""
+        if self.state_ is not None:
+            self.state_.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # How it is done
+
+    @property
+    def schema_(self) -> Schema | None:
+        """The columns of a file that the model takes as they are; others may be beside them."""
+        if self.state_ is None:
+            return self.ranker_.schema_
+        return columns_to_read(self.state_.history, self.ranker_.schema_)
+
+    def _scored(
+        self,
+        payment: Mapping[str, Any],
+        n_reasons: int,
+        features_of: Callable[[Mapping[str, Any]], Mapping[str, float]],
+    ) -> Explained:
+        assert self.state_ is not None
+        row = row_of(self.state_.history, payment, self.classes_)
+        return self.ranker_.explain_one({**row, **features_of(row)}, n_reasons)
+
+    def _fitted_time(self, batch: pa.Table) -> str | None:
+        """Return the column of times that the model was fitted with, if the rows have it."""
+        if self.time is None or self.time in batch.column_names:
+            return self.time
+        warnings.warn(
+            f"there is no column {self.time!r}; the rows are taken as one list.",
+            TableWarning,
+            stacklevel=3,
+        )
+        return None
+
+    @property
+    def roles(self) -> Roles | None:
+        """Which column is what; None without a card."""
+        return self._checked_roles()
+
+    def _checked_roles(self) -> Roles | None:
+        """Return which column is what; None without a card."""
+        others = {"terminal": self.terminal, "amount": self.amount, "row_id": self.row_id}
+        if self.card is None:
+            for name, value in {**others, "features": self.features}.items():
+                if value is not None:
+                    raise ValueError(f"{name} must come with card: it is about its past.")
+            return None
+        required = {"time": self.time, "terminal": self.terminal, "amount": self.amount}
+        for name, value in required.items():
+            if value is None:
+                raise ValueError(f"{name} must be given with card, to know its past; got None.")
+        return Roles(str(self.time), self.card, str(self.terminal), str(self.amount), self.row_id)
+
+    def _training_options(self, roles: Roles | None) -> dict[str, Any]:
+        """Return how the rows are split and what of them is learned from."""
+        options = {
+            "time": self.time,
+            "positive_label": self.positive_label,
+            "gap": self.gap,
+            "random_state": self.random_state,
+        }
+        if roles is None:
+            return options
+        # features of cards and terminals are learned from, not their names
+        names = [roles.card, roles.terminal, *([roles.row_id] if roles.row_id else [])]
+        gap = span_of(self.delay, "delay") if self.gap is None else self.gap
+        return {**options, "drop": names, "gap": gap, "card": roles.card, "amount": roles.amount}
+
+    def _with_features(
+        self, batches: Iterable[pa.Table], remember: bool, labels: tables.Labels | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield tables with the features of their rows beside their columns."""
+        for batch in self._listable(batches, remember, labels):
+            yield batch.table
+
+    def _listable(
+        self,
+        batches: Iterable[pa.Table | WrittenBatch],
+        remember: bool,
+        labels: tables.Labels | None = None,
+    ) -> Iterator[WrittenBatch]:
+        """Yield each batch with the features of its rows, and as it came."""
+        as_came = (each if isinstance(each, WrittenBatch) else WrittenBatch(each, each)
+                   for each in batches)  # fmt: skip
+        if self.state_ is None:
+            yield from as_came
+            return
+        history = self.state_.history
+        taking_in = self.state_.remembering() if remember else looking(history)
+        with taking_in as features_of:
+            watch = JoinWatch(history)
+            for batch in as_came:
+                rows = rows_of(history, batch.table, self.classes_, labels)
+                watch.see(rows)
+                yield batch._replace(table=with_columns(batch.table, features_of(rows)))
+            watch.end(is_remembered=remember)
+
+
+def _tables(payments: Any) -> Iterator[Any]:
+    """Yield the tables of what was given: one, or several one after the other."""
+    if isinstance(payments, Iterator | list | tuple) and not isinstance(payments, WrittenBatch):
+        for each in payments:
+            yield each if isinstance(each, WrittenBatch) else arrow_table(each)
+    else:
+        yield arrow_table(payments)

@@ -1,0 +1,126 @@
+"""Payments as they come, scored by a model that was fitted in batch and knows each card's past.
+
+The model does not change; what it knows does: each payment is remembered for those after it, and
+labels reach the ledger and the features from the moment they are known.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from toprank.data import checks, tables
+from toprank.data.tables.ids import id_text
+from toprank.payments.history_store import HistoryStore
+from toprank.payments.payment_model import PaymentModel
+from toprank.rankers.online.pending import Scored
+from toprank.rankers.online.windows import Window
+
+
+class PaymentStream:
+    """The stream of a payment model, with the counts and the window of an `EventStream`.
+
+    Rows are in the history at once, and on disk with the next `checkpoint`, together with
+    `position`: a stream that is killed goes on from there, and what it is sent again counts once.
+
+    Parameters
+    ----------
+    model
+        A fitted model; one whose history is on disk must have been loaded for writing.
+    window, budget
+        How many labelled rows back the metrics look, and how many of those could be checked.
+    threshold
+        From which probability on a row is an alert.
+    n_reasons
+        How many reasons an alert has.
+    most_pending
+        How many scores are kept until their label comes; beyond, the oldest is dropped.
+    """
+
+    n_replaced = n_alarms = 0  # as an EventStream has them
+
+    def __init__(
+        self,
+        model: PaymentModel,
+        *,
+        window: int = 10_000,
+        budget: int = 100,
+        threshold: float = 0.5,
+        n_reasons: int = 3,
+        most_pending: int = 1_000_000,
+    ) -> None:
+        self.model = model
+        self.window = Window(checks.whole_number(window, "window", 1, 2**53), budget)
+        self.threshold = checks.number_from(threshold, "threshold", 0, 1)
+        self.n_reasons = checks.whole_number(n_reasons, "n_reasons", 0)
+        self.pending: OrderedDict[str, Scored] = OrderedDict()
+        self._most_pending = checks.whole_number(most_pending, "most_pending", 1)
+        noted = model.state_.note if isinstance(model.state_, HistoryStore) else None
+        self.position: dict[str, Any] = dict(noted) if isinstance(noted, dict) else {}
+        self.n_scored = self.n_labelled = self.n_alerts = self.n_unmatched = self.n_dropped = 0
+
+    def score(self, row: Mapping[str, Any], event_id: str | int | None = None) -> Scored:
+        """Return what there is to say of a payment, and remember it."""
+        payment = dict(row)
+        if event_id is not None and self.model.row_id is not None:
+            payment[self.model.row_id] = event_id
+        suspicion, probability, reasons = self.model.take_in(payment, n_reasons=self.n_reasons)
+        is_alert = probability is not None and probability >= self.threshold
+        why = {each.feature: each.contribution for each in reasons} if is_alert else None
+        scored = Scored(suspicion, probability or 0.0, is_alert, why)
+        self.n_scored += 1
+        self.n_alerts += is_alert
+        if event_id is not None:
+            self._keep(id_text(event_id, "id") or "", scored)
+        return scored
+
+    def learn(
+        self, row: Mapping[str, Any], label: Any, event_id: str | int | None = None
+    ) -> Scored:
+        """Return what there is to say of a payment whose label is known, and take the label in."""
+        is_positive = self._is_positive(label)
+        scored = self.score(row, event_id)
+        if event_id is None:
+            self._judge(scored, is_positive)
+        else:
+            self.label(event_id, label)
+        return scored
+
+    def label(self, event_id: str | int, label: Any) -> bool:
+        """Take in the label of a payment; return whether that is known."""
+        is_positive = self._is_positive(label)
+        name = id_text(event_id, "id") or ""
+        is_found = name in self.pending
+        if self.model.row_id is not None:
+            counts = self.model.label([name], [is_positive], source="claim")
+            is_found = is_found or not counts.n_unknown
+        scored = self.pending.pop(name, None)
+        if scored is not None:
+            self._judge(scored, is_positive)
+        elif is_found:
+            self.n_labelled += 1
+        else:
+            self.n_unmatched += 1
+        return is_found
+
+    def checkpoint(self) -> None:
+        """Have everything on disk, `position` included."""
+        self.model.settle(self.position)
+
+    def _keep(self, name: str, scored: Scored) -> None:
+        self.pending[name] = scored._replace(reasons=None)
+        if len(self.pending) > self._most_pending:
+            self.pending.popitem(last=False)
+            self.n_dropped += 1
+
+    def _judge(self, scored: Scored, is_positive: bool) -> None:
+        self.n_labelled += 1
+        self.window.add(scored.suspicion, is_positive, scored.is_alert != is_positive)
+
+    def _is_positive(self, label: Any) -> bool:
+        column = self.model.label_column
+        found = tables.truths(pa.table({column: [label]}), column, *self.model.classes_)[0].as_py()
+        if found is None:
+            raise ValueError(f"{column} must be one of {self.model.classes_}; it is missing.")
+        return found

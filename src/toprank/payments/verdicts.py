@@ -1,0 +1,80 @@
+"""Verdicts as people write them: in the list that `rank` wrote, or in a table of claims.
+
+A verdict is fraud, genuine or unsure; the words of the labels a model learned from do as well. A
+row without a verdict says nothing, and neither does one that is unsure.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from toprank.data import tables
+from toprank.data.tables.columns import TableError, shortened
+from toprank.data.tables.spreadsheet import as_it_was
+
+VERDICT = "verdict"
+_FRAUD = ("fraud", "fraudulent", "positive", "yes", "y", "true", "1")
+_GENUINE = ("genuine", "ok", "legitimate", "negative", "no", "n", "false", "0")
+_UNSURE = ("unsure", "?")
+
+
+class Verdicts(NamedTuple):
+    """What a table says of rows: which are positive, and where that comes from."""
+
+    ids: list[Any]
+    is_positive: NDArray[np.bool_]
+    rows: NDArray[np.int64]  # of the table, for what else it says of them
+    source: str
+    n_empty: int
+    n_unsure: int
+
+
+def verdicts_in(table: pa.Table, row_id: str, label: str, classes: tuple[Any, Any]) -> Verdicts:
+    """Return the verdicts of a table: of its column `verdict`, else of its column of labels.
+
+    `classes` are the two values of the labels, the positive first. Verdicts are an
+    investigator's; labels are claims.
+
+    >>> table = pa.table({"tx": ["a", "b", "c"], "verdict": ["fraud", "", "unsure"]})
+    >>> found = verdicts_in(table, "tx", "is_fraud", classes=(1, 0))
+    >>> found.ids, found.is_positive.tolist(), found.source, found.n_empty, found.n_unsure
+    (['a'], [True], 'investigator', 1, 1)
+    """
+    column = VERDICT if VERDICT in table.column_names else label
+    tables.check_columns([row_id, column], table.column_names)
+    if column == VERDICT:
+        said = [_verdict(value, classes) for value in table[VERDICT].to_pylist()]
+        source = "investigator"
+    else:
+        said = tables.truths(table, label, *classes).to_pylist()
+        source = "claim"
+    rows = np.flatnonzero([isinstance(each, bool) for each in said])
+    ids = table[row_id].take(pa.array(rows)).to_pylist()
+    return Verdicts(
+        [as_it_was(each) if isinstance(each, str) else each for each in ids],
+        np.array([said[row] for row in rows.tolist()], dtype=bool),
+        rows,
+        source,
+        n_empty=sum(each is None for each in said),
+        n_unsure=sum(each == "unsure" for each in said),
+    )
+
+
+def _verdict(value: Any, classes: tuple[Any, Any]) -> bool | str | None:
+    """Return whether a verdict is fraud; "unsure", or None where there is none."""
+    text = "" if value is None or value != value else str(value).strip().lower()
+    positive, negative = (str(each).strip().lower() for each in classes)
+    if not text:
+        return None
+    if text == positive or (text in _FRAUD and text != negative):
+        return True
+    if text == negative or text in _GENUINE:
+        return False
+    if text in _UNSURE:
+        return "unsure"
+    raise TableError(
+        f"column {VERDICT!r} must hold fraud, genuine, unsure or nothing; got "
+        f"{shortened(value)}; correct it and try again."
+    )

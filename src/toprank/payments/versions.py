@@ -1,0 +1,101 @@
+"""The versions of a model side by side, and which of them is the current one.
+
+    payments.toprank       the current version, which `rank` and the others use
+    payments.v1.toprank    what was current before, or waits to become it
+    payments.v2.toprank
+
+A version's number is noted in its file. Making another version current first puts the present one
+beside it under its number, then replaces the file in one step: no moment is without a model.
+"""
+
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from toprank import files
+from toprank.data.atomic import atomic_path
+
+FIRST = 1
+
+
+class Promoted(NamedTuple):
+    """Which version became current, and which one was it before."""
+
+    version: int
+    before: int
+
+
+def version_of(facts: dict) -> int:
+    """Return the number of a version; models written before there were versions are the first.
+
+    >>> version_of({"version": 3}), version_of({})
+    (3, 1)
+    """
+    number = facts.get("version")
+    return number if type(number) is int and number >= FIRST else FIRST
+
+
+def version_path(model: Path, version: int) -> Path:
+    """Return where a version lies that is not the current one.
+
+    >>> version_path(Path("payments.toprank"), 2).name
+    'payments.v2.toprank'
+    """
+    return model.with_name(f"{model.stem}.v{version}{model.suffix}")
+
+
+def versions_beside(model: Path) -> list[int]:
+    """Return the numbers of the versions that lie beside the current one, rising."""
+    name = re.compile(re.escape(model.stem) + r"\.v([0-9]+)" + re.escape(model.suffix))
+    found = (name.fullmatch(path.name) for path in model.parent.iterdir())
+    return sorted(int(match[1]) for match in found if match)
+
+
+def next_version(model: Path) -> int:
+    """Return a number that no version has yet."""
+    return max([_current(model), *versions_beside(model)]) + 1
+
+
+def promote(model: Path, version: int | None = None) -> Promoted:
+    """Make a version the current one: the newest, unless one is named."""
+    current, beside = _current(model), versions_beside(model)
+    if version is None:
+        newer = [number for number in beside if number > current]
+        if not newer:
+            raise ValueError(
+                f"there is no version newer than {current}, which is the current one of "
+                f"{model.name}; make one with: toprank refit {model.name}"
+            )
+        version = newer[-1]
+    if version == current:
+        raise ValueError(f"version {version} of {model.name} is the current one already.")
+    if version not in beside:
+        known = ", ".join(map(str, beside)) or "none"
+        raise ValueError(
+            f"version must be one that lies beside {model.name}: {known}; got {version}."
+        )
+    _put(model, version_path(model, current))
+    _put(version_path(model, version), model)
+    return Promoted(version, current)
+
+
+def rollback(model: Path) -> Promoted:
+    """Make the version before the current one current again."""
+    current = _current(model)
+    older = [number for number in versions_beside(model) if number < current]
+    if not older:
+        raise ValueError(
+            f"there is no version before {current}, which is the current one of {model.name}."
+        )
+    return promote(model, older[-1])
+
+
+def _current(model: Path) -> int:
+    return version_of(files.read_manifest(model)["facts"])
+
+
+def _put(source: Path, target: Path) -> None:
+    """Copy a file to where another may lie, in one step."""
+    with atomic_path(target) as beside:
+        shutil.copyfile(source, beside)

@@ -1,0 +1,1 @@
+"""What people read: summaries in words, HTML reports."""

@@ -1,0 +1,290 @@
+"""What training and evaluation found, in words: the same on the screen and in the report."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toprank.metrics import Interval
+from toprank.wording import aligned, percent
+
+if TYPE_CHECKING:  # words need no learner: `toprank rank` must not wait for all of them
+    from toprank.workflow.evaluation import Evaluation
+    from toprank.workflow.plain_facts import Findings
+    from toprank.workflow.training import Task
+
+FEW_POSITIVES = 10
+FEW_DAYS = 5
+
+_RULES_SHOWN = 3
+_LINE_WIDTH = 99
+_GLUE = "\u00a0"  # a space that no line is broken at
+
+
+def noun_of(label: str) -> str:
+    """Return what the positives of a label column are called.
+
+    >>> noun_of("is_fraud"), noun_of("churned")
+    ('frauds', 'positives')
+    """
+    return "frauds" if "fraud" in label.lower() else "positives"
+
+
+def text_of(trained: Findings, noun: str) -> str:
+    """Return the whole account of a training, as `toprank fit` prints it."""
+    return "\n".join(
+        (
+            size_line(trained, noun),
+            periods_line(trained.task),
+            aligned(figures_rows([(each.name, each.test) for each in trained.candidates], noun)),
+            *choice_lines(trained),
+            *tree_lines(trained.chosen.ranker, noun),
+            headline(trained.chosen.test, noun),
+            *card_lines(trained.chosen.test, noun),
+            *cautions(trained.chosen.test, noun),
+        )
+    )
+
+
+def size_line(trained: Findings, noun: str) -> str:
+    """Return such as "1,754,155 rows, 14 features (2 categories), 0.84 % frauds"."""
+    task = trained.task
+    kinds = [column.kind for column in trained.chosen.ranker.schema_.columns]
+    n_categories = kinds.count("category")
+    categories = f" ({n_categories} {_plural('category', n_categories)})" if n_categories else ""
+    features = f"{len(kinds)} {_plural('feature', len(kinds))}{categories}"
+    share = percent(task.is_positive.mean())
+    return f"{task.is_positive.size:,} rows, {features}, {share} {noun}"
+
+
+def periods_line(task: Task) -> str:
+    """Return such as "train to 10 Aug | validate to 20 Aug | gap 7 days | test 28 Aug - 3 Sep"."""
+    periods = task.split.periods
+    if periods is None:
+        parts = task.split.parts().values()
+        train, validation, test = (percent(part.size / task.is_positive.size) for part in parts)
+        return f"drawn at random: train {train} | validate {validation} | test {test}"
+    write = moment_writer(task)
+    return " | ".join(
+        (
+            f"train to {write(periods['train'][1])}",
+            f"validate to {write(periods['validation'][1])}",
+            f"gap {_duration(periods['test'][0] - periods['validation'][1])}",
+            f"test {write(periods['test'][0])} - {write(periods['test'][1])}",
+        )
+    )
+
+
+def moment_writer(task: Task) -> Callable[[np.datetime64], str]:
+    """Return a function that writes a moment as short as the span of the rows allows."""
+    assert task.time is not None
+    first, last = task.time.min(), task.time.max()
+    short_span = last - first < np.timedelta64(7, "D")
+    one_year = first.astype("datetime64[Y]") == last.astype("datetime64[Y]")
+
+    def write(moment: np.datetime64) -> str:
+        date = moment.astype("datetime64[s]").item()
+        year = "" if one_year else f" {date.year}"
+        clock = f" {date:%H:%M}" if short_span else ""
+        return f"{date.day} {date:%b}{year}{clock}"
+
+    return write
+
+
+def figures_rows(models: list[tuple[str, Evaluation]], noun: str) -> list[list[str]]:
+    """Return the models' figures as rows of text, the head first."""
+    first = models[0][1]
+    per_day = " a day" if first.day is not None else ""
+    head = ["", "AP", f"{noun} in {first.budget:,}{per_day}", "before the first false alarm"]
+    return [head, *(_figures_row(name, figures) for name, figures in models)]
+
+
+def indented(text: str) -> str:
+    """Return a long rule as lines set in from those around it; none ends within a condition.
+
+    >>> print(indented("amount > 120 and country is not FR: 31 frauds in 44"))
+      amount > 120 and country is not FR: 31 frauds in 44
+    """
+    glued = re.sub(r"(?<!\band)(?<![,;:]) ", _GLUE, text)
+    lines = fill(
+        glued, _LINE_WIDTH, initial_indent="  ", subsequent_indent="    ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return lines.replace(_GLUE, " ")
+
+
+def headline(test: Evaluation, noun: str) -> str:
+    """Return how many positives to expect in the budget's checks, and what twice as many bring."""
+    value, low, high = test.likely
+    range_text = f"{low:.0f}-{high:.0f}"
+    checked = f"your {test.budget:,} {_plural('check', test.budget)}"
+    if test.day is None:
+        list_text = f"of a list of {test.is_positive.size:,} rows ({range_text})"
+    else:
+        list_text = f"a day (most days {range_text})"
+    sentence = f"Expect about {_positives(value, noun)} in {checked} {list_text}"
+    n_more = min(2 * test.budget, test.longest_list)
+    if n_more > test.budget:
+        sentence += f"; {n_more:,} checks would find {_short_count(test.found_with(n_more))}"
+    return f"{sentence}."
+
+
+def card_lines(test: Evaluation, noun: str) -> list[str]:
+    """Return what checking cards a day comes to, found ones being blocked; nothing without cards.
+
+    The budget then counts cards, however many rows of a day each has.
+    """
+    figures = test.card_checks
+    if figures is None:
+        return []
+    a_day = Interval(*(test.budget * bound for bound in figures.precision))
+    line = (
+        f"Checking {test.budget:,} cards a day, those found being blocked, finds {counted(a_day)} "
+        f"cards with {noun} a day,\nof {_short_count(test.budget * figures.ceiling)} that a "
+        f"perfect ranking would find: {percent(figures.recall)} of all such cards"
+    )
+    if figures.money is None:
+        return [f"{line}."]
+    caught, lost = figures.money
+    return [f"{line}, and catches {caught:,.0f}\nof the {lost:,.0f} that their {noun} moved."]
+
+
+def cautions(test: Evaluation, noun: str) -> list[str]:
+    """Return what makes the figures rougher than their intervals say."""
+    n_positive = int(test.is_positive.sum())
+    said = []
+    if n_positive < FEW_POSITIVES:
+        counted_noun = noun.removesuffix("s") if n_positive == 1 else noun
+        said.append(
+            f"Rough figures: the test holds only {n_positive:,} {counted_noun}, and with fewer "
+            f"than {FEW_POSITIVES} the intervals are too narrow."
+        )
+    n_days = 0 if test.day is None else int(np.unique(test.day).size)
+    if 0 < n_days < FEW_DAYS:
+        said.append(
+            f"Rough range: the test covers {n_days} {_plural('day', n_days)}, and how much days "
+            "differ cannot be told from so few."
+        )
+    return said
+
+
+def choice_lines(trained: Findings) -> list[str]:
+    """Return how the ranker came about, where there was a choice: of recipes or of settings."""
+    if trained.account is not None:
+        return [choice_line(trained)]
+    ranker = trained.chosen.ranker
+    return [settings_line(ranker)] if hasattr(ranker, "settings_") else []
+
+
+def choice_line(trained: Findings) -> str:
+    """Return what was kept and why."""
+    from toprank.rankers.auto.search import AHEAD
+
+    account = trained.account
+    assert account is not None
+    n_recipes = f"{len(account.tried)} {_plural('recipe', len(account.tried))} tried"
+    if account.is_plain:
+        return f"Kept {trained.chosen.name} ({n_recipes}): {account.reason}."
+    difference, low, high, share = account.chosen.lead
+    # rounded down: 69.9 % must not read as the 70 % that were asked for
+    ahead = percent(math.floor(100 * share) / 100)
+    return (
+        f"Kept {trained.chosen.name} ({n_recipes}): validation AP {difference:+.3f} "
+        f"({low:+.3f} to {high:+.3f})\n"
+        f"against plain log-loss, ahead in {ahead} of resamples ({percent(AHEAD)} are asked for)."
+    )
+
+
+def tree_lines(ranker: Any, noun: str) -> list[str]:
+    """Return a ranking tree in short, its groups and the first rules; nothing of other rankers."""
+    if not hasattr(ranker, "groups_"):
+        return []
+    rows = [
+        [str(each.rank + 1), f"{each.n_rows:,}", f"{each.positives:,.0f}", percent(each.precision)]
+        for each in ranker.groups_
+    ]
+    lines = [aligned([["group", "rows", noun, "share"], *rows])]
+    groups = rules_of(ranker)
+    if groups is None:
+        return [*lines, "It has too many cuts to be told in rules."]
+    if len(groups) == 1:
+        return [*lines, "It makes no cut: all rows are one group."]
+    met = [rule for rule in groups[0].rules if rule.tally.n_rows]
+    lines.append("In group 1 is every row with")
+    lines += [indented(rule.text(noun)) for rule in met[:_RULES_SHOWN]]
+    if (n_more := len(groups[0].rules) - len(met[:_RULES_SHOWN])) > 0:
+        lines.append(f"  or one of {n_more} more {_plural('rule', n_more)}")
+    return lines
+
+
+def settings_line(ranker: Any) -> str:
+    """Return the settings that a ranking tree chose by itself."""
+    growth, global_depth, scoring = ranker.settings_
+    return (
+        "Settings by cross-validated AP on the training rows: "
+        f"global depth {global_depth}, local depth {growth.depth},\n"
+        f"cuts by {growth.criterion}, at least {growth.min_leaf} "
+        f"{_plural('row', growth.min_leaf)} a leaf, "
+        f"softness {scoring.softness:g}, shrinkage {scoring.shrinkage:g}."
+    )
+
+
+def rules_of(ranker: Any) -> list[Any] | None:
+    """Return the groups of a ranking tree in rules; None where nobody would read them."""
+    if ranker.seen_ is None:
+        return None
+    try:
+        return ranker.rules()
+    except ValueError:  # few cuts, but too many ways past them
+        return None
+
+
+def counted(interval: Interval) -> str:
+    """Return a count with its interval; small counts keep a decimal unless the ends are whole.
+
+    >>> counted(Interval(31.2, 23.6, 38.0)), counted(Interval(3.4, 2.9, 4.0))
+    ('31 (24-38)', '3.4 (2.9-4.0)')
+    >>> counted(Interval(0.4, 0.0, 2.0))
+    '0.4 (0-2)'
+    """
+    value, low, high = interval
+    decimals = 0 if value >= 10 or (low.is_integer() and high.is_integer()) else 1
+    return f"{_short_count(value)} ({low:,.{decimals}f}-{high:,.{decimals}f})"
+
+
+def _figures_row(name: str, test: Evaluation) -> list[str]:
+    return [
+        name,
+        str(test.average_precision),
+        counted(test.found),
+        percent(test.positives_at_top.value),
+    ]
+
+
+def _duration(gap: np.timedelta64) -> str:
+    for unit, seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
+        if (count := gap / np.timedelta64(seconds, "s")) >= 2:
+            return f"{round(count)} {unit}s"
+    return "under 2 seconds"
+
+
+def _positives(count: float, noun: str) -> str:
+    text = _short_count(count)
+    return f"{text} {noun.removesuffix('s') if text == '1' else noun}"
+
+
+def _short_count(count: float) -> str:
+    """Return a count as people say it: below 10, with its first decimal if that is not 0."""
+    rounded = round(count, 1)
+    return f"{rounded:g}" if rounded < 10 else f"{count:,.0f}"
+
+
+def _plural(word: str, count: int) -> str:
+    if count == 1:
+        return word
+    return f"{word[:-1]}ies" if word.endswith("y") and word != "day" else f"{word}s"

@@ -1,0 +1,1 @@
+"""Everything that learns to rank: boosted, readable, online, and without labels."""

@@ -1,0 +1,252 @@
+"""A forest of trees that part space, each grown on a small draw of the rows."""
+
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from toprank.data import checks, inputs
+from toprank.files import Saved
+from toprank.rankers.anomaly import density_scoring
+from toprank.rankers.anomaly.anomaly_tree_rank import AnomalyTreeRank
+from toprank.rankers.anomaly.box import Box
+from toprank.rankers.anomaly.density_tree import DensityGrowth, grow
+from toprank.rankers.anomaly.detector import Detector
+from toprank.rankers.base import seed_of
+from toprank.rankers.trees import tree_arrays
+from toprank.rankers.trees.importance import importances
+from toprank.rankers.trees.kernel.meta_tree import MetaTrees, joined, one_of
+from toprank.rankers.trees.scoring import add_leaf_contributions
+
+_TREES_TOGETHER = 8
+_ROWS_TOGETHER = 20_000
+
+
+class AnomalyForest(Detector):
+    """Many trees that part space, whose log-densities are averaged: the detector of `anomalies`.
+
+    A tree learns from few rows, which is what makes groups of anomalies look sparse, and cuts
+    one column, drawn at random, at every node.
+
+    Parameters
+    ----------
+    tree : AnomalyTreeRank or None
+        What the trees are like; its parameters left at None are those for a forest, and its
+        contamination and random_state are left aside.
+    n_estimators : int
+        How many trees.
+    max_samples : int or float
+        Rows that a tree learns from, drawn without replacement: so many, or a share.
+    max_features : int or None
+        Columns drawn for each cut; None is all.
+    contamination : float
+        The share of training rows that `predict` calls anomalies.
+    random_state : int, RandomState or None
+        Seed of the draws.
+    n_jobs : int or None
+        Trees grown, and blocks of rows scored, at a time; None is one, -1 as many as there are
+        cores. The forest is the same whatever it is.
+
+    Attributes
+    ----------
+    trees_ : the arrays of all trees; boxes_ the bounds of each
+    decision_scores_, labels_, threshold_ : suspicion of the training rows, 1 for those called
+        anomalies and 0 for others, and where they begin
+    offset_ : scikit-learn's threshold of `score_samples`
+    schema_ : the columns it was fitted on, with their kinds and categories
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank import AnomalyForest
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> usual, unusual, far = AnomalyForest().fit(X).suspicion([[0, 0], [2.5, 2.5], [9, 9]])
+    >>> bool(usual < unusual < far)
+    True
+    """
+
+    def __init__(
+        self,
+        tree: AnomalyTreeRank | None = None,
+        *,
+        n_estimators: int = 100,
+        max_samples: int | float = 256,
+        max_features: int | None = 1,
+        contamination: float = 0.01,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.tree = tree
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.contamination = contamination
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn where rows are dense; `y` is there for scikit-learn's sake."""
+        self._check_parameters()
+        features = self._read(X)
+        plan = self._plan(features)
+        seeds = np.random.SeedSequence(seed_of(self.random_state)).spawn(self.n_estimators)
+        grown = Parallel(self.n_jobs, prefer="threads")(
+            delayed(_grown)(features, plan, seeds[first : first + _TREES_TOGETHER])
+            for first in range(0, self.n_estimators, _TREES_TOGETHER)
+        )
+        self.trees_ = joined([tree for part in grown for tree, _ in part])
+        self.boxes_ = [box for part in grown for _, box in part]
+        return self._judge(self._raw(features))
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each row's suspicion, and last the common start.
+
+        The shares of a row add up to its suspicion.
+        """
+        check_is_fitted(self)
+        features = inputs.read_features(self, X)
+        parts = np.zeros((len(features), self.n_features_in_ + 1))
+        add_leaf_contributions(self.trees_, features, self._leaf_values(), parts)
+        for box in self.boxes_:
+            parts[:, :-1] += density_scoring.outside_terms(box.beyond(features))
+        parts /= self.n_estimators
+        if not isinstance(self._base_tree().bounds, str):
+            over = self.boxes_[0].beyond(features) > 0
+            share = over / np.maximum(over.sum(axis=1, keepdims=True), 1)
+            parts[:, :-1] += share * self._reach(self._leaf_values())
+        return parts
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return each feature's share of what cuts take off the area under the curves."""
+        check_is_fitted(self)
+        each = [
+            importances(one_of(self.trees_, number), "auc", self.n_features_in_)
+            for number in range(self.trees_.n_trees)
+        ]
+        shares = np.sum(each, axis=0)
+        return shares / (shares.sum() or 1.0)
+
+    def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        total = np.zeros(len(features))
+        value = self._leaf_values()
+        Parallel(self.n_jobs, prefer="threads")(
+            delayed(density_scoring.add_suspicion)(
+                self.trees_, features[part], value, self.boxes_, total[part]
+            )
+            for first in range(0, len(features), _ROWS_TOGETHER)
+            for part in [slice(first, first + _ROWS_TOGETHER)]
+        )
+        mean = total / self.n_estimators
+        if isinstance(self._base_tree().bounds, str):
+            return mean
+        return np.where(self.boxes_[0].holds(features), mean, mean + self._reach(value))
+
+    def _reach(self, value: NDArray[np.float64]) -> float:
+        """Return how far suspicions inside the box can lie apart."""
+        leaves = self.trees_.nodes.left < 0
+        return float(value[leaves].max() - value[leaves].min())
+
+    def _leaf_values(self) -> NDArray[np.float64]:
+        shrinkage = self._base_tree()._shrinkage(in_forest=True)
+        return density_scoring.sparseness(self.trees_.unions, shrinkage)[self.trees_.nodes.union]
+
+    def _base_tree(self) -> AnomalyTreeRank:
+        return AnomalyTreeRank() if self.tree is None else self.tree
+
+    def _plan(self, features: NDArray[np.float32]) -> "_AnomalyPlan":
+        n_rows, n_columns = features.shape
+        wanted = self.max_samples
+        share = n_rows if isinstance(wanted, Integral) else round(wanted * n_rows)
+        n_drawn = min(int(wanted), n_rows) if isinstance(wanted, Integral) else max(1, share)
+        n_tried = n_columns if self.max_features is None else min(self.max_features, n_columns)
+        tree = self._base_tree()
+        growth = tree.growth(in_forest=True, n_tried=n_tried)
+        return _AnomalyPlan(tree, growth, n_drawn, self.schema_.n_categories)
+
+    def _check_parameters(self) -> None:
+        tree = self._base_tree()
+        if not isinstance(tree, AnomalyTreeRank):
+            raise TypeError(f"tree must be an AnomalyTreeRank or None; got {tree!r}.")
+        tree._check_parameters()
+        if tree.pruning is not None:
+            raise ValueError("tree must not be pruned in a forest; set its pruning to None.")
+        checks.whole_number(self.n_estimators, "n_estimators", 1)
+        checks.jobs(self.n_jobs)
+        if self.max_features is not None:
+            checks.whole_number(self.max_features, "max_features", 1)
+        if isinstance(self.max_samples, Integral):
+            checks.whole_number(self.max_samples, "max_samples", 1)
+        else:
+            checks.number_above(self.max_samples, "max_samples", 0, 1)
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a fitted forest."""
+        parameters = self.get_params(deep=False)
+        if self.tree is not None:
+            parameters["tree"] = self.tree.told_parameters()
+        arrays = {
+            "box": np.stack([np.stack([box.low, box.high]) for box in self.boxes_]),
+            "may_miss": np.stack([~box.is_whole for box in self.boxes_]),
+            **tree_arrays.arrays_of(self.trees_),
+        }
+        return Saved(self._common_state(), arrays, {}, parameters)
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the forest that `_to_saved` described; ValueError where that does not fit."""
+        told = parameters["tree"]
+        tree = None if told is None else AnomalyTreeRank(**told)
+        forest = cls(**{**parameters, "tree": tree})
+        forest._check_parameters()
+        forest._restore_common(saved.state)
+        forest.boxes_ = Box.from_arrays(saved.arrays["box"], saved.arrays["may_miss"])
+        forest.trees_ = tree_arrays.trees_in(saved.arrays, forest.schema_, least_rows=0)
+        density_scoring.check_volumes(forest.trees_)
+        for n_parts, part in ((len(forest.boxes_), "boxes"), (forest.trees_.n_trees, "trees")):
+            if n_parts != forest.n_estimators:
+                raise ValueError(f"there must be {forest.n_estimators} {part}; got {n_parts}.")
+        forest._check_columns(forest.boxes_[0].n_columns, "boxes")
+        return forest
+
+
+class _AnomalyPlan(NamedTuple):
+    """What every tree of a forest is grown by."""
+
+    tree: AnomalyTreeRank
+    growth: DensityGrowth
+    n_drawn: int
+    n_categories: NDArray[np.int64]
+
+
+def _grown(
+    features: NDArray[np.float32], plan: _AnomalyPlan, seeds: list[np.random.SeedSequence]
+) -> list[tuple[MetaTrees, Box]]:
+    """Return the trees of some seeds with their boxes."""
+    return [_grown_one(features, plan, np.random.default_rng(seed)) for seed in seeds]
+
+
+def _grown_one(
+    features: NDArray[np.float32], plan: _AnomalyPlan, generator: np.random.Generator
+) -> tuple[MetaTrees, Box]:
+    drawn = features[_drawn(len(features), plan.n_drawn, generator)]
+    box = plan.tree.box_around(drawn, plan.n_categories > 0)
+    inside = box.inside(drawn)
+    box = box.of_inside(inside)
+    state = int(generator.integers(2**64, dtype=np.uint64))
+    return grow(inside, plan.n_categories, box, plan.growth, state), box
+
+
+def _drawn(n_rows: int, n_drawn: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return the numbers of some rows, rising, drawn without replacement."""
+    if 3 * n_drawn > n_rows:
+        return np.sort(generator.permutation(n_rows)[:n_drawn])
+    # `choice` would shuffle all rows; so few are hardly ever drawn twice
+    drawn = np.unique(generator.integers(n_rows, size=n_drawn))
+    while drawn.size < n_drawn:
+        more = generator.integers(n_rows, size=n_drawn - drawn.size)
+        drawn = np.unique(np.append(drawn, more))
+    return drawn

@@ -1,0 +1,158 @@
+"""Suspicion from trees that part space: how much less dense than on average a row's place is."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from toprank.rankers.anomaly.box import Box
+from toprank.rankers.trees.kernel.meta_tree import MetaTrees, Unions
+
+_BLOCK = 256
+
+OUTSIDE = 2.0
+"""What a value outside the box adds, in log-densities, beside how far outside it is."""
+
+
+def sparseness(unions: Unions, shrinkage: float) -> NDArray[np.float64]:
+    """Return minus the log-density of every union, relative to the whole box.
+
+    It is the sum, from the top down, of log((n h + a) / (m + a)): m of the n rows above fell into
+    a share h of the volume above, and a = `shrinkage` rows in doubt draw that to no difference.
+    """
+    return _sparseness(unions.parent, unions.n_rows, unions.hits, float(shrinkage))
+
+
+def check_volumes(trees: MetaTrees) -> None:
+    """Raise a ValueError where trees of a model file have places without volume."""
+    if not (trees.unions.hits > 0).all():
+        raise ValueError("every union must have some volume.")
+
+
+def outside_terms(over: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what values add that lie so many widths of the box outside of it; 0 inside.
+
+    >>> outside_terms(np.array([0.0, 1.0])).round(2).tolist()
+    [0.0, 2.69]
+    """
+    is_outside = over > 0
+    terms = np.zeros(over.shape)
+    terms[is_outside] = OUTSIDE + np.log1p(over[is_outside])  # for few, mostly
+    return terms
+
+
+def add_suspicion(
+    trees: MetaTrees,
+    features: NDArray[np.float32],
+    value: NDArray[np.float64],
+    boxes: list[Box],
+    total: NDArray[np.float64],
+) -> None:
+    """Add to every row, over all trees, its leaf's value and what lies outside the tree's box."""
+    nodes = trees.nodes
+    column, threshold, ways, n_steps = _ways(
+        nodes.column, nodes.threshold, nodes.left, nodes.right, trees.roots
+    )
+    for number, box in enumerate(boxes):
+        _add_suspicion(
+            features, trees.roots[number], n_steps[number], column, threshold, nodes.set_start,
+            trees.goes_left, ways, value, box.low, box.high, 1 / box.width, box.is_whole, total,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _sparseness(parent, n_rows, volume, shrinkage):
+    value = np.zeros(parent.size)
+    for union in range(parent.size):
+        above = parent[union]
+        if above >= 0:
+            expected = n_rows[above] * volume[union] / volume[above]
+            value[union] = value[above] + np.log(
+                (expected + shrinkage) / (n_rows[union] + shrinkage)
+            )
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _ways(column, threshold, left, right, roots):
+    """Return the nodes in a form that is walked without a question but the cut's own.
+
+    ways = [left of node 0, right of node 0, left of node 1, ...] go past leaves that lead on to
+    the next local tree, and an end leads to itself whatever the value. So every row takes as many
+    steps as the longest way of its tree, which costs less than to ask at each step whether it has
+    arrived. Missing values go right.
+    """
+    ways = np.empty((column.size, 2), np.int32)
+    steps = np.zeros(column.size, np.int64)
+    cut_column, cut_threshold = column.copy(), threshold.copy()
+    for node in range(column.size - 1, -1, -1):  # ways lead to higher numbers
+        if column[node] < 0:
+            ways[node] = node
+            cut_column[node], cut_threshold[node] = 0, np.inf
+            if left[node] >= 0:
+                steps[node] = steps[left[node]]
+            continue
+        for side in range(2):
+            onward = left[node] if side == 0 else right[node]
+            if column[onward] < 0 and left[onward] >= 0:
+                onward = left[onward]
+            ways[node, side] = onward
+            steps[node] = max(steps[node], steps[onward] + 1)
+    return cut_column, cut_threshold, ways.ravel(), steps[roots]
+
+
+@njit(cache=True, nogil=True)
+def _add_suspicion(
+    features, root, n_steps, column, threshold, set_start, goes_left, ways, value, low, high,
+    per_width, is_whole, total,
+):  # fmt: skip
+    node = np.empty(_BLOCK, np.int32)
+    for begin in range(0, features.shape[0], _BLOCK):
+        block = features[begin : begin + _BLOCK]
+        node[:] = root
+        for _ in range(n_steps):  # of all rows at once: none waits for another
+            if goes_left.size:
+                _step_by_sets(block, column, threshold, set_start, goes_left, ways, node)
+            else:
+                _step(block, column, threshold, ways, node)
+        for i in range(len(block)):
+            total[begin + i] += value[node[i]]
+            is_outside = False
+            for j in range(low.size):
+                x = block[i, j]
+                is_outside |= (x < low[j]) | (x > high[j]) | (np.isnan(x) & is_whole[j])
+            if is_outside:
+                total[begin + i] += _outside(block[i], low, high, per_width, is_whole)
+
+
+@njit(cache=True, nogil=True)
+def _step(features, column, threshold, ways, node):
+    for i in range(len(features)):
+        at = node[i]
+        goes_right = not features[i, column[at]] <= threshold[at]
+        node[i] = ways[2 * at + goes_right]
+
+
+@njit(cache=True, nogil=True)
+def _step_by_sets(features, column, threshold, set_start, goes_left, ways, node):
+    """The same where some cuts part categories."""
+    for i in range(len(features)):
+        at = node[i]
+        x = features[i, column[at]]
+        goes_right = not x <= threshold[at]
+        # an end has no set, and its column is not its own
+        if set_start[at] >= 0 and not np.isnan(x):
+            goes_right = not goes_left[set_start[at] + np.int64(x)]
+        node[i] = ways[2 * at + goes_right]
+
+
+@njit(cache=True, nogil=True)
+def _outside(values, low, high, per_width, is_whole):
+    """Return what `outside_terms` gives, summed over a row."""
+    terms = 0.0
+    for j in range(values.size):
+        over = max(low[j] - values[j], values[j] - high[j])
+        if over > 0:
+            terms += OUTSIDE + np.log1p(over * per_width[j])
+        elif is_whole[j] and np.isnan(values[j]):
+            terms += OUTSIDE
+    return terms

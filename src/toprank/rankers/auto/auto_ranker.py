@@ -1,0 +1,331 @@
+"""The ranker that chooses well: tries recipes on rows kept apart, blends, bags, calibrates."""
+
+import time as clock
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from toprank import splits
+from toprank.calibration import fit_calibration
+from toprank.data import checks, inputs
+from toprank.data.inputs import TrainingRows
+from toprank.files import Saved
+from toprank.files.state import part_of, parts_together
+from toprank.losses import LOSSES
+from toprank.metrics import Interval
+from toprank.rankers import jobs, reasons
+from toprank.rankers.auto.blend import Member, Recipe
+from toprank.rankers.auto.boosted import BoostedMember, BoostedTrees
+from toprank.rankers.auto.forest_member import ForestMember
+from toprank.rankers.auto.judge import Judge, JudgedFold
+from toprank.rankers.auto.search import LOSSES_TRIED, Outcome, blend, plain_only, scales_of, search
+from toprank.rankers.auto.search_log import SearchLog, account_of
+from toprank.rankers.auto.smooth_member import SmoothMember
+from toprank.rankers.base import Ranker, seed_of
+from toprank.rankers.progress import Progress
+
+_KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
+    "boosted": BoostedMember,
+    "forest": ForestMember,
+    "smooth": SmoothMember,
+}
+_MANY_ROWS = 50_000
+_MANY_POSITIVES = 1_000
+_WINDOW = 0.2
+_TRAINING_ROWS = "the training rows"
+_LARGEST_SCALE = 1e50
+
+
+class AutoRanker(Ranker):
+    """Chooses among boosted trees, a randomised forest, a smooth model and their blends.
+
+    Plain log-loss trees are the mark: anything else must lead them by average precision on rows
+    it has not seen, in seven of ten resamples, or they are kept. `account_` tells what was tried.
+
+    Parameters
+    ----------
+    budget : int or None
+        How many rows of a list will be checked: what `expected_positives` counts by default.
+    time_limit : float or None
+        Seconds after which no new recipe is begun. Plain log-loss and the final fit always run.
+    n_estimators : int
+        Trees of the plain recipe and of the forest; other recipes have up to twice as many.
+    n_bags : int
+        Seeds over which boosted trees that draw rows and columns are averaged; fewer where the
+        model would grow beyond 20 MB.
+    losses : list of str or None
+        Losses that may be tried beside log-loss, by their names in `toprank.losses`; None is
+        ap-exp and ap-lambda. What is not named is never trained: `losses=[]` leaves log-loss
+        alone (see the notice of a patent on the AP losses in the documentation).
+    positive_label : label or None
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
+    random_state : int, RandomState or None
+        Seed of everything drawn; None draws another each time.
+    n_jobs : int or None
+        Threads; None is one, -1 all cores.
+
+    Attributes
+    ----------
+    account_ : what was tried, how it stood, why the winner won; print it
+    plain_scores_ : suspicion of the judged rows by plain log-loss, which had not seen them;
+        right after `fit` only, a model file does not keep it
+    members_ : the fitted members of the blend
+    calibration_ : from suspicion to probability, fitted to scores of rows that the
+        scoring model had not seen (with a single positive, to the training rows)
+    schema_, classes_, positive_label_, usual_ : as for `BoostedRanker`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank import AutoRanker
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = X[:, 0] + X[:, 1] > 2
+    >>> ranker = AutoRanker(time_limit=5).fit(X, y)
+    >>> y[np.argsort(-ranker.suspicion(X))[:3]].tolist()
+    [True, True, True]
+    """
+
+    def __init__(
+        self,
+        budget: int | None = None,
+        *,
+        time_limit: float | None = None,
+        n_estimators: int = 300,
+        n_bags: int = 5,
+        losses: Sequence[str] | None = None,
+        positive_label: Any = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.budget = budget
+        self.time_limit = time_limit
+        self.n_estimators = n_estimators
+        self.n_bags = n_bags
+        self.losses = losses
+        self.positive_label = positive_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        time: ArrayLike | None = None,
+        eval_set: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn to rank the positives of `y` first.
+
+        Recipes are judged on `eval_set`, which is `(X, y)`, `(X, y, weights)` or a list of one of
+        these, or on the latest fifth of the rows when `time` gives each row's moment, or out of
+        fold. The winner is then fitted to all of these rows. `sample_weight` is a row's value at
+        risk: it weighs in every loss and in the judgement. `progress(what, done, total)` is
+        called at every step.
+        """
+        self._check_parameters()
+        deadline = None if self.time_limit is None else clock.monotonic() + self.time_limit
+        seed, n_threads = seed_of(self.random_state), jobs.n_threads(self.n_jobs)
+        rows = self._training_rows(X, y, sample_weight)
+        rows, folds, judged_on = self._parted(rows, time, eval_set, seed, sample_weight)
+        if rows.weight is not None:
+            # which rows count for more, whatever the unit; penalties are made for 1 a row
+            rows = rows._replace(weight=rows.weight / rows.weight.mean())
+        judge = Judge(rows, self.schema_.columns, folds, seed, n_threads)
+        if judged_on == _TRAINING_ROWS:
+            outcome = plain_only(judge, self.n_estimators, "one positive is too few to judge by")
+        else:
+            losses = self._losses_to_try()
+            outcome = search(judge, self.n_estimators, deadline, progress, losses)
+        self.account_ = account_of(outcome, judged_on)
+        self.plain_scores_ = outcome.plain.scores[0]
+        # by rows, not by weight: probabilities must add up to a count
+        self.calibration_ = fit_calibration(judge.is_positive, outcome.winner.blended)
+        del judge  # and with it the bins of its rows: the winner learns from more
+        self._fit_winner(outcome, rows._replace(bins={}), seed, n_threads, progress)
+        self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
+        return self
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each row's suspicion, and last the common start.
+
+        The shares of a row add up to its suspicion. They are exact for boosted trees and smooth
+        models; a forest's follow the path of the row through its trees.
+        """
+        check_is_fitted(self)
+        features = inputs.read_features(self, X)
+        total = np.zeros((len(features), features.shape[1] + 1))
+        for member, (centre, spread) in zip(self.members_, self.scales_, strict=True):
+            shares = member.contributions(features)
+            shares[:, -1] -= centre
+            total += shares / spread / len(self.members_)
+        return total
+
+    def expected_positives(self, X: Any, budget: int | None = None) -> Interval:
+        """Return how many positives the `budget` most suspicious rows of `X` hold, with the
+        range of nine cases in ten.
+        """
+        budget = self.budget if budget is None else budget
+        suspicion = np.sort(self.suspicion(X))[::-1]
+        if budget is not None:
+            suspicion = suspicion[: checks.whole_number(budget, "budget", 1)]
+        return self.calibration_.expected_positives(suspicion)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return each feature's importance, the mean over the members."""
+        check_is_fitted(self)
+        return np.mean([member.importances() for member in self.members_], axis=0)
+
+    def _check_parameters(self) -> None:
+        if self.budget is not None:
+            checks.whole_number(self.budget, "budget", 1)
+        if self.time_limit is not None:
+            checks.number_above(self.time_limit, "time_limit", 0)
+        checks.whole_number(self.n_estimators, "n_estimators", 1)
+        checks.whole_number(self.n_bags, "n_bags", 1, 100)
+        checks.jobs(self.n_jobs)
+        self._losses_to_try()
+
+    def _losses_to_try(self) -> tuple[str, ...]:
+        """Return the losses to try beside log-loss, which always is."""
+        if self.losses is None:
+            return LOSSES_TRIED
+        if isinstance(self.losses, str) or not isinstance(self.losses, Sequence):
+            raise TypeError(f"losses must be a list of names or None; got {self.losses!r}.")
+        for name in self.losses:
+            checks.one_of(name, "losses", tuple(LOSSES))
+        return tuple(dict.fromkeys(name for name in self.losses if name != "log"))
+
+    def _parted(
+        self,
+        rows: TrainingRows,
+        time: ArrayLike | None,
+        eval_set: Any,
+        seed: int,
+        sample_weight: ArrayLike | None,
+    ) -> tuple[TrainingRows, list[JudgedFold], str]:
+        """Return all rows, the folds they are judged in, and what to call those."""
+        n_rows = rows.is_positive.size
+        if eval_set is not None:
+            if time is not None:
+                raise ValueError("time must be left out when there is an eval_set to judge on.")
+            judged = self._eval_rows(eval_set)
+            folds = [JudgedFold(np.arange(n_rows), n_rows + np.arange(judged.is_positive.size))]
+            return rows.followed_by(judged), folds, "the eval_set"
+        if time is not None:
+            moments = _moments_of_rows(time, sample_weight)
+            earlier, latest = splits.latest(moments, rows.is_positive, _WINDOW)
+            return rows, [JudgedFold(earlier, latest)], "the latest fifth of the rows"
+        n_folds = _n_folds(rows)
+        if n_folds == 0:
+            # one positive cannot be learned from and judged on
+            return rows, [JudgedFold(np.arange(n_rows), np.arange(n_rows))], _TRAINING_ROWS
+        parts = splits.folds(rows.is_positive, n_folds, seed)
+        if len(parts) == 1:
+            return rows, [JudgedFold(*parts[0])], "a fifth of the rows, drawn at random"
+        return rows, [JudgedFold(*part) for part in parts], f"{len(parts)} folds"
+
+    def _fit_winner(
+        self,
+        outcome: Outcome,
+        rows: TrainingRows,
+        seed: int,
+        n_threads: int,
+        progress: Progress | None,
+    ) -> None:
+        self.members_: list[Member] = []
+        n_recipes = len(outcome.winner.recipes)
+        for number, recipe in enumerate(outcome.winner.recipes):
+            if progress is not None:
+                progress("fitting the winner", number, n_recipes)
+            self.members_.append(
+                self._bagged(recipe).fit(
+                    rows, self.schema_.columns, seed=seed, n_threads=n_threads
+                )
+            )
+        if progress is not None:
+            progress("fitting the winner", n_recipes, n_recipes)
+        self.scales_ = scales_of(outcome.winner.scores)
+
+    def _bagged(self, recipe: Recipe) -> Recipe:
+        if isinstance(recipe, BoostedTrees) and recipe.random_share < 1:
+            return replace(recipe, n_bags=self.n_bags)
+        return recipe
+
+    def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return blend([member.raw(features) for member in self.members_], self.scales_)
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a fitted ranker."""
+        parts = dict(enumerate(member.parts() for member in self.members_))
+        state = {
+            **self._common_state(),
+            "account": self.account_.to_json(),
+            "members": [
+                {"kind": _kind_of(self.members_[number]), "state": own.state}
+                for number, own in parts.items()
+            ],
+            "scales": [list(scale) for scale in self.scales_],
+        }
+        arrays = parts_together({number: own.arrays for number, own in parts.items()})
+        boosters = parts_together({number: own.boosters for number, own in parts.items()})
+        return Saved(state, arrays, boosters)
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        ranker = cls(**parameters)
+        ranker._check_parameters()
+        ranker._restore_common(saved.state)
+        ranker.account_ = SearchLog.from_json(saved.state["account"])
+        ranker.members_ = [
+            ranker._restored(number, facts, saved)
+            for number, facts in enumerate(saved.state["members"])
+        ]
+        scales = np.array(saved.state["scales"], dtype=np.float64)
+        if scales.shape != (len(ranker.members_), 2) or not ranker.members_:
+            raise ValueError("a blend must have a centre and a spread for each of its members.")
+        sizes = np.abs(scales)
+        if not ((sizes < _LARGEST_SCALE).all() and (scales[:, 1] > 1 / _LARGEST_SCALE).all()):
+            raise ValueError("centres must be finite and spreads above 0.")
+        ranker.scales_ = [(centre, spread) for centre, spread in scales.tolist()]
+        return ranker
+
+    def _restored(self, number: int, facts: dict[str, Any], saved: Saved) -> Member:
+        kind = _KINDS[checks.one_of(facts["kind"], "kind of a member", tuple(_KINDS))]
+        parts = Saved(
+            facts["state"], part_of(saved.arrays, number), part_of(saved.boosters, number)
+        )
+        return kind.from_parts(parts, self.schema_.columns)
+
+
+def _kind_of(member: Member) -> str:
+    return next(name for name, kind in _KINDS.items() if isinstance(member, kind))
+
+
+def _moments_of_rows(time: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
+    """Return the moments of the rows that weigh anything: the others are no rows."""
+    moments, weight = np.asarray(time), np.asarray(sample_weight)
+    if sample_weight is None or weight.ndim == 0:
+        return moments
+    if moments.shape != weight.shape:
+        raise ValueError(f"time must have one moment a row; got {moments.size} for {weight.size}.")
+    return moments[weight > 0]
+
+
+def _n_folds(rows: TrainingRows) -> int:
+    """Return how many folds to judge on: with many positives, one part tells enough."""
+    n_positive = int(np.count_nonzero(rows.is_positive))
+    rarer = min(n_positive, rows.is_positive.size - n_positive)
+    if rarer < 2:
+        return 0
+    if rarer >= _MANY_POSITIVES:
+        return 1
+    return min(5, rarer) if rows.is_positive.size <= _MANY_ROWS else min(3, rarer)

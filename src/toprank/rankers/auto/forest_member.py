@@ -1,0 +1,196 @@
+"""An extremely randomised forest as a member: many deep trees with cuts drawn at random.
+
+Its score is the log-odds of the trees' mean share of positives. The trees are scikit-learn's,
+handed over to XGBoost, so that they are scored, explained and saved as boosted trees are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from toprank.data.inputs import TrainingRows
+from toprank.files import Saved
+from toprank.rankers.auto.blend import Columns, sampled
+from toprank.rankers.auto.boosted import check_features
+from toprank.rankers.boosted import booster_trees, xgboost_engine
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesClassifier
+    from xgboost import Booster
+
+_MOST_ROWS = 50_000
+_MOST_LEAVES = 2_048
+_LEAST_RISE = 1e-6
+_PRIOR_ROWS = 2.0
+"""A category's share of positives is that of its rows and of so many rows of the whole."""
+
+
+@dataclass(frozen=True)
+class RandomisedForest:
+    """A forest that learns from at most 50,000 rows."""
+
+    n_trees: int = 300
+    rows_a_leaf: int = 1
+    share_of_columns: float | str = "sqrt"
+
+    @property
+    def name(self) -> str:
+        return "forest"
+
+    @property
+    def words(self) -> str:
+        return f"randomised forest of {self.n_trees} trees"
+
+    def fit(
+        self, rows: TrainingRows, columns: Columns, *, seed: int, n_threads: int
+    ) -> ForestMember:
+        forest, orders = self._grown(rows, columns, seed, n_threads)
+        trees = [
+            booster_trees.xgboost_tree(
+                tree.tree_, tree.tree_.value[:, 0, 1] / self.n_trees, len(columns)
+            )
+            for tree in forest.estimators_
+        ]
+        return ForestMember(booster_trees.booster_of(trees, 0.0, len(columns)), orders)
+
+    def tried(
+        self,
+        rows: TrainingRows,
+        columns: Columns,
+        features: NDArray[np.float32],
+        *,
+        seed: int,
+        n_threads: int,
+    ) -> NDArray[np.float64]:
+        """Return the scores by scikit-learn's trees: handing them over takes longer than these."""
+        forest, orders = self._grown(rows, columns, seed, n_threads)
+        forest.n_jobs = 1  # several threads would add the trees up in any order
+        return _log_odds(forest.predict_proba(_ordered(features, orders))[:, 1], self.n_trees)
+
+    def _grown(
+        self, rows: TrainingRows, columns: Columns, seed: int, n_threads: int
+    ) -> tuple[ExtraTreesClassifier, dict[int, NDArray[np.float32]]]:
+        from sklearn.ensemble import ExtraTreesClassifier  # a fitted member needs none of it
+
+        rows = sampled(rows, _MOST_ROWS, seed)
+        orders = _category_orders(rows, columns)
+        forest = ExtraTreesClassifier(
+            self.n_trees,
+            min_samples_leaf=self.rows_a_leaf,
+            max_features=self.share_of_columns,
+            max_leaf_nodes=_MOST_LEAVES if rows.is_positive.size > 2 * _MOST_LEAVES else None,
+            random_state=seed,
+            n_jobs=n_threads,
+        )
+        forest.fit(_ordered(rows.features, orders), rows.is_positive, rows.weight)
+        return forest, orders
+
+
+@dataclass(frozen=True)
+class ForestMember:
+    """The forest as a booster that adds up to the mean share of positives.
+
+    `orders` holds, for each category column, the number that stands for each category.
+    """
+
+    booster: Booster
+    orders: dict[int, NDArray[np.float32]]
+
+    def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return _log_odds(self._share(features), self.booster.num_boosted_rounds())
+
+    def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the features' parts: along each tree's path, scaled from shares to log-odds."""
+        ordered = _ordered(features, self.orders)
+        shares = xgboost_engine.path_contributions(self.booster, ordered)
+        rises, start = shares[:, :-1], shares[:, -1]
+        slope = _slope(start, rises.sum(axis=1), self.booster.num_boosted_rounds())
+        scaled = rises * slope[:, None]
+        return np.column_stack([scaled, self.raw(features) - scaled.sum(axis=1)])
+
+    def importances(self) -> NDArray[np.float64]:
+        gain = xgboost_engine.total_gain(self.booster, self.booster.num_features())
+        return gain / (gain.sum() or 1.0)
+
+    def parts(self) -> Saved:
+        # one array for all: a file holds only so many
+        together = np.concatenate([np.empty(0, np.float32), *self.orders.values()])
+        return Saved({}, {"orders": together}, {"trees": bytes(self.booster.save_raw("ubj"))})
+
+    @classmethod
+    def from_parts(cls, parts: Saved, columns: Columns) -> Self:
+        booster = xgboost_engine.load_booster(parts.boosters["trees"])
+        check_features(booster, columns)
+        return cls(booster, _parted_orders(parts.arrays["orders"], columns))
+
+    def _share(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return xgboost_engine.predict_raw(self.booster, _ordered(features, self.orders))
+
+
+def _log_odds(share: NDArray[np.float64], n_trees: int) -> NDArray[np.float64]:
+    # a forest in which half of one tree disagrees: nothing is surer
+    least = 0.5 / n_trees
+    return logit(np.clip(share, least, 1 - least))
+
+
+def _slope(
+    start: NDArray[np.float64], rise: NDArray[np.float64], n_trees: int
+) -> NDArray[np.float64]:
+    """Return how much the log-odds rise for each unit that the share rises from `start`."""
+    # a rise of next to nothing is a rounding error, and no measure of the slope
+    rise = np.where(np.abs(rise) > _LEAST_RISE, rise, _LEAST_RISE)
+    return (_log_odds(start + rise, n_trees) - _log_odds(start, n_trees)) / rise
+
+
+def _category_orders(rows: TrainingRows, columns: Columns) -> dict[int, NDArray[np.float32]]:
+    """Return, for each category column, every category's share of positives."""
+    weight = np.ones(rows.is_positive.size) if rows.weight is None else rows.weight
+    prior = float(np.average(rows.is_positive, weights=weight))
+    orders = {}
+    for number, column in enumerate(columns):
+        if column.kind == "category":
+            code = rows.features[:, number]
+            known = ~np.isnan(code)
+            codes = code[known].astype(np.intp)
+            n_codes = len(column.categories)
+            total = np.bincount(codes, weight[known], n_codes)
+            positive = np.bincount(codes, (weight * rows.is_positive)[known], n_codes)
+            share = (positive + _PRIOR_ROWS * prior) / (total + _PRIOR_ROWS)
+            orders[number] = share.astype(np.float32)
+    return orders
+
+
+def _parted_orders(together: NDArray, columns: Columns) -> dict[int, NDArray[np.float32]]:
+    """Return the numbers of all categories, as saved, column by column."""
+    sizes = {
+        number: len(column.categories)
+        for number, column in enumerate(columns)
+        if column.kind == "category"
+    }
+    if together.shape != (sum(sizes.values()),) or together.dtype != np.float32:
+        raise ValueError(
+            f"orders must be {sum(sizes.values())} float32 numbers, one a category; got "
+            f"{together.dtype} of shape {together.shape}."
+        )
+    if not np.isfinite(together).all():
+        raise ValueError("orders must be finite.")
+    parted = np.split(together, np.cumsum(list(sizes.values()))[:-1])
+    return dict(zip(sizes, parted, strict=False))
+
+
+def _ordered(
+    features: NDArray[np.float32], orders: dict[int, NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Return the features with each category's code replaced by its number in the order."""
+    if not orders:
+        return features
+    ordered = features.copy()
+    for number, order in orders.items():
+        known = ~np.isnan(features[:, number])
+        ordered[known, number] = order[features[known, number].astype(np.intp)]
+    return ordered

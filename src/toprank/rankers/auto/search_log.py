@@ -1,0 +1,122 @@
+"""What was tried and why the winner won, in plain values and in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from toprank.metrics import Comparison
+from toprank.rankers.auto.search import Outcome
+
+
+@dataclass(frozen=True)
+class SearchedRecipe:
+    """One line of the account; `lead` is over plain log-loss on the judged rows.
+
+    `name` says what kind it is, `words` what tells it from others of its kind. `seconds` are not
+    kept in a model file, so that the same seed writes the same file.
+    """
+
+    name: str
+    words: str
+    average_precision: float
+    lead: Comparison
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class SearchLog:
+    """Everything tried, plain log-loss first; which won, and why.
+
+    `judged_on` says which rows the figures are from; `left_out` what the time did not allow.
+    """
+
+    tried: tuple[SearchedRecipe, ...]
+    winner: str
+    reason: str
+    judged_on: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether plain log-loss was kept."""
+        return self.winner == self.tried[0].words
+
+    @property
+    def chosen(self) -> SearchedRecipe:
+        """The winner's line."""
+        return next(each for each in self.tried if each.words == self.winner)
+
+    def __str__(self) -> str:
+        width = max(len(each.words) for each in self.tried)
+        lines = [f"{'':{width}}   {'AP':>5}  against plain log-loss  seconds"]
+        for each in self.tried:
+            mark = "*" if each.words == self.winner else " "
+            lead = "" if each is self.tried[0] else lead_text(each.lead)
+            seconds = "" if each.seconds is None else f"{each.seconds:7.1f}"
+            lines.append(
+                f"{each.words:{width}} {mark} {each.average_precision:.3f}  {lead:22}  {seconds}"
+            )
+        lines.append(f"Judged on {self.judged_on}. Kept {self.winner}: {self.reason}.")
+        if self.left_out:
+            lines.append(f"Left out for want of time: {'; '.join(self.left_out)}.")
+        return "\n".join(line.rstrip() for line in lines)
+
+    def to_json(self) -> dict[str, Any]:
+        tried = [
+            {
+                "name": each.name,
+                "words": each.words,
+                "average_precision": each.average_precision,
+                "lead": each.lead._asdict(),
+            }
+            for each in self.tried
+        ]
+        return {**asdict(self), "tried": tried, "left_out": list(self.left_out)}
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> Self:
+        tried = tuple(
+            SearchedRecipe(
+                str(each["name"]),
+                str(each["words"]),
+                float(each["average_precision"]),
+                Comparison(**{name: float(value) for name, value in each["lead"].items()}),
+                None,
+            )
+            for each in facts["tried"]
+        )
+        account = cls(
+            tried,
+            str(facts["winner"]),
+            str(facts["reason"]),
+            str(facts["judged_on"]),
+            tuple(map(str, facts["left_out"])),
+        )
+        if account.winner not in {each.words for each in tried}:
+            raise ValueError(f"the winner must be among those tried; got {account.winner!r}.")
+        return account
+
+
+def account_of(outcome: Outcome, judged_on: str) -> SearchLog:
+    """Return the account of a search."""
+    plain = outcome.plain.standing
+    tried = tuple(
+        SearchedRecipe(
+            trial.name,
+            trial.words,
+            trial.standing.average_precision,
+            Comparison(*trial.standing.lead(plain), trial.standing.ahead_of(plain)),
+            trial.seconds,
+        )
+        for trial in outcome.trials
+    )
+    return SearchLog(
+        tried, outcome.winner.words, outcome.reason, judged_on, tuple(outcome.left_out)
+    )
+
+
+def lead_text(lead: Comparison) -> str:
+    """Return such as "+.021 (-.003 to +.047)"."""
+    value, low, high = (f"{each:+.3f}".replace("0.", ".", 1) for each in lead[:3])
+    return f"{value} ({low} to {high})"

@@ -1,0 +1,254 @@
+"""A linear or quadratic logistic model as a member: smooth where trees are steps.
+
+With a handful of positives a tree has little to cut by, and a line through all columns often
+ranks better; beside trees, it breaks their ties.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from toprank.data.inputs import TrainingRows
+from toprank.files import Saved
+from toprank.rankers.auto.blend import Columns, sampled
+
+_MOST_ROWS = 200_000
+_MOST_COLUMNS_SQUARED = 40
+_MOST_CATEGORIES = 50
+_MOST_VALUES = 28_000_000  # rows times terms: 224 MB
+_ROWS_AT_ONCE = 2_000
+_LARGEST = 1e50  # float32 columns have no larger mean, and no sum of such weights overflows
+_FURTHEST = 5.0
+"""Standard deviations beyond which a value counts no more: one outlier must not rule a line."""
+
+
+@dataclass(frozen=True)
+class SmoothModel:
+    """Logistic regression on standardised columns, or on them and their products."""
+
+    degree: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.words
+
+    @property
+    def words(self) -> str:
+        return "linear model" if self.degree == 1 else "quadratic model"
+
+    def can_fit(self, columns: Columns) -> bool:
+        """Return whether there are few enough columns to multiply."""
+        n_numeric = sum(column.kind != "category" for column in columns)
+        return self.degree == 1 or 1 <= n_numeric <= _MOST_COLUMNS_SQUARED
+
+    def fit(
+        self, rows: TrainingRows, columns: Columns, *, seed: int, n_threads: int
+    ) -> SmoothMember:
+        from sklearn.linear_model import LogisticRegression  # a fitted member needs none of it
+
+        rows = sampled(rows, _MOST_ROWS, seed)
+        design = SmoothDesign.of(rows, columns, self.degree)
+        rows = sampled(rows, max(_MOST_VALUES // max(len(design.owners()), 1), 1_000), seed)
+        # the more terms, the tighter they are held
+        model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=300)
+        terms = design.matrix(rows.features)
+        if not terms.size:  # categories only, and none is known
+            share = np.average(rows.is_positive, weights=rows.weight)
+            return SmoothMember(design, np.empty(0), float(logit(share)), len(columns))
+        with warnings.catch_warnings(), threadpool_limits(n_threads):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # near enough to rank by
+            model.fit(terms, rows.is_positive, rows.weight)
+        weights = model.coef_[0].astype(np.float64)
+        return SmoothMember(design, weights, float(model.intercept_[0]), len(columns))
+
+    def tried(
+        self,
+        rows: TrainingRows,
+        columns: Columns,
+        features: NDArray[np.float32],
+        *,
+        seed: int,
+        n_threads: int,
+    ) -> NDArray[np.float64]:
+        return self.fit(rows, columns, seed=seed, n_threads=n_threads).raw(features)
+
+
+class SmoothDesign(NamedTuple):
+    """How columns become terms.
+
+    Terms in order: each numeric column standardised, whether it is missing (where some were),
+    each frequent category of each category column, then, for degree 2, all products of two
+    standardised columns.
+    """
+
+    numeric: NDArray[np.int64]
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    has_missing: NDArray[np.bool_]
+    category_column: NDArray[np.int64]
+    category_code: NDArray[np.int64]
+    degree: int
+
+    @classmethod
+    def of(cls, rows: TrainingRows, columns: Columns, degree: int) -> Self:
+        is_category = np.array([column.kind == "category" for column in columns], dtype=bool)
+        numeric = np.flatnonzero(~is_category)
+        values = rows.features[:, numeric].astype(np.float64)
+        missing = np.isnan(values)
+        n_known = (~missing).sum(axis=0)
+        values[missing] = 0.0
+        centre = values.sum(axis=0) / np.maximum(n_known, 1)
+        values -= centre  # in place, as all that follows: there may be very many rows
+        values[missing] = 0.0
+        spread = np.sqrt(np.square(values, out=values).sum(axis=0) / np.maximum(n_known, 1))
+        spread[~(spread > 0)] = 1.0
+        frequent = [
+            (column, code)
+            for column in np.flatnonzero(is_category)
+            for code in _frequent(rows.features[:, column])
+        ]
+        pairs = np.array(frequent, dtype=np.int64).reshape(-1, 2)
+        has_missing = np.array(n_known < len(values), dtype=bool)
+        return cls(numeric, centre, spread, has_missing, pairs[:, 0], pairs[:, 1], degree)
+
+    def terms(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the terms of every row."""
+        values = features[:, self.numeric].astype(np.float64)
+        missing = np.isnan(values)
+        standard = np.clip((values - self.centre) / self.spread, -_FURTHEST, _FURTHEST)
+        standard[missing] = 0.0
+        is_code = features[:, self.category_column] == self.category_code
+        blocks = [standard, missing[:, self.has_missing], is_code]
+        if self.degree == 2:
+            left, right = _pairs(self.numeric.size)
+            blocks.append(standard[:, left] * standard[:, right])
+        return np.ascontiguousarray(np.hstack(blocks, dtype=np.float64))
+
+    def matrix(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the terms of very many rows, block by block: all at once hold three of it."""
+        matrix = np.empty((len(features), len(self.owners())))
+        for block in _blocks(len(features)):
+            matrix[block] = self.terms(features[block])
+        return matrix
+
+    def owners(self) -> NDArray[np.int64]:
+        """Return the two columns that share each term; the same one twice when it has one."""
+        alone = np.concatenate(
+            [self.numeric, self.numeric[self.has_missing], self.category_column]
+        )
+        owners = np.column_stack([alone, alone])
+        if self.degree == 2:
+            products = self.numeric[np.column_stack(_pairs(self.numeric.size))]
+            owners = np.vstack([owners, products])
+        return owners
+
+
+@dataclass(frozen=True)
+class SmoothMember:
+    """A weighted sum of terms."""
+
+    design: SmoothDesign
+    weights: NDArray[np.float64]
+    intercept: float
+    n_columns: int
+
+    @cached_property
+    def _owners(self) -> NDArray[np.int64]:
+        return self.design.owners()  # the same for every row
+
+    def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        raw = np.full(len(features), self.intercept)
+        for block in _blocks(len(features)):
+            # row by row in one order of sums: a row's score must not depend on those beside it
+            raw[block] += np.einsum("ij,j->i", self.design.terms(features[block]), self.weights)
+        return raw
+
+    def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return each feature's terms added up; a product is shared equally by its two."""
+        shares = np.zeros((len(features), self.n_columns + 1))
+        owners = self._owners.T.ravel()
+        for block in _blocks(len(features)):
+            halves = self.design.terms(features[block]) * self.weights / 2
+            for row, half in zip(shares[block], halves, strict=True):
+                row[:-1] = np.bincount(owners, np.tile(half, 2), self.n_columns)
+        shares[:, -1] = self.intercept
+        return shares
+
+    def importances(self) -> NDArray[np.float64]:
+        sizes = np.zeros(self.n_columns)
+        for side in self._owners.T:
+            np.add.at(sizes, side, np.abs(self.weights) / 2)
+        return sizes / (sizes.sum() or 1.0)
+
+    def parts(self) -> Saved:
+        arrays = {name: np.asarray(values) for name, values in self.design._asdict().items()}
+        arrays["weights"] = self.weights
+        degree = int(arrays.pop("degree"))
+        return Saved({"degree": degree, "intercept": self.intercept}, arrays, {})
+
+    @classmethod
+    def from_parts(cls, parts: Saved, columns: Columns) -> Self:
+        arrays = {name: parts.arrays[name] for name in SmoothDesign._fields if name != "degree"}
+        design = SmoothDesign(**arrays, degree=parts.state["degree"])
+        intercept = float(parts.state["intercept"])
+        member = cls(design, parts.arrays["weights"], intercept, len(columns))
+        _check(member, columns)
+        return member
+
+
+@lru_cache(maxsize=8)  # a row that comes alone must not wait for them
+def _pairs(n_columns: int) -> tuple[NDArray[np.intp], ...]:
+    """Return the two columns of every product."""
+    return np.triu_indices(n_columns)
+
+
+def _blocks(n_rows: int) -> list[slice]:
+    """Return the rows in parts whose terms fit into memory."""
+    return [slice(begin, begin + _ROWS_AT_ONCE) for begin in range(0, n_rows, _ROWS_AT_ONCE)]
+
+
+def _frequent(codes: NDArray[np.float32]) -> list[int]:
+    """Return the categories with the most rows, at most 50."""
+    known, counts = np.unique(codes[~np.isnan(codes)].astype(np.int64), return_counts=True)
+    return sorted(known[np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]].tolist())
+
+
+def _check(member: SmoothMember, columns: Columns) -> None:
+    """Raise a ValueError where the arrays of a loaded model do not fit each other."""
+    design = member.design
+    is_category = np.array([column.kind == "category" for column in columns], dtype=bool)
+    n_numeric, n_codes = int((~is_category).sum()), design.category_code.size
+    same = {
+        "numeric": _holds(design.numeric, "i", n_numeric)
+        and np.array_equal(design.numeric, np.flatnonzero(~is_category)),
+        "centre": _holds(design.centre, "f", n_numeric),
+        "spread": _holds(design.spread, "f", n_numeric) and (design.spread > 0).all(),
+        "has_missing": _holds(design.has_missing, "b", n_numeric),
+        "category_column": _holds(design.category_column, "i", n_codes)
+        and np.isin(design.category_column, np.flatnonzero(is_category)).all(),
+        "category_code": _holds(design.category_code, "i", n_codes),
+        "degree": design.degree in (1, 2),
+    }
+    for name, fits in same.items():
+        if not fits:
+            raise ValueError(f"{name} of the smooth model does not fit its columns.")
+    if not _holds(member.weights, "f", len(design.owners())):
+        raise ValueError("the smooth model must have one weight a term.")
+    if not abs(member.intercept) < _LARGEST:
+        raise ValueError(f"the smooth model's intercept must be finite; got {member.intercept}.")
+
+
+def _holds(values: NDArray, kind: str, size: int) -> bool:
+    """Return whether a loaded vector has so many values of one kind, none beyond all measure."""
+    if values.shape != (size,) or values.dtype.kind != kind:
+        return False
+    return kind != "f" or bool((np.abs(values) < _LARGEST).all())

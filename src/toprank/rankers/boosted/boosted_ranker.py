@@ -1,0 +1,250 @@
+"""Boosted trees that learn a ranking loss."""
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from toprank import splits
+from toprank.data import checks
+from toprank.data.inputs import TrainingRows
+from toprank.files import Saved
+from toprank.losses import make_loss
+from toprank.rankers import jobs, reasons
+from toprank.rankers.base import seed_of
+from toprank.rankers.boosted import paper_engine, xgboost_engine
+from toprank.rankers.boosted.one_booster import OneBooster
+from toprank.rankers.boosted.plan import Plan, Training
+from toprank.rankers.progress import Progress
+
+_OWN_SETTINGS = {
+    "objective", "base_score", "booster", "num_class", "max_bin", "tree_method",
+    "scale_pos_weight",
+}  # fmt: skip
+
+
+class BoostedRanker(OneBooster):
+    """Boosted trees on a ranking loss, for positives that are rare.
+
+    Parameters
+    ----------
+    loss : "log", "ap-exp", "ap-sigmoid", "ap-lambda", "auc-exp" or "auc-hinge"
+        What the trees minimise: ordinary log-loss, stand-ins for average precision, which push
+        positives to the very top of the list, or for the area under the ROC curve.
+    engine : "xgboost" or "paper"
+        "paper" is the SGBAP algorithm to the letter: exact cuts and a line search, slow.
+    n_estimators : int
+        Trees in all.
+    warm_start_trees : int or None
+        How many of the trees learn log-loss before `loss` takes over; None is four in five.
+    max_depth, learning_rate : int, float
+        Size of one tree, and how much of it is added.
+    subsample : float
+        Share of the rows that grow one tree (XGBoost's own; the loss still sees every row).
+    batch_fraction : float
+        Share of the rows that make up one tree's list: the others do not exist for that round.
+    binning : "quantile" or "balanced"
+        Where histogram bins lie: by rows, or with half of the mass given to positives.
+    max_bins : int
+        Bins a feature.
+    loss_options : dict or None
+        Options of the loss, such as {"form": "paper"} for ap-exp.
+    engine_options : dict or None
+        Further XGBoost parameters, such as {"min_child_weight": 5}.
+    early_stopping_rounds : int or None
+        Stop when validation AP has not risen for so many trees, beyond noise.
+    validation_fraction : float
+        Rows set aside for early stopping when `fit` gets no `eval_set`.
+    positive_label : label or None
+        The class to rank first; None is the one that names itself, as 1 does, or
+        `classes_[1]`.
+    random_state : int, RandomState or None
+        Seed of everything drawn; None draws another each time.
+    n_jobs : int or None
+        Threads; None is one, -1 all cores.
+
+    Attributes
+    ----------
+    booster_ : xgboost.Booster
+    schema_ : the columns it was fitted on, with their kinds and categories
+    classes_, positive_label_ : both labels in sorted order; the one ranked first
+    calibration_ : the sigmoid from raw scores to probabilities
+    history_ : validation AP after each tree (empty without early stopping)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank import BoostedRanker
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> y = X[:, 0] + X[:, 1] > 2.5
+    >>> ranker = BoostedRanker(n_estimators=40).fit(X, y)
+    >>> top = np.argsort(-ranker.suspicion(X))[:5]
+    >>> y[top].tolist()
+    [True, True, True, True, True]
+    """
+
+    def __init__(
+        self,
+        loss: str = "log",
+        *,
+        engine: str = "xgboost",
+        n_estimators: int = 300,
+        warm_start_trees: int | None = None,
+        max_depth: int = 4,
+        learning_rate: float = 0.05,
+        subsample: float = 1.0,
+        batch_fraction: float = 1.0,
+        binning: str = "quantile",
+        max_bins: int = 256,
+        loss_options: dict[str, Any] | None = None,
+        engine_options: dict[str, Any] | None = None,
+        early_stopping_rounds: int | None = None,
+        validation_fraction: float = 0.15,
+        positive_label: Any = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.engine = engine
+        self.n_estimators = n_estimators
+        self.warm_start_trees = warm_start_trees
+        self.max_depth = max_depth
+        self.learning_rate = learning_rate
+        self.subsample = subsample
+        self.batch_fraction = batch_fraction
+        self.binning = binning
+        self.max_bins = max_bins
+        self.loss_options = loss_options
+        self.engine_options = engine_options
+        self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
+        self.positive_label = positive_label
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn to rank the positives of `y` first.
+
+        `eval_set` holds the rows that early stopping judges by: `(X, y)`, `(X, y, weights)`, or a
+        list of one of these. `progress(what, done, total)` is called after every tree. Rows on a
+        Dask cluster: `toprank.cluster.fit`.
+        """
+        self._check_parameters()
+        rows = self._training_rows(X, y, sample_weight)
+        rows, validation = self._validation_rows(rows, eval_set)
+        self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
+        training = self._train(rows, validation, progress)
+        self.history_ = training.history
+        self._keep(training.booster, judged=rows if validation is None else validation)
+        return self
+
+    def _check_parameters(self) -> None:
+        checks.one_of(self.engine, "engine", ("xgboost", "paper"))
+        self._check_trees()
+        if self.warm_start_trees is not None:
+            checks.whole_number(self.warm_start_trees, "warm_start_trees", 0, self.n_estimators)
+        checks.number_above(self.subsample, "subsample", 0, 1)
+        checks.number_above(self.batch_fraction, "batch_fraction", 0, 1)
+        if self.early_stopping_rounds is not None:
+            checks.whole_number(self.early_stopping_rounds, "early_stopping_rounds", 1)
+        checks.number_above(self.validation_fraction, "validation_fraction", 0, 0.9)
+        if isinstance(self.random_state, Integral):
+            checks.whole_number(self.random_state, "random_state", 0, 2**31 - 1)
+        if self.engine == "paper":
+            self._check_unused({"subsample": 1.0, "binning": "quantile", "engine_options": None})
+        for name in _OWN_SETTINGS & set(self.engine_options or {}):
+            raise ValueError(
+                f"engine_options must not set {name!r}: the ranker sets it; got "
+                f"{(self.engine_options or {})[name]!r}."
+            )
+
+    def _check_unused(self, defaults: dict[str, Any]) -> None:
+        """Raise for a setting that the paper's engine would silently ignore."""
+        for name, default in defaults.items():
+            if getattr(self, name) != default:
+                raise ValueError(
+                    f"{name} must be {default!r} with engine='paper', which has no use for it; "
+                    f"got {getattr(self, name)!r}."
+                )
+
+    def _validation_rows(
+        self, rows: TrainingRows, eval_set: Any
+    ) -> tuple[TrainingRows, TrainingRows | None]:
+        """Return the rows to learn from and those that early stopping judges by."""
+        if eval_set is not None:
+            return rows, self._eval_rows(eval_set)
+        if self.early_stopping_rounds is None:
+            return rows, None
+        n_positive = np.count_nonzero(rows.is_positive)
+        if n_positive < 2:
+            raise ValueError(
+                f"early stopping must have a positive on either side; got {n_positive} in all. "
+                "Pass an eval_set or early_stopping_rounds=None."
+            )
+        kept, apart = splits.held_out(
+            rows.is_positive, self.validation_fraction, seed_of(self.random_state)
+        )
+        return rows.take(kept), rows.take(apart)
+
+    def _train(
+        self, rows: TrainingRows, validation: TrainingRows | None, progress: Progress | None
+    ) -> Training:
+        if self.engine == "paper":
+            return paper_engine.train(
+                rows,
+                self._plan(progress),
+                validation,
+                max_depth=self.max_depth,
+                learning_rate=self.learning_rate,
+            )
+        return xgboost_engine.train(
+            rows,
+            self._plan(progress),
+            validation,
+            settings=self._settings(),
+            feature_types=self.schema_.feature_types,
+            max_bins=self.max_bins,
+            binning=self.binning,
+        )
+
+    def _plan(self, progress: Progress | None) -> Plan:
+        warm = self.warm_start_trees
+        return Plan(
+            make_loss(self.loss, self.loss_options),
+            n_estimators=self.n_estimators,
+            warm_start_trees=self.n_estimators * 4 // 5 if warm is None else warm,
+            batch_fraction=self.batch_fraction,
+            seed=seed_of(self.random_state),
+            gather=xgboost_engine.gather_of(jobs.n_threads(self.n_jobs)),
+            patience=self.early_stopping_rounds,
+            progress=progress,
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            **super()._settings(),
+            "learning_rate": self.learning_rate,
+            "subsample": self.subsample,
+            **(self.engine_options or {}),
+        }
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a fitted ranker."""
+        return self._saved({"history": self.history_})
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        ranker = cls._restored(parameters, saved)
+        ranker.history_ = [float(value) for value in saved.state["history"]]
+        make_loss(ranker.loss, ranker.loss_options)
+        return ranker

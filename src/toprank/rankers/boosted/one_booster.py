@@ -1,0 +1,109 @@
+"""What rankers share whose suspicion is the sum of the trees in one booster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from toprank.calibration import fit_sigmoid
+from toprank.data import checks, inputs
+from toprank.data.inputs import TrainingRows
+from toprank.files import Saved
+from toprank.rankers import jobs
+from toprank.rankers.base import Ranker, seed_of
+from toprank.rankers.boosted import xgboost_engine
+
+if TYPE_CHECKING:
+    from xgboost import Booster
+
+
+class OneBooster(Ranker):
+    """A ranker that scores, explains itself and is saved by one booster.
+
+    A learner writes `fit`, which hands the booster to `_keep`; `_check_parameters`; and
+    `_to_saved` and `_from_saved`, which add what is its own to `_saved` and `_restored`.
+    """
+
+    n_estimators: int
+    max_depth: int
+    learning_rate: float
+    binning: str
+    max_bins: int
+    random_state: Any
+    n_jobs: int | None
+
+    def contributions(self, X: Any) -> NDArray[np.float64]:
+        """Return what each feature adds to each row's suspicion, and last the common start.
+
+        The shares of a row add up to its suspicion.
+        """
+        check_is_fitted(self)
+        features = inputs.read_features(self, X)
+        return xgboost_engine.contributions(self.booster_, features)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Return each feature's share of the trees' total gain."""
+        check_is_fitted(self)
+        gain = xgboost_engine.total_gain(self.booster_, self.n_features_in_)
+        return gain / (gain.sum() or 1.0)
+
+    def _check_parameters(self) -> None:
+        """Raise for the first parameter that is not what it should be."""
+        raise NotImplementedError
+
+    def _check_trees(self, most_learning_rate: float = np.inf) -> None:
+        """Raise for the first parameter of trees, bins and threads that is not what it should be.
+
+        A learner calls it from `_check_parameters`, beside the checks of what is its own.
+        """
+        checks.whole_number(self.n_estimators, "n_estimators", 1)
+        checks.whole_number(self.max_depth, "max_depth", 1, 30)
+        checks.number_above(self.learning_rate, "learning_rate", 0, most_learning_rate)
+        checks.one_of(self.binning, "binning", ("quantile", "balanced"))
+        checks.whole_number(self.max_bins, "max_bins", 2, 65_535)
+        checks.jobs(self.n_jobs)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return XGBoost's settings that every booster has."""
+        return {
+            "tree_method": "hist",
+            "max_depth": self.max_depth,
+            "seed": seed_of(self.random_state),
+            "nthread": jobs.n_threads(self.n_jobs),
+        }
+
+    def _matrix(self, rows: TrainingRows) -> Any:
+        """Return the rows with every value as the number of its bin."""
+        return xgboost_engine.binned_matrix(
+            rows, self.schema_.feature_types, self.max_bins, self.binning
+        )
+
+    def _keep(self, booster: Booster, judged: TrainingRows) -> None:
+        """Learn the trees, and the probabilities from the rows they are judged by."""
+        self.booster_ = booster
+        self.n_trees_ = booster.num_boosted_rounds()
+        raw = self._raw(judged.features)
+        self.calibration_ = fit_sigmoid(judged.is_positive, raw, judged.weight)
+
+    def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return xgboost_engine.predict_raw(self.booster_, features)
+
+    def _saved(self, own: dict[str, Any]) -> Saved:
+        """Return what a model file keeps; `own` is what this kind of ranker has besides."""
+        state = {**self._common_state(), **own}
+        return Saved(state, {}, {"trees": bytes(self.booster_.save_raw("ubj"))})
+
+    @classmethod
+    def _restored(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the ranker `_saved` described, but for its own state; ValueError if unfit."""
+        ranker = cls(**parameters)
+        ranker._check_parameters()
+        ranker._restore_common(saved.state)
+        ranker.booster_ = xgboost_engine.load_booster(saved.boosters["trees"])
+        ranker.n_trees_ = ranker.booster_.num_boosted_rounds()
+        ranker._check_columns(ranker.booster_.num_features(), "trees")
+        return ranker

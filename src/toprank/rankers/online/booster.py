@@ -1,0 +1,488 @@
+"""What all online boosters share: rows and labels come in, scores and probabilities go out."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logsumexp, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from toprank import metrics
+from toprank.data import checks, inputs
+from toprank.data.tables.columns import as_frame, shortened
+from toprank.files.saved_learners import Saved
+from toprank.rankers.base import RankingScore, known_labels, seed_of
+from toprank.rankers.online import online_kernel
+from toprank.rankers.online.classes import Classes, Label
+from toprank.rankers.online.model import Model
+from toprank.rankers.online.stream_columns import CheckedRows, EncodedEvent
+
+_VOTING = (online_kernel.MAJORITY, online_kernel.ADAPTIVE, online_kernel.IMPORTANCE)
+_LARGEST_WEIGHT = 1e12
+_FLOATS = [np.float64, np.float32]  # which need not be copied whole; others become the first
+
+
+@dataclass(eq=False, repr=False)
+class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
+    """A booster of small networks that learns from one row at a time.
+
+    A booster gives its rule of the kernel. All of them keep running means and spreads of the
+    columns, take text and gaps as they come, and hold as much memory after a billion rows as
+    after a thousand.
+
+    It is a dataclass: what boosters have in common is named here once, a booster adds what is its
+    own, and `__init__` stores all of it as scikit-learn asks.
+    """
+
+    n_learners: int = 20
+    _: KW_ONLY
+    width: int = 2
+    learning_rate: float = 0.1
+    class_weight: str | dict[Any, float] | None = None
+    averaged: bool = False
+    n_buckets: int = 4096
+    positive_label: Any = None
+    random_state: Any = 0
+
+    _most_classes: ClassVar[int | None] = 2
+
+    def _rule(self) -> dict[str, Any]:
+        """Return what of the kernel's `Shape` is this booster's own, its parameters checked."""
+        raise NotImplementedError
+
+    def learn_one(self, x: Mapping[str, Any], y: Any, weight: float = 1.0) -> None:
+        """Learn from one row, a mapping of column names to values, and its label."""
+        self.learn_encoded(self.encode_one(x), y, weight)
+
+    def score_one(self, x: Mapping[str, Any]) -> float:
+        """Return the raw score of one row: higher is more suspicious, 0 where nothing is known.
+
+        The learner stays as it is.
+        """
+        if not self._has_learned():
+            return 0.0
+        return float(self._suspicion(self._raw_one(x))[0])
+
+    def probability_one(self, x: Mapping[str, Any]) -> float:
+        """Return one row's probability of being positive; the learner stays as it is."""
+        if not self._has_learned():
+            return 0.5
+        return self.probability_at(self.score_one(x))
+
+    def probability_at(self, suspicion: float) -> float:
+        """Return the probability that a row with this raw score is positive, as of now."""
+        return float(expit(self._log_odds(suspicion)))
+
+    def probabilities_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
+        """Return one row's probability of each class seen so far; the learner stays as it is."""
+        if not self._has_learned():
+            return {}
+        probabilities = self._probabilities(self._raw_one(x))[0]
+        return dict(zip(self.classes_.tolist(), probabilities.tolist(), strict=True))
+
+    def effects_one(self, x: Mapping[str, Any]) -> dict[str, float]:
+        """Return by how much each column of a row raises its raw score.
+
+        That is the score less what it would be without the column: with a number at its mean
+        so far, a 0/1 flag at 0, no text. Columns act together, so effects need not add up.
+        """
+        if not self._has_learned():
+            return {}
+        return self.effects_encoded(self.model_.columns.encode_one(x))
+
+    def effects_encoded(self, row: EncodedEvent) -> dict[str, float]:
+        """Return the effects of the columns of a row that `encode_one` gave."""
+        score = self._suspicion(self.model_.raw(row))[0]
+        effects = score - self._suspicion(self.model_.raw_without_each_column(row))
+        return dict(zip(self.model_.columns.names, effects.tolist(), strict=True))
+
+    def encode_one(self, x: Mapping[str, Any]) -> EncodedEvent:
+        """Return a row to be scored now and learned from when its label comes.
+
+        Columns that are new join; nothing is learned.
+        """
+        if not isinstance(x, Mapping):
+            raise TypeError(
+                f"a row must be a mapping of column names to values; got {type(x).__name__}; "
+                "score and learn arrays and tables with suspicion and partial_fit."
+            )
+        self._begin()
+        if self.model_.n_rows == 0 or self.model_.columns.new_among(x):
+            self.model_.columns.check_row(x)  # the columns of a row that is refused do not join
+            self._add_columns(x)
+        return self.model_.columns.encode_one(x)
+
+    def score_encoded(self, row: EncodedEvent) -> float:
+        """Return the raw score of a row that `encode_one` gave."""
+        return float(self._suspicion(self.model_.raw(row))[0]) if self._has_learned() else 0.0
+
+    def learn_encoded(self, row: EncodedEvent, y: Any, weight: float = 1.0) -> None:
+        """Learn from a row that `encode_one` gave."""
+        weight = checks.number_from(weight, "weight", 0, _LARGEST_WEIGHT)
+        if weight == 0:
+            return  # no row at all
+        place = self.model_.classes.place(y)
+        self.model_.learn(row, np.array([place]), np.array([weight]))
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from rows in their order; the model is the one that `learn_one` would give.
+
+        `classes` may tell, before the first row, the labels that will come; others join as they
+        come.
+        """
+        rows, places, row_weights = self._prepared(X, y, classes, sample_weight)
+        for block in rows.blocks():
+            self.model_.learn(rows.encode(block), places[block], row_weights[block])
+        return self
+
+    def score_then_learn(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """Learn from rows in their order; return the suspicion each had before it was learned.
+
+        This is progressive validation: every row is a test row once, before it is learned from.
+        """
+        rows, places, row_weights = self._prepared(X, y, classes, sample_weight)
+        self._check_positive()
+        n_known = np.arange(len(places))
+        scores = self.model_.score_and_learn(rows.encode_all(), places, row_weights, n_known)
+        return self._suspicion(scores.raw)
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, then learn from rows in one pass, in their order."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        labels = _checked_labels(self, y)
+        check_classification_targets(labels)
+        classes = np.unique(labels)
+        if classes.size < 2:
+            got = f"one class, {classes[0]!r}" if classes.size else "no rows"
+            raise ValueError(f"y must hold two classes; got {got}.")
+        if classes.size == 2 or self._most_classes == 2:
+            self._begin(inputs.read_labels(labels, self.positive_label).positive)
+        checks.sample_weight(sample_weight, labels.size)
+        return self.partial_fit(X, labels, classes, sample_weight)
+
+    @property
+    def classes_(self) -> NDArray:
+        """The labels seen so far, sorted."""
+        check_is_fitted(self)
+        return self.model_.classes.sorted()
+
+    @property
+    def positive_label_(self) -> Any:
+        """The label that is ranked first; None where several classes do not say which it is."""
+        check_is_fitted(self)
+        return self.model_.classes.positive
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the average precision of the rows as `suspicion` ranks them.
+
+        Where more than two classes came and none was named as `positive_label`, it is the mean
+        over the classes of the average precision of each by its probability.
+        """
+        if self.positive_label_ is not None:
+            return super().score(X, y, sample_weight)
+        by_class = self.predict_proba(X)
+        labels = known_labels(y, len(by_class), self.classes_, "X, y")
+        present = [i for i, label in enumerate(self.classes_) if (labels == label).any()]
+        return float(
+            np.mean(
+                [
+                    metrics.average_precision(
+                        labels == self.classes_[i], by_class[:, i], sample_weight
+                    )
+                    for i in present
+                ]
+            )
+        )
+
+    def suspicion(self, X: Any) -> NDArray[np.float64]:
+        """Return one raw score a row; higher is more suspicious."""
+        return self._suspicion(self._raw(X))
+
+    def probability(self, X: Any) -> NDArray[np.float64]:
+        """Return each row's probability of being positive."""
+        return self._probability(self.suspicion(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-odds of `classes_[1]`; of every class where there are more than two."""
+        raw, classes = self._raw(X), self.model_.classes
+        if raw.shape[1] == 1:
+            log_odds = self._log_odds(raw[:, 0])
+            return log_odds if classes.places.get(self.classes_.tolist()[-1]) == 1 else -log_odds
+        by_place = np.column_stack([np.zeros(len(raw)), raw])
+        others = [np.delete(by_place, place, axis=1) for place in self._places_in_order()]
+        own = by_place[:, self._places_in_order()]
+        return own - np.column_stack([logsumexp(other, axis=1) for other in others])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, in the order of `classes_`."""
+        return self._probabilities(self._raw(X))
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the most probable class; with rare positives, mostly the other one.
+
+        With `class_weight`, the class with the most weight: probabilities say what is likely,
+        predictions what to decide where mistakes cost as much as the classes weigh.
+        """
+        raw = self._raw(X)
+        if self.class_weight is None:
+            return self.classes_[np.argmax(self._probabilities(raw), axis=1)]
+        by_place = np.column_stack([np.zeros(len(raw)), raw])
+        return self.classes_[np.argmax(by_place[:, self._places_in_order()], axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # by the names alone: tags are asked for before parameters are checked
+        takes_many = self._most_classes is None and getattr(self, "loss", "log") == "log"
+        tags.classifier_tags.multi_class = takes_many
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # Learning
+
+    def _begin(self, positive_label: Any = None) -> None:
+        """Check the parameters; know nothing yet. Later calls leave all as it is."""
+        if hasattr(self, "model_"):
+            return
+        named = self.positive_label if positive_label is None else positive_label
+        shape = self._shape(seed_of(self.random_state))
+        classes = Classes(named, self._classes_taken(shape))
+        self.model_ = Model(shape, classes, self._weights_given())
+
+    def _shape(self, seed: int) -> online_kernel.Shape:
+        """Return the kernel's settings for two classes, all parameters checked."""
+        _check_class_weight(self.class_weight)
+        general = {
+            "update": online_kernel.FULL,
+            "loss": online_kernel.LOG,
+            "n_latents": 0,
+            "step": 1.0,
+            "edge": 0.0,
+        }
+        shape = online_kernel.Shape(
+            **(general | self._rule()),
+            n_learners=checks.whole_number(self.n_learners, "n_learners", 1, 10_000),
+            width=checks.whole_number(self.width, "width", 1, 10_000),
+            n_outputs=1,
+            n_buckets=checks.whole_number(self.n_buckets, "n_buckets", 1, 2**24),
+            rate=checks.number_above(self.learning_rate, "learning_rate", 0, 1e6),
+            seed=seed,
+            is_averaged=bool(self.averaged),
+            is_balanced=isinstance(self.class_weight, str),
+            is_calibrated=False,
+        )
+        is_log_odds = shape.rule not in _VOTING and shape.loss == online_kernel.LOG
+        return shape._replace(is_calibrated=not is_log_odds or self.class_weight is not None)
+
+    def _weights_given(self) -> dict[Any, float] | None:
+        return self.class_weight if isinstance(self.class_weight, dict) else None
+
+    def _classes_taken(self, shape: online_kernel.Shape) -> int | None:
+        return self._most_classes if shape.loss == online_kernel.LOG else 2
+
+    def _prepared(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> tuple[CheckedRows, NDArray[np.int64], NDArray[np.float64]]:
+        """Return rows, places and weights to learn from; columns and classes that are new join."""
+        labels = _checked_labels(self, y)
+        rows = self._joined(X)
+        check_consistent_length(range(rows.n_rows), labels)
+        row_weights = _row_weights(sample_weight, labels.size)
+        if classes is not None:
+            self._places(np.asarray(classes).tolist())
+            self.model_.add_outputs(self.model_.classes.n_outputs)
+        places = np.zeros(labels.size, dtype=np.int64)
+        counts = row_weights > 0  # the class of a row that does not count does not join
+        places[counts] = self._places(labels[counts].tolist())
+        return rows, places, row_weights
+
+    def _joined(self, X: Any) -> CheckedRows:
+        """Return rows that were checked; columns that are new join, nothing is learned."""
+        self._begin()
+        frame = as_frame(X)
+        if frame is not None:
+            self._add_columns(frame.names)
+        elif not hasattr(self, "n_features_in_"):
+            X = validate_data(self, X, dtype=_FLOATS, ensure_all_finite="allow-nan")
+            self.model_.add_columns([f"x{j}" for j in range(X.shape[1])])
+        return self._checked(X)
+
+    def _add_columns(self, names: Iterable[Any]) -> None:
+        """Let columns that are new join, known by name from now on."""
+        self.model_.add_columns(names)
+        self.n_features_in_ = len(self.model_.columns)
+        self.feature_names_in_ = np.array(self.model_.columns.names, dtype=object)
+
+    def _places(self, labels: list[Any]) -> NDArray[np.int64]:
+        """Return the place of each label; where one will not do, none of them joins."""
+        classes = self.model_.classes.copy()
+        places = classes.places_of(labels)
+        self.model_.classes = classes
+        return places
+
+    # Scoring
+
+    def _has_learned(self) -> bool:
+        return hasattr(self, "model_") and self.model_.n_rows > 0
+
+    def _encoded(self, X: Any) -> EncodedEvent:
+        """Return rows as the kernel takes them."""
+        return self._checked(X).encode_all()
+
+    def _checked(self, X: Any) -> CheckedRows:
+        """Return rows that can be encoded; columns of a table are found by name."""
+        check_is_fitted(self)
+        frame = as_frame(X)
+        if frame is not None and hasattr(self, "feature_names_in_"):
+            return self.model_.columns.rows_of_frame(frame)
+        X = validate_data(self, X, reset=False, dtype=_FLOATS, ensure_all_finite="allow-nan")
+        return self.model_.columns.rows_of_array(X)
+
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        rows = self._checked(X)
+        raw = np.zeros((rows.n_rows, self.model_.shape.n_outputs))
+        if self._has_learned():
+            for block in rows.blocks():
+                raw[block] = self.model_.raw(rows.encode(block))
+        return raw
+
+    def _raw_one(self, x: Mapping[str, Any]) -> NDArray[np.float64]:
+        return self.model_.raw(self.model_.columns.encode_one(x))
+
+    def _suspicion(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-odds, or what stands for them, of the positive class."""
+        self._check_positive()
+        if raw.shape[1] == 1:
+            return raw[:, 0]
+        others = np.column_stack([np.zeros(len(raw)), raw[:, 1:]])
+        return raw[:, 0] - logsumexp(others, axis=1)
+
+    def _check_positive(self) -> None:
+        classes = self.model_.classes
+        if classes.positive is None and classes.places:
+            raise ValueError(
+                "positive_label must name the label that is suspicious, since the labels do not "
+                f"say it; got {shortened(classes.sorted().tolist())}."
+            )
+
+    def _probability(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of the class at place 1 by its raw score."""
+        return expit(self._log_odds(raw))
+
+    def _log_odds(self, raw: Any) -> Any:
+        """Return the log-odds that a raw score, or each of several, stands for."""
+        slope, start = self.model_.seen.calibration[:2].tolist()
+        return slope * raw + start
+
+    def _probabilities(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of each class, in sorted order."""
+        if raw.shape[1] == 1:
+            of_first = self._probability(raw[:, 0])
+            by_place = np.column_stack([1 - of_first, of_first])
+        else:
+            by_place = softmax(np.column_stack([np.zeros(len(raw)), raw]), axis=1)
+        known = by_place[:, self._places_in_order()]
+        return known / known.sum(axis=1, keepdims=True)
+
+    def _places_in_order(self) -> list[int]:
+        """Return the places of the classes in the order of `classes_`."""
+        return [self.model_.classes.places[label] for label in self.classes_.tolist()]
+
+    # To and from files
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a learner."""
+        state = {
+            **self.model_.state(),
+            "named_columns": hasattr(self, "feature_names_in_"),
+        }
+        return Saved(state, self.model_.arrays(), {}, self._saved_parameters())
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        parameters = self.get_params(deep=False)
+        if isinstance(self.class_weight, dict):
+            # JSON has text for keys only
+            parameters["class_weight"] = [list(pair) for pair in self.class_weight.items()]
+        return parameters
+
+    @classmethod
+    def _from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Return the learner that `_saved_parameters` described, before it has learned."""
+        given = parameters["class_weight"]
+        weight = dict(given) if isinstance(given, list) else given
+        return cls(**{**parameters, "class_weight": weight})
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the learner that `_to_saved` described; ValueError where that does not fit."""
+        learner, state = cls._from_parameters(parameters), saved.state
+        shape = learner._shape(checks.whole_number(state["seed"], "seed", 0, 2**31 - 1))
+        classes = Classes.restored(
+            state["positive"], learner._classes_taken(shape), state["classes"]
+        )
+        weights = learner._weights_given()
+        learner.model_ = Model.restored(shape, classes, weights, state, saved.arrays)
+        learner.n_features_in_ = len(learner.model_.columns)
+        if state["named_columns"] is True:
+            learner._add_columns([])
+        return learner
+
+
+def _checked_labels(learner: OnlineBooster, y: Any) -> NDArray:
+    if y is None:
+        raise ValueError(
+            f"{type(learner).__name__} requires y to be passed, but the target y is None."
+        )
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    return labels
+
+
+def _check_class_weight(class_weight: Any) -> None:
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            "class_weight must be None, 'balanced' or a dict of labels and weights; "
+            f"got {shortened(class_weight)}."
+        )
+    for label, weight in class_weight.items():
+        checks.number_from(weight, f"class_weight of {label!r}", 0)
+
+
+def _row_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
+    """Return what each row counts for; all of them may be 0, which is to learn nothing."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    given = np.asarray(sample_weight, dtype=np.float64)
+    checked = checks.sample_weight(given, n_rows) if given.any() else None
+    return np.zeros(n_rows) if checked is None else checked

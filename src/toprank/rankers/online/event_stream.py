@@ -1,0 +1,307 @@
+"""A stream of events around an online learner: rows are scored at once, labels may come late."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from toprank.data import checks
+from toprank.data.tables.columns import shortened
+from toprank.data.tables.ids import id_text
+from toprank.files.saved_learners import Saved, learner_class
+from toprank.files.state import part_of, parts_together
+from toprank.rankers.online.booster import OnlineBooster
+from toprank.rankers.online.classes import Label
+from toprank.rankers.online.pending import PendingRow, PendingRows, Scored, check_id
+from toprank.rankers.online.stream_columns import EncodedEvent
+from toprank.rankers.online.windows import Window
+
+_COUNTERS = ("n_scored", "n_labelled", "n_alerts", "n_unmatched", "n_alarms")
+_LEAST_PROBABILITY = 1e-15  # of what happened; its loss stays finite
+
+
+class EventStream:
+    """Events as they come: each is scored, waits for its label, and is learned from with it.
+
+    The window measures the scores that rows had when they came, in the order of their labels.
+    Everything is kept by `toprank.save` in one file, and a stream that is loaded goes on as if
+    it had never stopped.
+
+    Parameters
+    ----------
+    learner
+        An online booster such as `OnlineNonLinearBoost`, fresh or not.
+    window, budget
+        How many labelled rows back the metrics look, and how many of those could be checked.
+    threshold
+        From which probability on a row is an alert. Before anything is learned, none is.
+    drift, on_drift
+        None, or the detector of changes: "adwin" or "page-hinkley", and what it does:
+        "raise-rate", "renew-worst" or "none".
+    most_pending
+        How many rows may wait for their label; beyond, the oldest is dropped.
+    n_reasons
+        How many reasons an alert has: the columns that raise its score most.
+
+    Attributes
+    ----------
+    n_scored, n_labelled, n_alerts
+        Rows scored, rows learned from, alerts among the scored.
+    n_unmatched
+        Labels whose row did not wait: never seen, dropped, or labelled before.
+    n_dropped, n_replaced
+        Rows that waited and made way: for others as too many waited, for one of the same id.
+    n_alarms
+        Changes that were found.
+    position
+        A dict for the caller, of what JSON can hold, saved with the stream: how far its input
+        has been read, say.
+
+    Examples
+    --------
+    >>> from toprank import OnlineNonLinearBoost
+    >>> stream = EventStream(OnlineNonLinearBoost())
+    >>> for i, (amount, is_fraud) in enumerate([(9.0, False), (900.0, True)] * 50):
+    ...     scored = stream.score({"amount": amount, "country": "FR"}, event_id=i)
+    ...     is_known = stream.label(i, is_fraud)
+    >>> scored = stream.score({"amount": 950.0, "country": "FR"})
+    >>> scored.is_alert, next(iter(scored.reasons))
+    (True, 'amount')
+    >>> stream.label("no such event", True), stream.n_unmatched
+    (False, 1)
+    """
+
+    def __init__(
+        self,
+        learner: OnlineBooster,
+        *,
+        window: int = 10_000,
+        budget: int = 100,
+        threshold: float = 0.5,
+        drift: str | None = None,
+        on_drift: str = "raise-rate",
+        most_pending: int = 1_000_000,
+        n_reasons: int = 3,
+    ) -> None:
+        self.learner = _checked_learner(learner)
+        self.window = Window(checks.whole_number(window, "window", 1, 2**53), budget)
+        self.threshold = checks.number_from(threshold, "threshold", 0, 1)
+        self.n_reasons = checks.whole_number(n_reasons, "n_reasons", 0)
+        self.drift = drift
+        self.on_drift = checks.one_of(on_drift, "on_drift", ("raise-rate", "renew-worst", "none"))
+        self.pending = PendingRows(checks.whole_number(most_pending, "most_pending", 1))
+        self.position: dict[str, Any] = {}
+        self.n_scored = self.n_labelled = self.n_alerts = 0
+        self.n_unmatched = self.n_alarms = 0
+        self._watch = None if drift is None else _drift_watch()(learner, drift, on_drift)
+
+    @property
+    def n_dropped(self) -> int:
+        """How many rows were dropped since too many waited."""
+        return self.pending.n_dropped
+
+    @property
+    def n_replaced(self) -> int:
+        """How many rows that waited made way for a newer one of the same id."""
+        return self.pending.n_replaced
+
+    def score(self, row: Mapping[str, Any], event_id: str | int | None = None) -> Scored:
+        """Return what is to be said of a row; with an id, the row waits for its label.
+
+        A row that comes with the id of one that waits takes its place.
+        """
+        name = _checked_id(event_id)
+        arrived = self._scored(row)
+        if name is not None:
+            self.pending.add(name, *arrived)
+        return arrived.scored
+
+    def label(self, event_id: str | int, label: Label) -> bool:
+        """Learn from the row that waits with this id; return whether there is one."""
+        name = _checked_id(event_id)
+        if name is None:
+            raise ValueError("event_id must not be missing where a label comes alone.")
+        if name not in self.pending:
+            self.n_unmatched += 1
+            return False
+        self._check_label(label)
+        arrived = self.pending.take(name)
+        assert arrived is not None
+        self._learn(arrived, label)
+        return True
+
+    def learn(
+        self, row: Mapping[str, Any], label: Label, event_id: str | int | None = None
+    ) -> Scored:
+        """Return what was to be said of a row, and learn from it, since its label is known.
+
+        Where a row waits with the same id, this one takes its place.
+        """
+        name = _checked_id(event_id)
+        self._check_label(label)
+        arrived = self._scored(row)
+        if name is not None and self.pending.discard(name):
+            self.pending.n_replaced += 1
+        self._learn(arrived, label)
+        return arrived.scored
+
+    def _scored(self, row: Mapping[str, Any]) -> PendingRow:
+        encoded = self.learner.encode_one(row)
+        suspicion = self.learner.score_encoded(encoded)
+        probability, is_alert = 0.5, False
+        if self.learner.model_.n_rows:
+            probability = self.learner.probability_at(suspicion)
+            is_alert = probability >= self.threshold
+        self.n_scored += 1
+        self.n_alerts += is_alert
+        if self._watch is not None:
+            self.n_alarms += self._watch.scored(is_alert)
+        reasons = self._reasons(encoded) if is_alert and self.n_reasons else None
+        return PendingRow(encoded, Scored(suspicion, probability, is_alert, reasons))
+
+    def _reasons(self, row: EncodedEvent) -> dict[str, float]:
+        """Return the columns that raise the score of a row most, and by how much."""
+        effects = self.learner.effects_encoded(row)
+        raising = sorted(effects, key=effects.__getitem__, reverse=True)[: self.n_reasons]
+        return {name: effects[name] for name in raising if effects[name] > 0}
+
+    def _learn(self, arrived: PendingRow, label: Label) -> None:
+        scored = arrived.scored
+        self.learner.learn_encoded(arrived.row, label)
+        is_positive = self.learner.model_.classes.place(label) == 1
+        self.window.add(scored.suspicion, is_positive, scored.is_alert != is_positive)
+        self.n_labelled += 1
+        if self._watch is not None:
+            loss = _log_loss(scored.probability, is_positive)
+            self.n_alarms += self._watch.labelled(arrived.row, label, loss)
+
+    def _check_label(self, label: Any) -> None:
+        """Raise for a label that could not be learned from, before anything is changed."""
+        self.learner._begin()
+        classes = self.learner.model_.classes
+        if isinstance(label, bool | int | float | str) and label in classes.places:
+            return
+        trial = classes.copy()
+        trial.place(label)
+        named = classes.positive_label
+        if named is not None and isinstance(label, str) != isinstance(named, str):
+            raise ValueError(
+                f"a label must be text or a number as positive_label is, {shortened(named)}; "
+                f"got {shortened(label)}."
+            )
+        if trial.positive is None:
+            raise ValueError(
+                "labels must be true and false, 1 and 0, 1 and -1 or such as yes and no, or "
+                f"positive_label must name the suspicious one; got {shortened(label)}."
+            )
+        if len(trial.places) > 2:
+            known = " and ".join(map(shortened, classes.places))
+            raise ValueError(f"a label must be {known} as before; got {shortened(label)}.")
+
+    # To and from files
+
+    def _to_saved(self) -> Saved:
+        """Return what a model file keeps of a stream."""
+        parts: dict[str, tuple[Any, dict[str, NDArray]]] = {
+            "learner": _saved_learner(self.learner),
+            "window": self.window.to_state(),
+            "pending": self.pending.to_state(),
+            "drift": (None, {}) if self._watch is None else self._watch.to_state(),
+        }
+        state: dict[str, Any] = {name: facts for name, (facts, _) in parts.items()}
+        state["counters"] = {name: getattr(self, name) for name in _COUNTERS}
+        state["position"] = self.position
+        arrays = parts_together({part: own for part, (_, own) in parts.items()})
+        parameters = {"threshold": self.threshold, "n_reasons": self.n_reasons}
+        return Saved(state, arrays, {}, parameters)
+
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
+        """Return the stream that `_to_saved` described; ValueError where that does not fit."""
+        state = saved.state
+        learner = _restored_learner(state["learner"], part_of(saved.arrays, "learner"))
+        stream = cls(learner, **parameters)
+        stream.window = Window.from_state(state["window"], part_of(saved.arrays, "window"))
+        stream.pending = PendingRows.from_state(
+            state["pending"], part_of(saved.arrays, "pending"), learner.n_buckets
+        )
+        stream._check_pending()
+        if state["drift"] is not None:
+            arrays = part_of(saved.arrays, "drift")
+            stream._watch = _drift_watch().from_state(learner, state["drift"], arrays)
+            stream.drift, stream.on_drift = stream._watch.detector, stream._watch.action
+        for name in _COUNTERS:
+            setattr(stream, name, checks.whole_number(state["counters"][name], name, 0))
+        if not isinstance(state["position"], dict):
+            raise ValueError("position must be a dict.")
+        stream.position = state["position"]
+        return stream
+
+    def _check_pending(self) -> None:
+        """Raise a ValueError where rows of a file wait that the learner could not take."""
+        n_known = len(self.learner.model_.columns) if hasattr(self.learner, "model_") else 0
+        if self.pending.n_columns > n_known:
+            raise ValueError(
+                f"pending rows must have at most the {n_known} columns of the learner; "
+                f"got {self.pending.n_columns}."
+            )
+
+
+def _checked_learner(learner: Any) -> OnlineBooster:
+    if not isinstance(learner, OnlineBooster):
+        raise TypeError(
+            "learner must be an online booster such as OnlineNonLinearBoost(); "
+            f"got {type(learner).__name__}."
+        )
+    classes = learner.model_.classes if hasattr(learner, "model_") else None
+    if classes is not None and len(classes.places) > 2:
+        raise ValueError(
+            "learner must know two classes at most, since a stream ranks one against the other; "
+            f"it has learned from {shortened(classes.sorted().tolist())}."
+        )
+    if classes is not None and classes.places and classes.positive is None:
+        raise ValueError(
+            "learner must know which label is suspicious; make it with positive_label, since it "
+            f"has learned from {shortened(classes.sorted().tolist())}."
+        )
+    return learner
+
+
+def _drift_watch() -> Any:
+    from toprank.rankers.online.drift import DriftWatch  # it needs River, which few have
+
+    return DriftWatch
+
+
+def _checked_id(event_id: Any) -> str | None:
+    """Return an id as text, None where it is missing."""
+    name = id_text(event_id, "event_id")
+    if name is not None:
+        check_id(name)
+    return name
+
+
+def _log_loss(probability: float, is_positive: bool) -> float:
+    of_what_happened = probability if is_positive else 1.0 - probability
+    return -math.log(max(of_what_happened, _LEAST_PROBABILITY))
+
+
+def _saved_learner(learner: OnlineBooster) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Return what a file keeps of the learner; its state is None before it has seen a row."""
+    saved = learner._to_saved() if hasattr(learner, "n_features_in_") else Saved({}, {}, {})
+    facts = {
+        "learner": type(learner).__name__,
+        "parameters": learner._saved_parameters(),
+        "state": saved.state or None,
+    }
+    return facts, saved.arrays
+
+
+def _restored_learner(facts: dict[str, Any], arrays: dict[str, NDArray]) -> OnlineBooster:
+    kind = learner_class(facts["learner"])
+    if not issubclass(kind, OnlineBooster):
+        raise ValueError(f"learner must be an online booster; got {facts['learner']!r}.")
+    if facts["state"] is None:
+        return kind._from_parameters(facts["parameters"])
+    return kind._from_saved(facts["parameters"], Saved(facts["state"], arrays, {}))

@@ -1,0 +1,326 @@
+"""What an online booster knows: columns, classes, weights; learned from by the kernel."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from toprank.data import checks
+from toprank.rankers.online import online_kernel
+from toprank.rankers.online import weights as all_weights
+from toprank.rankers.online.classes import Classes
+from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns
+
+_NOT_SCORED = np.empty(0, dtype=np.int64)
+_COPIES_AT_ONCE = 256
+_MOST_WEIGHTS = 2**27  # a gigabyte
+_SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag")
+
+
+class Scores(NamedTuple):
+    """What rows were scored."""
+
+    raw: NDArray[np.float64]
+    """(row, output)"""
+    log_odds: NDArray[np.float64]
+    """Of each row, where there are two classes."""
+
+
+class Model:
+    """Columns, classes and weights that grow with the stream as columns and classes come."""
+
+    weights: online_kernel.Weights
+    seen: online_kernel.SeenValues
+
+    def __init__(
+        self,
+        shape: online_kernel.Shape,
+        classes: Classes,
+        class_weight: Mapping[Any, float] | None = None,
+    ):
+        self.shape = shape
+        self.classes = classes
+        self.class_weight = class_weight
+        self.columns = StreamColumns(shape.n_buckets)
+        self.scale = 0.0
+        self.n_renewed = 0
+        self._has_weights = False
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows have been learned from."""
+        return int(self.seen.averaging[1]) if self._has_weights else 0
+
+    def add_columns(self, names: Iterable[Any]) -> None:
+        """Make room for columns that are new."""
+        new = self.columns.new_among(names)
+        _check_size(self.shape, len(self.columns) + len(new))
+        self.columns.add(new)
+        if not self._has_weights:
+            self._has_weights = True
+            self.scale = all_weights.unit_scale(len(self.columns))
+            self.weights = all_weights.fresh(self.shape, self.columns.names, self.scale)
+            self.seen = _nothing_seen(self.shape, len(self.columns))
+        elif new:
+            self.weights = all_weights.with_columns(self.weights, self.shape, new, self.scale)
+            self.seen = _with_columns(self.seen, len(new))
+
+    def learn(
+        self, rows: EncodedEvent, places: NDArray[np.int64], row_weights: NDArray[np.float64]
+    ) -> None:
+        """Learn from rows in their order; a class joins at the row where it first comes."""
+        rows = self.padded(rows)
+        for part in self._parts_of_same_outputs(places):
+            self.add_outputs(int(places[part][0]))
+            self._run(rows.take(part), places[part], row_weights[part], _NOT_SCORED)
+
+    def score_and_learn(
+        self,
+        rows: EncodedEvent,
+        places: NDArray[np.int64],
+        row_weights: NDArray[np.float64],
+        n_known: NDArray[np.int64],
+    ) -> Scores:
+        """Learn from rows in their order; return the scores they had on the way.
+
+        Of each row, `n_known` says how many of the first rows are learned before it is scored.
+        Where classes join on the way, that must be those before it.
+        """
+        rows = self.padded(rows)
+        n_outputs = max(int(places.max(initial=0)), self.shape.n_outputs)
+        # a class that has not come has no chance: exp(-inf) is 0
+        scores = Scores(np.full((len(places), n_outputs), -np.inf), np.zeros(len(places)))
+        n_slow = self._rows_until_all_have_joined(places)
+        for i in range(n_slow):
+            own = slice(i, i + 1)
+            raw = self.raw(rows.take(own)) if self.n_rows else 0.0
+            scores.raw[i, : self.shape.n_outputs] = raw
+            self.learn(rows.take(own), places[own], row_weights[own])
+        rest = slice(n_slow, None)
+        fast = self._run(rows.take(rest), places[rest], row_weights[rest], n_known[rest] - n_slow)
+        scores.raw[rest], scores.log_odds[rest] = fast
+        return scores
+
+    def raw(self, rows: EncodedEvent, left_out: int = -1) -> NDArray[np.float64]:
+        """Return the raw scores of rows, (row, output); one weak learner may be left out."""
+        rows = self.padded(rows)
+        raw = np.empty((len(rows.values), self.shape.n_outputs))
+        online_kernel.score(*rows, self.shape, self.weights, self.seen, left_out, raw)
+        return raw
+
+    def scoring_head(self) -> NDArray[np.float64]:
+        """Return the head that scores: as it is now, or its average over the rows."""
+        head = np.empty_like(self.weights.head)
+        online_kernel.fill_head(self.shape, self.weights, self.seen, head)
+        return head
+
+    def weak_outputs(self, rows: EncodedEvent) -> NDArray[np.float64]:
+        """Return what each weak learner says of each row, (row, learner, output)."""
+        rows = self.padded(rows)
+        sizes = (len(rows.values), self.shape.n_learners, self.shape.n_outputs)
+        outputs = np.empty(sizes)
+        online_kernel.weak_outputs(*rows, self.shape, self.weights, self.seen, outputs)
+        return outputs
+
+    def log_loss(self, rows: EncodedEvent, places: NDArray[np.int64], left_out: int = -1) -> float:
+        """Return the mean log-loss of the raw scores of labelled rows."""
+        raw = self.raw(rows, left_out)
+        against = np.column_stack([np.zeros(len(raw)), raw])
+        return float(np.mean(logsumexp(against, axis=1) - against[np.arange(len(raw)), places]))
+
+    def raise_rate(self, times: float) -> None:
+        """Make the next steps larger: Adagrad forgets a part of the gradients it has summed up."""
+        for squares in (self.weights.units_squares, self.weights.head_squares):
+            squares /= times * times
+
+    def renew_worst(self, rows: EncodedEvent, places: NDArray[np.int64]) -> int:
+        """Let the weak learner begin anew without which these rows are told best; return it."""
+        losses = [self.log_loss(rows, places, t) for t in range(self.shape.n_learners)]
+        worst = int(np.argmin(losses))
+        self.n_renewed += 1
+        all_weights.renew_learner(self.weights, self.shape, worst, self.scale, self.n_renewed)
+        return worst
+
+    def padded(self, rows: EncodedEvent) -> EncodedEvent:
+        """Return rows with the columns that came after they were encoded, missing all of them."""
+        n_new = len(self.columns) - rows.values.shape[1]
+        if n_new == 0:
+            return rows
+        missing = self.columns.encode_one({})
+        later = EncodedEvent(missing.values[:, -n_new:], missing.buckets[:, -n_new:])
+        later = later.take(np.zeros(len(rows.values), dtype=np.int64))
+        return EncodedEvent(
+            np.hstack([rows.values, later.values]), np.hstack([rows.buckets, later.buckets])
+        )
+
+    def _run(
+        self,
+        rows: EncodedEvent,
+        places: NDArray[np.int64],
+        row_weights: NDArray[np.float64],
+        n_known: NDArray[np.int64],
+    ) -> Scores:
+        """Let the kernel learn from rows whose classes are all known, and score them."""
+        labels = online_kernel.LabelTally(places, row_weights, self._class_weights())
+        scores = Scores(np.empty((n_known.size, self.shape.n_outputs)), np.empty(n_known.size))
+        online_kernel.learn(*rows, labels, n_known, self.shape, self.weights, self.seen, *scores)
+        return scores
+
+    def _class_weights(self) -> NDArray[np.float64]:
+        """Return what the rows of each place count for."""
+        weights = np.ones(1 + self.shape.n_outputs)
+        for label, weight in (self.class_weight or {}).items():
+            place = self.classes.places.get(label)
+            if place is not None and place < weights.size:  # others join at a later row
+                weights[place] = weight
+        return weights
+
+    def _rows_until_all_have_joined(self, places: NDArray[np.int64]) -> int:
+        """Return how many of the first rows there are until the last new class has come."""
+        if places.max(initial=0) <= self.shape.n_outputs:
+            return 0
+        return max(part.start for part in self._parts_of_same_outputs(places)) + 1
+
+    def _parts_of_same_outputs(self, places: NDArray[np.int64]) -> Iterator[slice]:
+        """Yield the rows up to the first of a new class, from it to the next such, and so on."""
+        if not places.size:
+            return
+        if places.size == 1 or places.max() <= self.shape.n_outputs:
+            yield slice(0, places.size)
+            return
+        n_outputs = np.maximum.accumulate(np.maximum(places, self.shape.n_outputs))
+        starts = np.flatnonzero(np.diff(n_outputs, prepend=self.shape.n_outputs))
+        for start, stop in pairwise([0, *starts.tolist(), places.size]):
+            if start < stop:
+                yield slice(start, stop)
+
+    def raw_without_each_column(self, row: EncodedEvent) -> NDArray[np.float64]:
+        """Return the raw scores of a row, each without one of the columns, in their order."""
+        row = self.padded(row)
+        raw = []
+        for start in range(0, len(self.columns), _COPIES_AT_ONCE):
+            left_out = np.arange(start, min(start + _COPIES_AT_ONCE, len(self.columns)))
+            copies = row.take(np.zeros(left_out.size, dtype=np.int64))
+            own = np.arange(left_out.size), left_out
+            # neither a number nor a bucket: the kernel finds no input there
+            copies.values[own], copies.buckets[own] = np.nan, -1
+            raw.append(self.raw(copies))
+        return np.concatenate(raw)
+
+    def add_outputs(self, n_outputs: int) -> None:
+        """Make room for classes that are new."""
+        if n_outputs <= self.shape.n_outputs:
+            return
+        before = self.shape
+        grown = before._replace(n_outputs=n_outputs, is_calibrated=False)
+        _check_size(grown, len(self.columns))
+        self.weights = all_weights.with_outputs(self.weights, before, grown)
+        self.shape = grown
+        new = np.zeros(n_outputs - before.n_outputs)
+        fresh = _nothing_seen(self.shape, 0).calibration
+        self.seen = self.seen._replace(rows=np.append(self.seen.rows, new), calibration=fresh)
+
+    # To and from files
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Return the arrays a file keeps."""
+        return {**self.weights._asdict(), **self.seen._asdict()}
+
+    def state(self) -> dict[str, Any]:
+        """Return what a file keeps beside them."""
+        return {
+            "columns": self.columns.names,
+            "classes": [list(pair) for pair in self.classes.places.items()],
+            "positive": self.classes.positive_label,
+            "scale": self.scale,
+            "seed": self.shape.seed,
+            "n_renewed": self.n_renewed,
+        }
+
+    @classmethod
+    def restored(
+        cls,
+        shape: online_kernel.Shape,
+        classes: Classes,
+        class_weight: Mapping[Any, float] | None,
+        state: dict[str, Any],
+        arrays: dict[str, Any],
+    ) -> Self:
+        """Return the model of a file; ValueError where its parts do not fit together."""
+        model = cls(shape, classes, class_weight)
+        model.add_columns(_checked_names(state["columns"]))
+        model.scale = checks.number_above(state["scale"], "scale", 0, 2)
+        model.n_renewed = checks.whole_number(state["n_renewed"], "n_renewed", 0)
+        model.add_outputs(classes.n_outputs)
+        model.weights = online_kernel.Weights(*_matching(model.weights, arrays))
+        model.seen = online_kernel.SeenValues(*_matching(model.seen, arrays))
+        _check_seen(model.seen, arrays)
+        return model
+
+
+def _check_size(shape: online_kernel.Shape, n_columns: int) -> None:
+    n_inputs, n_units = shape.n_buckets + n_columns, shape.n_learners * shape.width
+    n_weights = n_inputs * n_units + all_weights.head_size(shape)
+    if n_weights > _MOST_WEIGHTS:
+        raise ValueError(
+            f"a booster must have at most {_MOST_WEIGHTS:,} weights; n_learners, width, "
+            f"n_latents and n_buckets make {n_weights:,} of them; lower one."
+        )
+
+
+def _nothing_seen(shape: online_kernel.Shape, n_columns: int) -> online_kernel.SeenValues:
+    return online_kernel.SeenValues(
+        n_values=np.zeros(n_columns),
+        mean=np.zeros(n_columns),
+        spread=np.zeros(n_columns),
+        is_flag=np.ones(n_columns, dtype=bool),
+        rows=np.zeros(1 + shape.n_outputs),
+        averaging=np.zeros(2),
+        ranked=np.zeros((2, 2 * online_kernel.HALF_BINS)),
+        calibration=np.array([1.0, 0.0, 0.0, 0.0]),
+    )
+
+
+def _with_columns(seen: online_kernel.SeenValues, n_new: int) -> online_kernel.SeenValues:
+    new = {
+        name: np.append(getattr(seen, name), np.full(n_new, name == "is_flag", dtype=kind))
+        for name, kind in zip(_SEEN_PER_COLUMN, (float, float, float, bool), strict=True)
+    }
+    return seen._replace(**new)
+
+
+def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
+    """Return the arrays named like the fields, checked to be of their sizes and kinds."""
+    found = []
+    for name, expected in like._asdict().items():
+        array = arrays[name]
+        if array.shape != expected.shape or array.dtype != expected.dtype:
+            raise ValueError(
+                f"{name} must be {expected.dtype} of sizes {expected.shape}; "
+                f"got {array.dtype} of {array.shape}."
+            )
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} must hold finite numbers.")
+        found.append(np.ascontiguousarray(array))
+    return found
+
+
+def _check_seen(seen: online_kernel.SeenValues, arrays: dict[str, Any]) -> None:
+    counted = ("n_values", "spread", "rows", "averaging", "ranked")
+    squared = ("units_squares", "head_squares")
+    for name in (*counted, *squared):
+        if (arrays[name] < 0).any():
+            raise ValueError(f"{name} must not be negative.")
+    if seen.calibration[0] <= 0 or (seen.calibration[2:] < 0).any():
+        raise ValueError("calibration must rise and its sums must not be negative.")
+
+
+def _checked_names(names: Any) -> list[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("columns must be a list of texts.")
+    if len(set(names)) < len(names):
+        raise ValueError("columns must differ.")
+    return names

@@ -1,0 +1,279 @@
+"""Scored rows that wait for their labels, in memory that does not grow once they are many.
+
+Cells lie in arrays of a place a row; an id knows its place, and places that rows leave are given
+to the next ones:
+
+    places = [row | free | row | row | free | ...]
+"""
+
+import reprlib
+from collections import OrderedDict
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.data import checks
+from toprank.files.state import stored_vector
+from toprank.rankers.online.stream_columns import MOST_COLUMNS, EncodedEvent
+
+LONGEST_ID = 256  # characters
+
+_SETTINGS = ("most", "n_dropped", "n_replaced")
+_MOST_CELLS = 64_000_000  # 12 bytes each: a model file must be able to hold them
+_LEAST_PLACES = 64
+
+
+class Scored(NamedTuple):
+    """What was said of a row when it came."""
+
+    suspicion: float
+    probability: float
+    is_alert: bool
+    reasons: dict[str, float] | None = None
+    """Of an alert: the columns that raise its score most, and by how much; not kept."""
+
+
+class PendingRow(NamedTuple):
+    """A row as it was encoded when it came, and what was said of it."""
+
+    row: EncodedEvent
+    scored: Scored
+
+
+class PendingRows:
+    """Rows by id, first in, first out: when there are `most` of them, the oldest is dropped.
+
+    Rows of very many columns are dropped earlier, from 64 million cells on.
+
+    >>> pending = PendingRows(most=2)
+    >>> row = Encoded(np.array([[9.5]]), np.array([[-1]], dtype=np.int32))
+    >>> for event_id in ("a", "b", "c"):
+    ...     pending.add(event_id, row, Scored(-2.0, 0.12, False))
+    >>> len(pending), "a" in pending, pending.n_dropped
+    (2, False, 1)
+    >>> pending.take("b").scored.probability
+    0.12
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = checks.whole_number(most, "most", 1, 2**31 - 1)
+        self.n_dropped = 0
+        self.n_replaced = 0
+        self.n_columns = 0
+        # not a dict: its first key is slow to find once many before it have gone
+        self._place_of: OrderedDict[str, int] = OrderedDict()
+        self._free: list[int] = []
+        self._cells = _CellPool.empty(0, 0)
+
+    def __len__(self) -> int:
+        return len(self._place_of)
+
+    def __contains__(self, event_id: str) -> bool:
+        return event_id in self._place_of
+
+    def add(self, event_id: str, row: EncodedEvent, scored: Scored) -> None:
+        """Keep a row until its label comes; one with the same id makes way for it."""
+        check_id(event_id)
+        if self.discard(event_id):
+            self.n_replaced += 1
+        self.n_columns = max(self.n_columns, row.values.shape[1])
+        while len(self) >= self._room():
+            self._free.append(self._place_of.popitem(last=False)[1])
+            self.n_dropped += 1
+        if not self._free or self._cells.values.shape[1] < self.n_columns:
+            self._make_places()
+        place = self._free.pop()
+        self._place_of[event_id] = place
+        self._cells.put(place, row, scored)
+
+    def take(self, event_id: str) -> PendingRow | None:
+        """Return the row with this id, which waits no longer; None where no such row waits."""
+        place = self._place_of.pop(event_id, None)
+        if place is None:
+            return None
+        self._free.append(place)
+        return self._cells.at(place)
+
+    def discard(self, event_id: str) -> bool:
+        """Let go of the row with this id; return whether there was one."""
+        place = self._place_of.pop(event_id, None)
+        if place is not None:
+            self._free.append(place)
+        return place is not None
+
+    def to_state(self) -> tuple[dict[str, int], dict[str, NDArray]]:
+        """Return the settings, which are JSON, and the arrays that `from_state` goes on from."""
+        cells = self._cells.taken(self._places_in_order(), len(self), self.n_columns)
+        cells.clear_unused()
+        raw = [event_id.encode("utf-8", "surrogatepass") for event_id in self._place_of]
+        arrays = {
+            "ids": np.frombuffer(b"".join(raw), dtype=np.uint8),
+            "id_bytes": np.array([len(each) for each in raw], dtype=np.int64),
+            **cells._asdict(),
+        }
+        return {name: getattr(self, name) for name in _SETTINGS}, arrays
+
+    @classmethod
+    def from_state(
+        cls, settings: dict[str, Any], arrays: dict[str, NDArray], n_buckets: int
+    ) -> Self:
+        """Return the rows that `to_state` gave, or say what is not sound about them.
+
+        `n_buckets` is how many hash buckets the learner has that is to learn from them.
+        """
+        if not isinstance(settings, dict) or set(settings) != set(_SETTINGS):
+            names = ", ".join(_SETTINGS)
+            raise ValueError(
+                f"settings of pending rows must be {names}; got {reprlib.repr(settings)}."
+            )
+        pending = cls(settings["most"])
+        pending.n_dropped = checks.whole_number(settings["n_dropped"], "n_dropped", 0)
+        pending.n_replaced = checks.whole_number(settings["n_replaced"], "n_replaced", 0)
+        ids = _stored_ids(arrays)
+        pending._cells = _stored_cells(arrays, len(ids), n_buckets)
+        pending.n_columns = pending._cells.values.shape[1]
+        if len(ids) > pending._room():
+            raise ValueError(f"at most {pending._room()} rows must wait; got {len(ids)}.")
+        pending._place_of = OrderedDict(zip(ids, range(len(ids)), strict=True))
+        if len(pending) < len(ids):
+            raise ValueError("ids of pending rows must differ; some come twice.")
+        return pending
+
+    def _room(self) -> int:
+        return max(min(self.most, _MOST_CELLS // max(self.n_columns, 1)), 1)
+
+    def _places_in_order(self) -> NDArray[np.int64]:
+        return np.fromiter(self._place_of.values(), dtype=np.int64, count=len(self))
+
+    def _make_places(self) -> None:
+        """Lay the rows out anew, with room for as many more and for all columns."""
+        n_rows = len(self)
+        n_places = min(max(2 * n_rows, _LEAST_PLACES), self._room())
+        width = self._cells.values.shape[1]
+        if width < self.n_columns:  # a quarter more, for columns seldom come alone
+            width = min(self.n_columns + self.n_columns // 4, MOST_COLUMNS)
+        self._cells = self._cells.taken(self._places_in_order(), n_places, width)
+        self._place_of = OrderedDict(zip(self._place_of, range(n_rows), strict=True))
+        self._free = list(range(n_places - 1, n_rows - 1, -1))
+
+
+class _CellPool(NamedTuple):
+    """What is kept of rows, by place; only the first `n_columns` cells of a row are in use."""
+
+    values: NDArray[np.float64]
+    buckets: NDArray[np.int32]
+    n_columns: NDArray[np.int32]
+    suspicion: NDArray[np.float64]
+    probability: NDArray[np.float64]
+    is_alert: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, n_places: int, width: int) -> "_CellPool":
+        return cls(
+            np.empty((n_places, width)),
+            np.empty((n_places, width), dtype=np.int32),
+            np.empty(n_places, dtype=np.int32),
+            np.empty(n_places),
+            np.empty(n_places),
+            np.empty(n_places, dtype=bool),
+        )
+
+    def put(self, place: int, row: EncodedEvent, scored: Scored) -> None:
+        width = row.values.shape[1]
+        self.values[place, :width] = row.values[0]
+        self.buckets[place, :width] = row.buckets[0]
+        self.n_columns[place] = width
+        self.suspicion[place], self.probability[place], self.is_alert[place] = scored[:3]
+
+    def at(self, place: int) -> PendingRow:
+        width = int(self.n_columns[place])
+        return PendingRow(
+            EncodedEvent(
+                self.values[place : place + 1, :width].copy(),
+                self.buckets[place : place + 1, :width].copy(),
+            ),
+            Scored(
+                float(self.suspicion[place]),
+                float(self.probability[place]),
+                bool(self.is_alert[place]),
+            ),
+        )
+
+    def taken(self, places: NDArray[np.int64], n_places: int, width: int) -> "_CellPool":
+        """Return the rows at these places, then free places; `width` columns have room."""
+        new = _CellPool.empty(n_places, width)
+        both = min(width, self.values.shape[1])
+        pairs: list[tuple[NDArray, NDArray]] = list(zip(new, self, strict=True))
+        for own, old in pairs:
+            if own.ndim == 2:
+                own[: places.size, :both] = old[places, :both]
+            else:
+                own[: places.size] = old[places]
+        return new
+
+    def clear_unused(self) -> None:
+        """Give cells that no row uses one content, so that the same rows are the same bytes."""
+        is_unused = np.arange(self.values.shape[1]) >= self.n_columns[:, np.newaxis]
+        self.values[is_unused] = np.nan
+        self.buckets[is_unused] = 0
+
+
+def check_id(event_id: str) -> None:
+    if not isinstance(event_id, str):
+        raise TypeError(f"an id must be text; got {reprlib.repr(event_id)}.")
+    if len(event_id) > LONGEST_ID:
+        raise ValueError(
+            f"an id must have at most {LONGEST_ID} characters; got {len(event_id)}; "
+            "use a short one, such as a number or a hash."
+        )
+
+
+def _stored_ids(arrays: dict[str, NDArray]) -> list[str]:
+    raw = stored_vector(arrays, "ids", np.uint8).tobytes()
+    n_bytes = stored_vector(arrays, "id_bytes", np.int64)
+    longest = 4 * LONGEST_ID
+    if ((n_bytes < 0) | (n_bytes > longest)).any() or n_bytes.sum() != len(raw):
+        raise ValueError(
+            f"array 'id_bytes' must part {len(raw)} bytes into ids of 0 to {longest} bytes."
+        )
+    stops = np.cumsum(n_bytes).tolist()
+    ids = [
+        raw[start:stop].decode("utf-8", "surrogatepass")
+        for start, stop in zip([0, *stops], stops, strict=False)
+    ]
+    for event_id in ids:
+        check_id(event_id)
+    return ids
+
+
+def _stored_cells(arrays: dict[str, NDArray], n_rows: int, n_buckets: int) -> _CellPool:
+    values = _stored_matrix(arrays, "values", np.float64, n_rows)
+    buckets = _stored_matrix(arrays, "buckets", np.int32, n_rows)
+    if values.shape != buckets.shape or values.shape[1] > MOST_COLUMNS:
+        raise ValueError(
+            f"arrays 'values' and 'buckets' must have the same columns, at most {MOST_COLUMNS}; "
+            f"got {values.shape[1]} and {buckets.shape[1]}."
+        )
+    if not -1 <= buckets.min(initial=0) <= buckets.max(initial=0) < n_buckets:
+        raise ValueError(f"array 'buckets' must lie between -1 and {n_buckets - 1}.")
+    if np.isinf(values).any() or (np.isnan(values) != (buckets >= 0)).any():
+        raise ValueError(
+            "array 'values' must hold a finite number where there is no bucket, else NaN."
+        )
+    n_columns = stored_vector(arrays, "n_columns", np.int32, n_rows)
+    if not 0 <= n_columns.min(initial=0) <= n_columns.max(initial=0) <= values.shape[1]:
+        raise ValueError(f"array 'n_columns' must lie between 0 and {values.shape[1]}.")
+    suspicion = stored_vector(arrays, "suspicion", np.float64, n_rows)
+    probability = stored_vector(arrays, "probability", np.float64, n_rows)
+    if not (np.isfinite(suspicion).all() and ((probability >= 0) & (probability <= 1)).all()):
+        raise ValueError("suspicion must be finite and probability between 0 and 1.")
+    is_alert = stored_vector(arrays, "is_alert", np.bool_, n_rows)
+    return _CellPool(values, buckets, n_columns, suspicion, probability, is_alert)
+
+
+def _stored_matrix(arrays: dict[str, NDArray], name: str, kind: Any, n_rows: int) -> NDArray:
+    matrix = arrays.get(name)
+    if matrix is None or matrix.dtype != kind or matrix.ndim != 2 or len(matrix) != n_rows:
+        raise ValueError(f"array {name!r} must be {np.dtype(kind)} with {n_rows} rows.")
+    return np.ascontiguousarray(matrix)

@@ -1,0 +1,254 @@
+"""Rows of a stream as arrays: numbers by column, text by hash bucket.
+
+A column gets the next free place when its name first comes, and keeps it. What stands in it is
+told value by value: a number (or true and false, 1 and 0) is a value; text is hashed together
+with the column's name into one of a fixed number of buckets; what is missing has a bucket of its
+own. So no category is ever unknown, and memory does not grow with their number.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from toprank.data.tables import values as column_values
+from toprank.data.tables.columns import Frame, TableError, check_columns, shortened
+
+MOST_COLUMNS = 10_000
+
+_LARGEST = 1e100
+_CELLS_AT_ONCE = 2**18  # three megabytes
+
+
+class EncodedEvent(NamedTuple):
+    """Rows ready for the kernel; a cell is a value, or stands in a bucket."""
+
+    values: NDArray[np.float64]
+    """(row, column): the number, NaN where there is none."""
+    buckets: NDArray[np.int32]
+    """(row, column): the bucket of text or of what is missing, -1 for a number."""
+
+    def take(self, chosen: Any) -> "EncodedEvent":
+        """Return some of the rows, by number, slice or mask."""
+        return EncodedEvent(self.values[chosen], self.buckets[chosen])
+
+
+class CheckedRows(NamedTuple):
+    """Rows none of which will be refused, to be encoded a block at a time.
+
+    A cell takes 12 bytes once it is encoded, and often 4 or fewer before.
+    """
+
+    n_rows: int
+    n_columns: int
+    encode: Callable[[slice], EncodedEvent]
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield the rows of one block after the other."""
+        n_at_once = max(_CELLS_AT_ONCE // max(self.n_columns, 1), 1)
+        for start in range(0, self.n_rows, n_at_once):
+            yield slice(start, min(start + n_at_once, self.n_rows))
+
+    def encode_all(self) -> EncodedEvent:
+        """Return all of the rows at once."""
+        return self.encode(slice(0, self.n_rows))
+
+
+class StreamColumns:
+    """The columns of a stream, in the order in which they first came.
+
+    >>> columns = Columns(n_buckets=16)
+    >>> columns.add(["amount", "country"])
+    >>> columns.encode_one({"country": "FR", "amount": 9.5})
+    Encoded(values=array([[9.5, nan]]), buckets=array([[-1, 14]], dtype=int32))
+    """
+
+    def __init__(self, n_buckets: int):
+        self.n_buckets = n_buckets
+        self.names: list[str] = []
+        self._place_of: dict[str, int] = {}
+        self._missing: list[int] = []  # the bucket of each column's missing values
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def new_among(self, names: Iterable[Any]) -> list[str]:
+        """Return the names that have no place yet."""
+        if self._place_of.keys() >= set(names):
+            return []
+        own = dict.fromkeys(map(own_name, names))
+        return [name for name in own if name not in self._place_of]
+
+    def add(self, names: Iterable[Any]) -> None:
+        """Give the names that are new the next places."""
+        new = self.new_among(names)
+        if len(self) + len(new) > MOST_COLUMNS:
+            raise TableError(
+                f"a stream must have at most {MOST_COLUMNS:,} columns; {shortened(new[0])} comes "
+                f"after {len(self):,} others; put values that never end into a column of text."
+            )
+        for name in new:
+            self._place_of[name] = len(self.names)
+            self.names.append(name)
+            self._missing.append(self._bucket(name, None))
+
+    def check_row(self, row: Mapping[Any, Any]) -> None:
+        """Raise for a value that `encode_one` would refuse, whatever its column."""
+        for name, value in row.items():
+            if value is not None and abs(_size(_cell(value, name))) > _LARGEST:
+                self._refuse_size(name)
+
+    def encode_one(self, row: Mapping[Any, Any]) -> EncodedEvent:
+        """Return one row; names that are not known are passed over."""
+        values, buckets = [math.nan] * len(self.names), self._missing.copy()
+        place_of = self._place_of
+        for name, value in row.items():
+            place = place_of.get(name)
+            if place is None:
+                name = own_name(name)
+                place = place_of.get(name)
+            if place is None or value is None:
+                continue
+            if type(value) is not float:  # most are, and asking for it is fast
+                value = _cell(value, name)
+            if type(value) is str:
+                buckets[place] = self._bucket(name, value)
+            elif -_LARGEST <= value <= _LARGEST:
+                values[place] = value
+                buckets[place] = -1
+            elif value == value:
+                self._refuse_size(name)
+        return EncodedEvent(np.array([values]), np.array([buckets], dtype=np.int32))
+
+    def rows_of_frame(self, frame: Frame) -> CheckedRows:
+        """Return the rows of a table, which must have all the columns; others are passed over."""
+        given = {own_name(name): name for name in frame.names}
+        check_columns(self.names, list(given))
+        cells = [self._checked_column(frame.column(given[name]), name) for name in self.names]
+        missing = np.array(self._missing, dtype=np.int32)
+        return CheckedRows(frame.n_rows, len(self), lambda rows: _stacked(cells, missing, rows))
+
+    def rows_of_array(self, matrix: NDArray[np.floating]) -> CheckedRows:
+        """Return the rows of a matrix, its columns in the order of the names."""
+        sizes = _largest_sizes(matrix)
+        if (sizes > _LARGEST).any():
+            self._refuse_size(self.names[int(np.flatnonzero(sizes > _LARGEST)[0])])
+        missing = np.array(self._missing, dtype=np.int32)
+
+        def encode(rows: slice) -> EncodedEvent:
+            values = np.ascontiguousarray(matrix[rows], dtype=np.float64)
+            return EncodedEvent(values, np.where(np.isnan(values), missing, np.int32(-1)))
+
+        return CheckedRows(len(matrix), len(self), encode)
+
+    def encode_frame(self, frame: Frame) -> EncodedEvent:
+        """Return the rows of a table, all at once."""
+        return self.rows_of_frame(frame).encode_all()
+
+    def encode_array(self, matrix: NDArray[np.floating]) -> EncodedEvent:
+        """Return the rows of a matrix, all at once."""
+        return self.rows_of_array(matrix).encode_all()
+
+    def _checked_column(self, column: pa.ChunkedArray, name: str) -> Any:
+        """Return a column of numbers as it came; of text, its buckets; None for gaps alone."""
+        kind = column_values.kind_of(column, name)
+        if kind == "missing":
+            return None
+        if kind == "category":
+            return self._buckets(column, name)
+        if _largest_sizes(_numbers(column)) > _LARGEST:
+            self._refuse_size(name)
+        return column
+
+    def _buckets(self, column: pa.ChunkedArray, name: str) -> NDArray[np.int32]:
+        """Return the bucket of every text."""
+        texts = list(column_values.category_counts(column))
+        codes = column_values.category_codes(column, texts)
+        # the bucket of what is missing comes last, where -1 finds it
+        own = np.array([self._bucket(name, text) for text in (*texts, None)], dtype=np.int32)
+        return own[np.nan_to_num(codes, copy=False, nan=-1).astype(np.int64)]
+
+    def _refuse_size(self, name: str) -> None:
+        raise TableError(
+            f"column {name!r} must hold finite numbers below {_LARGEST:g} in size; got one that "
+            "is infinite or larger; leave it missing."
+        )
+
+    def _bucket(self, name: str, text: str | None) -> int:
+        # a text may hold any character but the mark, which parts it from the name
+        mark = "\x00" if text is None else f"\x01{text}"
+        return crc32(f"{name}{mark}".encode("utf-8", "surrogatepass")) % self.n_buckets
+
+
+def own_name(name: Any) -> str:
+    """Return what a column is called here: numbered ones x0, x1, ..., as those of an array are.
+
+    >>> own_name(3), own_name("3"), own_name("amount")
+    ('x3', 'x3', 'amount')
+    """
+    if type(name) is not str:
+        if not isinstance(name, Integral | str):
+            raise TypeError(f"a column's name must be text or a number; got {shortened(name)}.")
+        name = str(name)
+    return f"x{name}" if name.isdecimal() else name
+
+
+def _cell(value: Any, name: str) -> float | str:
+    """Return a value as plain text or as a float, NaN where it is missing."""
+    if isinstance(value, str):
+        return str(value)
+    if type(value) not in (int, bool) and not isinstance(value, Real | np.bool_):
+        if _is_missing(value):
+            return math.nan
+        raise TableError(
+            f"column {name!r} must hold numbers, true or false, or text; got {shortened(value)}."
+        )
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _size(cell: float | str) -> float:
+    return 0.0 if isinstance(cell, str) else cell
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is neither equal nor unequal to itself for sure: NaN, NA or NaT."""
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+    except ValueError:
+        return False  # an array
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    return column.cast(pa.float64(), safe=False).to_numpy()
+
+
+def _stacked(cells: list[Any], missing: NDArray[np.int32], rows: slice) -> EncodedEvent:
+    """Return some rows of the columns that `_checked_column` gave, side by side."""
+    n_rows = rows.stop - rows.start
+    values = np.full((n_rows, len(cells)), np.nan)
+    buckets = np.tile(missing, (n_rows, 1))
+    for place, column in enumerate(cells):
+        if isinstance(column, np.ndarray):
+            buckets[:, place] = column[rows]
+        elif column is not None:
+            values[:, place] = _numbers(column.slice(rows.start, n_rows))
+            buckets[~np.isnan(values[:, place]), place] = -1
+    return EncodedEvent(values, buckets)
+
+
+def _largest_sizes(numbers: NDArray[np.floating]) -> Any:
+    """Return the largest size in each column, or of them all where there is but one."""
+    # fmax and fmin pass over NaN, and neither needs a copy
+    highest = np.fmax.reduce(numbers, axis=0, initial=0.0)
+    lowest = np.fmin.reduce(numbers, axis=0, initial=0.0)
+    return np.maximum(highest, -lowest, dtype=np.float64)

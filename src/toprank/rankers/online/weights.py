@@ -1,0 +1,180 @@
+"""The weights of an online booster: how they lie in memory, begin and grow.
+
+Every part is drawn by its own generator, seeded with what it is for. So the weights of a column
+or of an output are the same whenever it comes.
+"""
+
+from math import prod, sqrt
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.rankers.online import online_kernel
+
+_LATENT_SCALE = 0.316
+
+# what a generator is for
+_BUCKETS, _COLUMNS, _RENEWED = range(3)
+
+
+class Part(NamedTuple):
+    """A part of the head: its sizes, the last of them that of the outputs, or 1."""
+
+    name: str
+    sizes: tuple[int, ...]
+    start: float
+    """The weights begin at this number, or within so much of 0 when `is_random`."""
+    is_random: bool
+    per_learner: int
+    """How many of the first size belong to one weak learner; 0 for what all of them share."""
+
+
+def parts_of(shape: online_kernel.Shape) -> list[Part]:
+    """Return the parts of the head, in their order."""
+    n_learners, width = shape.n_learners, shape.width
+    n_latents, n_outputs = shape.n_latents, shape.n_outputs
+    network = [
+        Part("unit bias", (n_learners * width, 1), 0.0, False, width),
+        Part("output", (n_learners * width, n_outputs), _output_scale(width), True, width),
+        Part("output bias", (n_learners, n_outputs), 0.0, False, 1),
+    ]
+    if shape.rule == online_kernel.NON_LINEAR:
+        return [
+            *network,
+            Part("constant", (1, n_outputs), 0.0, False, 0),
+            Part("latent", (n_latents, n_outputs), _LATENT_SCALE, True, 0),
+            Part("latent bias", (n_latents, n_outputs), 0.0, False, 0),
+            Part("projection", (n_learners, n_latents, n_outputs), 1.0, True, 1),
+        ]
+    if shape.rule == online_kernel.LINEAR:
+        constant = Part("constant", (1, n_outputs), 0.0, False, 0)
+        return [*network, constant, Part("share", (n_learners, n_outputs), 1.0, False, 1)]
+    if shape.rule in (online_kernel.ADAPTIVE, online_kernel.IMPORTANCE):
+        alpha = Part("alpha", (n_learners, 1), 0.0, False, 1)
+        return [*network, alpha, alpha._replace(name="trust")]
+    if shape.rule == online_kernel.GRADIENT:
+        return [*network, Part("shrinkage", (n_learners, 1), 0.0, False, 1)]
+    return network
+
+
+def views(head: NDArray[np.float64], shape: online_kernel.Shape) -> dict[str, NDArray[np.float64]]:
+    """Return the parts of a head by name; what is written to them is written to the head."""
+    parts, start = {}, 0
+    for part in parts_of(shape):
+        parts[part.name] = head[start : start + prod(part.sizes)].reshape(part.sizes)
+        start += prod(part.sizes)
+    return parts
+
+
+def head_size(shape: online_kernel.Shape) -> int:
+    """Return how many numbers a head holds."""
+    return sum(prod(part.sizes) for part in parts_of(shape))
+
+
+def unit_scale(n_columns: int) -> float:
+    """Return how far from 0 the weights of units begin: so that a unit's variance is about 1."""
+    return sqrt(3 / max(n_columns, 1))
+
+
+def fresh(shape: online_kernel.Shape, names: list[str], scale: float) -> online_kernel.Weights:
+    """Return the weights that a booster begins with, for rows of these columns."""
+    generator = np.random.default_rng([shape.seed, _BUCKETS])
+    n_units = shape.n_learners * shape.width
+    buckets = generator.uniform(-scale, scale, (shape.n_buckets, n_units))
+    units = np.concatenate([buckets, _column_units(shape, names, scale)])
+    head = np.concatenate([_beginning(part, shape).ravel() for part in parts_of(shape)])
+    return online_kernel.Weights(
+        units,
+        np.zeros_like(units),
+        np.zeros_like(units),
+        head,
+        np.zeros_like(head),
+        np.zeros_like(head),
+    )
+
+
+def with_columns(
+    weights: online_kernel.Weights, shape: online_kernel.Shape, new: list[str], scale: float
+) -> online_kernel.Weights:
+    """Return the weights with units for columns that have come."""
+    units = _column_units(shape, new, scale)
+    zeros = np.zeros_like(units)
+    return weights._replace(
+        units=np.concatenate([weights.units, units]),
+        units_squares=np.concatenate([weights.units_squares, zeros]),
+        units_past=np.concatenate([weights.units_past, zeros]),
+    )
+
+
+def with_outputs(
+    weights: online_kernel.Weights, before: online_kernel.Shape, shape: online_kernel.Shape
+) -> online_kernel.Weights:
+    """Return the weights with outputs for classes that have come."""
+    head = np.concatenate([_beginning(part, shape).ravel() for part in parts_of(shape)])
+    heads = [head, np.zeros_like(head), np.zeros_like(head)]
+    olds = (weights.head, weights.head_squares, weights.head_past)
+    for new, old in zip(heads, olds, strict=True):
+        kept = views(old, before)
+        for name, part in views(new, shape).items():
+            part[..., : kept[name].shape[-1]] = kept[name]
+    return weights._replace(head=heads[0], head_squares=heads[1], head_past=heads[2])
+
+
+def renew_learner(
+    weights: online_kernel.Weights,
+    shape: online_kernel.Shape,
+    learner: int,
+    scale: float,
+    n_renewed: int,
+) -> None:
+    """Let one weak learner begin anew, with weights not drawn before."""
+    generator = np.random.default_rng([shape.seed, _RENEWED, n_renewed])
+    own = slice(learner * shape.width, (learner + 1) * shape.width)
+    drawn = generator.uniform(-scale, scale, weights.units[:, own].shape)
+    for array in weights[1:3]:
+        array[:, own] = 0
+    weights.units[:, own] = drawn
+    heads = [views(head, shape) for head in weights[3:]]
+    for part in parts_of(shape):
+        if part.per_learner:
+            own = slice(learner * part.per_learner, (learner + 1) * part.per_learner)
+            for head in heads:
+                head[part.name][own] = 0
+            now = heads[0][part.name][own]
+            now[:] = _drawn(part, generator, now.shape)
+
+
+def _output_scale(width: int) -> float:
+    """Return how far from 0 output weights begin: 1 for two units, less the more there are."""
+    return min(1.0, sqrt(2 / width))
+
+
+def _column_units(
+    shape: online_kernel.Shape, names: list[str], scale: float
+) -> NDArray[np.float64]:
+    n_units = shape.n_learners * shape.width
+    rows = [
+        np.random.default_rng(
+            [shape.seed, _COLUMNS, crc32(name.encode("utf-8", "surrogatepass"))]
+        ).uniform(-scale, scale, n_units)
+        for name in names
+    ]
+    return np.array(rows).reshape(len(names), n_units)
+
+
+def _beginning(part: Part, shape: online_kernel.Shape) -> NDArray[np.float64]:
+    """Return what a part begins with; each output is drawn apart from the others."""
+    own = crc32(part.name.encode())
+    columns = [
+        _drawn(part, np.random.default_rng([shape.seed, own, j]), part.sizes[:-1])
+        for j in range(part.sizes[-1])
+    ]
+    return np.stack(columns, axis=-1)
+
+
+def _drawn(part: Part, generator: np.random.Generator, sizes: tuple[int, ...]) -> NDArray:
+    if part.is_random:
+        return generator.uniform(-part.start, part.start, sizes)
+    return np.full(sizes, part.start)

@@ -1,0 +1,106 @@
+"""What pairwise rankers learn: a line over the terms, or bumps around centres among them.
+
+Both give a row's score, share it out to the columns, and can be kept as plain arrays.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.data import checks
+from toprank.rankers.pairwise.design import check_numbers
+from toprank.rankers.pairwise.kernel_features import bump_sums
+
+_MOST_GAMMA = 1e50
+
+
+@dataclass(frozen=True)
+class LineScore:
+    """The sum of the terms, each times its weight."""
+
+    weights: NDArray[np.float64]
+
+    def raw(self, terms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of every row; 0 is that of the mean of the training rows."""
+        # row by row in one order of sums: a row's score must not depend on those beside it
+        return np.einsum("ij,j->i", terms, self.weights)
+
+    def contributions(
+        self, terms: NDArray[np.float64], owners: NDArray[np.int64], n_columns: int
+    ) -> NDArray[np.float64]:
+        """Return what the terms of each column add to each score, and last the start, 0."""
+        shares = np.zeros((len(terms), n_columns + 1))
+        for term, owner in enumerate(owners):
+            shares[:, owner] += terms[:, term] * self.weights[term]
+        return shares
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Return what `from_arrays` makes the score of again."""
+        return {"weights": self.weights}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray], n_terms: int) -> Self:
+        """Return the score that `arrays` gave; ValueError where it does not fit the terms."""
+        check_numbers("weights", arrays["weights"], (n_terms,))
+        return cls(arrays["weights"])
+
+
+@dataclass(frozen=True)
+class BumpScore:
+    """The sum of Gaussian bumps, each with its height, around centres."""
+
+    centres: NDArray[np.float64]
+    heights: NDArray[np.float64]
+    gamma: float
+
+    def raw(self, terms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of every row; 0 is that of a row far from all centres."""
+        return bump_sums(terms, self.centres, self.gamma, self.heights)
+
+    def contributions(
+        self, terms: NDArray[np.float64], owners: NDArray[np.int64], n_columns: int
+    ) -> NDArray[np.float64]:
+        """Return each column's share of each score, and last the score of the mean row.
+
+        A column moves the score by so much when it alone is set to its mean, and by so much when
+        all others are. Its share begins as the mean of the two, with which two columns account for
+        the whole score. What more of them leave over is shared out by the sizes of their shares.
+        """
+        start = float(self.raw(np.zeros((1, terms.shape[1])))[0])
+        score = self.raw(terms)
+        shares = np.zeros((len(terms), n_columns + 1))
+        for column in np.unique(owners):
+            is_own = owners == column
+            without, alone = np.where(is_own, 0.0, terms), np.where(is_own, terms, 0.0)
+            shares[:, column] = (score - self.raw(without) + self.raw(alone) - start) / 2
+        shares[:, -1] = start
+        _share_out(score - shares.sum(axis=1), shares)
+        return shares
+
+    def arrays(self) -> dict[str, NDArray]:
+        """Return what `from_arrays` makes the score of again."""
+        return {
+            "centres": self.centres,
+            "heights": self.heights,
+            "gamma": np.array([self.gamma]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray], n_terms: int) -> Self:
+        """Return the score that `arrays` gave; ValueError where it does not fit the terms."""
+        centres, heights, gamma = (arrays[name] for name in ("centres", "heights", "gamma"))
+        check_numbers("centres", centres, (len(centres), n_terms))
+        check_numbers("heights", heights, (len(centres),))
+        check_numbers("gamma", gamma, (1,))
+        return cls(centres, heights, checks.number_above(float(gamma[0]), "gamma", 0, _MOST_GAMMA))
+
+
+def _share_out(left_over: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+    """Add what is left over to the columns by the size of their shares, or else to the start."""
+    sizes = np.abs(shares)
+    sizes[:, -1] = 0.0
+    sizes[~sizes.any(axis=1), -1] = 1.0
+    sizes /= sizes.max(axis=1, keepdims=True)  # so that no sum of them is too small to divide by
+    shares += left_over[:, None] * (sizes / sizes.sum(axis=1, keepdims=True))

@@ -1,0 +1,277 @@
+"""Why a row is on the list, in words.
+
+A row's suspicion is the sum of what its features contribute (exact for trees). The features
+that moved it most are named with their value and what is usual among the negatives.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.data import checks, inputs
+from toprank.data.tables import Column, Schema
+from toprank.wording import percent
+
+_ROWS_FOR_USUAL = 100_000
+_USUAL_SHARE = 0.8
+_LEAST_REASON = 0.05
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What a column holds in most negatives: a range of numbers, or the most frequent values.
+
+    Without either, most of them have no value there. `share` is of those that have one.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    values: tuple[str, ...] = ()
+    share: float = 0.0
+
+    def __str__(self) -> str:
+        if self.low is not None and self.high is not None:
+            return _range_text(number_text(self.low), number_text(self.high))
+        if self.values:
+            return f"{', '.join(self.values)} ({percent(self.share)})"
+        return "missing"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high, "values": self.values, "share": self.share}
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> Self:
+        low, high = (
+            None if (end := facts[name]) is None else float(end) for name in ("low", "high")
+        )
+        share = float(facts["share"])
+        if not np.isfinite([low or 0.0, high or 0.0, share]).all():
+            raise ValueError(f"usual values must be finite; got {low}, {high} and {share}.")
+        return cls(low, high, tuple(map(str, facts["values"])), share)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One feature's part in a row's suspicion."""
+
+    feature: str
+    value: str
+    usual: str
+    contribution: float
+
+    def __str__(self) -> str:
+        words = f"{self.feature} {self.value}; usual {self.usual}"
+        return words if self.contribution >= 0 else f"less suspicious: {words}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One feature's part in the gap between two rows."""
+
+    feature: str
+    value: str
+    other_value: str
+    contribution: float
+
+    def __str__(self) -> str:
+        return f"{self.feature} {self.value} against {self.other_value}"
+
+
+class Explained(NamedTuple):
+    """A row's suspicion, its probability of being positive, the features that moved it most.
+
+    The probability is None where a detector, which learns without labels, gave the suspicion.
+    """
+
+    suspicion: float
+    probability: float | None
+    reasons: list[Reason]
+
+
+def explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
+    """Return, for every row of `X`, the features that moved its suspicion most.
+
+    >>> import numpy as np
+    >>> from toprank import BoostedRanker
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> ranker = BoostedRanker(n_estimators=20).fit(X, X[:, 0] > 1.5)
+    >>> explain(ranker, [[2.5, 0.0]], n_reasons=1)[0][0].feature
+    'x0'
+    """
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    return _reasons(ranker, inputs.read_features(ranker, X), n_reasons)
+
+
+def score_and_explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[Explained]:
+    """Return suspicion, probability and reasons of every row of `X`, which is read once for all.
+
+    Where rows come one at a time, `ranker.explain_one` does the same without a table.
+
+    >>> from toprank import BoostedRanker
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> ranker = BoostedRanker(n_estimators=20).fit(X, X[:, 0] > 1.5)
+    >>> row = score_and_explain(ranker, [[2.5, 0.0]])[0]
+    >>> bool(row.suspicion == ranker.suspicion([[2.5, 0.0]])[0]), row.reasons[0].feature
+    (True, 'x0')
+    """
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    return explain_encoded(ranker, inputs.read_features(ranker, X), n_reasons)
+
+
+def explain_encoded(ranker: Any, features: NDArray[np.float32], n_reasons: int) -> list[Explained]:
+    """Return suspicion, probability and reasons of rows that the ranker's schema has encoded."""
+    # not the sum of all contributions, whose rounding would tell apart rows that are tied
+    scores = ranker.suspicion(inputs.Encoded(features))
+    chances: list[float | None] = [None] * len(scores)
+    if hasattr(ranker, "calibration_"):
+        chances = ranker.calibration_.probability(scores).tolist()
+    told: list[list[Reason]] = [[] for _ in scores]
+    if n_reasons and hasattr(ranker, "contributions"):
+        told = _reasons(ranker, features, n_reasons)
+    return [Explained(*row) for row in zip(scores.tolist(), chances, told, strict=True)]
+
+
+def what_is_unusual(detector: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
+    """Return, for every row of `X`, the features that make it unusual, the most so first.
+
+    Those with less than a twentieth of the first one's part are left out. A detector that cannot
+    tell features apart gives no reasons.
+
+    >>> from toprank import AnomalyTreeRank
+    >>> hours = np.append(np.arange(100) % 12 + 1.0, 24.0)[:, None]
+    >>> print(what_is_unusual(AnomalyTreeRank().fit(hours), [[24.0]])[0][0])
+    x0 24; usual 1-12
+    """
+    if not hasattr(detector, "contributions"):
+        return [[] for _ in range(len(inputs.read_features(detector, X)))]
+    # reasons come by size, and what is usual about a row may be the largest of all
+    told = explain(detector, X, len(detector.schema_.columns))
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    chosen = []
+    for row in told:
+        raising = [reason for reason in row if reason.contribution > 0]
+        least = _LEAST_REASON * max((reason.contribution for reason in raising), default=0.0)
+        chosen.append([reason for reason in raising if reason.contribution >= least][:n_reasons])
+    return chosen
+
+
+def why_above(ranker: Any, X: Any, row: int, other: int, n_reasons: int = 5) -> list[Difference]:
+    """Return what puts one row of `X` above another: the features with the largest gaps.
+
+    Rows count from 0. Contributions above 0 speak for `row`, those below 0 for `other`; over all
+    features they add up to the gap in suspicion.
+
+    >>> from toprank import BoostedRanker
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> ranker = BoostedRanker(n_estimators=20).fit(X, X[:, 0] > 1.5)
+    >>> print(why_above(ranker, [[2.5, 0.0], [-1.0, 0.0]], row=0, other=1)[0])
+    x0 2.50 against -1
+    """
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    features = inputs.read_features(ranker, X)
+    for place, name in ((row, "row"), (other, "other")):
+        checks.whole_number(place, name, 0, len(features) - 1)
+    features = features[[row, other]]
+    shares = _shares(ranker, features)
+    gap = shares[0] - shares[1]
+    columns = ranker.schema_.columns
+    return [
+        Difference(
+            columns[i].name,
+            value_text(features[0, i], columns[i]),
+            value_text(features[1, i], columns[i]),
+            float(gap[i]),
+        )
+        for i in _largest(gap, n_reasons)
+    ]
+
+
+def usual_values(
+    features: NDArray[np.float32], is_positive: NDArray[np.bool_], schema: Schema
+) -> list[Usual]:
+    """Return what is usual in each column, from (at most 100,000 of) the negatives."""
+    ordinary = np.flatnonzero(~is_positive)
+    step = max(-(-ordinary.size // _ROWS_FOR_USUAL), 1)
+    by_column = np.ascontiguousarray(features[ordinary[::step]].T)
+    return [_usual(*each) for each in zip(by_column, schema.columns, strict=True)]
+
+
+def value_text(value: float, column: Column) -> str:
+    """Return an encoded value as the table showed it."""
+    if np.isnan(value):
+        return "missing or new" if column.kind == "category" else "missing"
+    if column.kind == "category":
+        return column.categories[int(value)]
+    if column.kind == "boolean":
+        return "yes" if value else "no"
+    return number_text(float(value))
+
+
+def number_text(value: float) -> str:
+    """Return a number as people write it.
+
+    >>> number_text(912.5), number_text(180.0), number_text(0.00123), number_text(48210.4)
+    ('912.50', '180', '0.00123', '48,210')
+    """
+    size = abs(value)
+    if size >= 1e15 or 0 < size < 0.1:
+        return f"{value:.3g}"
+    # from where the second decimal would round to a fifth digit, there are no decimals
+    is_whole = value == round(value) or size >= 9_999.995
+    return f"{value + 0.0:,.{0 if is_whole else 2}f}"  # adding 0 turns -0 into 0
+
+
+def _reasons(ranker: Any, features: NDArray[np.float32], n_reasons: int) -> list[list[Reason]]:
+    """Return the reasons of every encoded row."""
+    shares = _shares(ranker, features)
+    columns, usual = ranker.schema_.columns, ranker.usual_
+    return [
+        [
+            Reason(columns[i].name, value_text(row[i], columns[i]), str(usual[i]), float(share[i]))
+            for i in _largest(share, n_reasons)
+        ]
+        for row, share in zip(features, shares, strict=True)
+    ]
+
+
+def _shares(ranker: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return what each feature adds to each row's suspicion."""
+    return ranker.contributions(inputs.Encoded(features))[:, :-1]
+
+
+def _usual(values: NDArray[np.float32], column: Column) -> Usual:
+    present = np.sort(values)[: values.size - np.count_nonzero(np.isnan(values))]
+    if 2 * present.size < max(values.size, 1):
+        return Usual()
+    if column.kind == "number":
+        # what np.quantile gives by its method "nearest", at a fraction of the time
+        places = np.rint((present.size - 1) * np.array([0.05, 0.95])).astype(int)
+        low, high = present[places]
+        return Usual(low=float(low), high=float(high))
+    return _usual_categories(present, column)
+
+
+def _usual_categories(present: NDArray[np.float32], column: Column) -> Usual:
+    """Return the most frequent values, at most three, until they cover most rows."""
+    values, counts = np.unique(present, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:3]
+    covered = np.cumsum(counts[order]) / present.size
+    n_named = min(int(np.searchsorted(covered, _USUAL_SHARE)) + 1, order.size)
+    names = tuple(value_text(values[i], column) for i in order[:n_named])
+    return Usual(values=names, share=float(covered[n_named - 1]))
+
+
+def _largest(shares: NDArray[np.float64], n_reasons: int) -> Sequence[int]:
+    """Return the indices of the largest sizes, leaving out features that moved nothing."""
+    order = np.argsort(-np.abs(shares), kind="stable")[:n_reasons]
+    return [int(i) for i in order if shares[i] != 0]
+
+
+def _range_text(low: str, high: str) -> str:
+    """Return such as "3.10-180"; a sign or an exponent must not run into the dash."""
+    if low == high:
+        return low
+    return f"{low} to {high}" if "-" in low + high else f"{low}-{high}"

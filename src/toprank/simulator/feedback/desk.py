@@ -1,0 +1,90 @@
+"""The desk where one way's cards are checked: what is known of which payment, and who has left.
+
+The only place that asks for the truth. It comes out in two ways: a verdict on all payments of the
+day of each card checked, and a claim on the day its holder makes it. Silence is what remains.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.payments.ledger import Known, MemoryLedger
+from toprank.simulator.feedback.replayed_payments import NEVER, ReplayedPayments
+
+
+class DayChecks(NamedTuple):
+    """What the checks of a day came to; the meaning is that of `metrics.CardChecks`."""
+
+    checked: int
+    found: int
+    positive: int
+    money: float
+
+
+class Desk:
+    """Verdicts, claims and silence as one way meets them; cards found have left for it."""
+
+    def __init__(
+        self, payments: ReplayedPayments, budget: int, silence: np.timedelta64, random_state: int
+    ) -> None:
+        self._payments, self._budget, self._silence = payments, budget, silence
+        self._random_state = random_state
+        self._found_on = np.full(payments.n_cards, NEVER)
+        self._has_verdict = np.zeros(payments.day.size, dtype=bool)
+        self._by_claim = np.argsort(payments.claim_day, kind="stable")
+        self.ledger = MemoryLedger()
+
+    def present(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of the rows that happen: a card pays no more after the day it is found."""
+        cards = self._payments.card[rows]
+        return rows[self._payments.day[rows] <= self._found_on[cards]]
+
+    def check(
+        self, day: int, rows: NDArray[np.int64], suspicion: NDArray[np.float64]
+    ) -> DayChecks:
+        """Check the most suspicious cards among a day's rows and note the verdicts."""
+        payments = self._payments
+        cards, place = np.unique(payments.card[rows], return_inverse=True)
+        highest = np.full(cards.size, -np.inf)
+        np.maximum.at(highest, place, suspicion)
+        is_checked = np.zeros(cards.size, dtype=bool)
+        is_checked[self._most_suspicious(day, highest)] = True
+
+        seen = rows[is_checked[place]]
+        verdict = payments.is_positive[seen]
+        found = np.unique(payments.card[seen[verdict]])
+        self._found_on[found] = day
+        self._has_verdict[seen] = True
+        known = payments.end_of(day)
+        self.ledger.append(seen, verdict, known=known, source="investigator")
+        return DayChecks(
+            checked=int(is_checked.sum()),
+            found=found.size,
+            positive=np.unique(payments.card[rows[payments.is_positive[rows]]]).size,
+            money=float(payments.amount[seen[verdict]].sum()),
+        )
+
+    def take_claims(self, day: int) -> None:
+        """Note what holders claim on a day: frauds that happened and that no check has found."""
+        claim_day = self._payments.claim_day[self._by_claim]
+        claimed = self._by_claim[slice(*np.searchsorted(claim_day, [day, day + 1]))]
+        claimed = self.present(claimed[~self._has_verdict[claimed]])
+        known = self._payments.end_of(day)
+        self.ledger.append(claimed, True, known=known, source="claim")
+
+    def frauds_told(self, day: int) -> NDArray[np.int64]:
+        """Return the payments that became known as frauds on a day."""
+        known = self.ledger.as_known(self._payments.begin_of(day + 1))
+        is_new = known.known >= self._payments.begin_of(day)
+        return known.ids[known.is_positive & is_new].astype(np.int64)  # a ledger's are texts
+
+    def known(self, day: int, rows: NDArray[np.int64]) -> Known:
+        """Return the labels of rows as known when a day is over."""
+        known = self.ledger.as_known(self._payments.begin_of(day + 1), rows)
+        return known.silence(self._payments.time[rows], self._silence)
+
+    def _most_suspicious(self, day: int, suspicion: NDArray[np.float64]) -> NDArray[np.int64]:
+        # the k-th place may be shared: a draw decides, the same for every way
+        chance = np.random.default_rng([self._random_state, 2, day]).random(suspicion.size)
+        return np.lexsort((chance, -suspicion))[: self._budget]

@@ -1,0 +1,161 @@
+"""What a replay came to, in words and figures, and which leads are more than chance.
+
+Days are drawn with replacement and every way is measured on the same draw. They are drawn in
+stretches of a week, since a wave of frauds makes neighbouring days alike; where days are few, in
+shorter ones.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.metrics import Interval
+from toprank.metrics.resampling import percentile_band
+from toprank.simulator.feedback.replay import Replay
+from toprank.wording import aligned, decimal, listed
+
+_SURE = 0.95
+_N_RESAMPLES = 2_000
+_STRETCH, _FEWEST_STRETCHES = 7, 4
+
+
+class Lead(NamedTuple):
+    """How far the card precision of a way is ahead of another's, over the same days.
+
+    The interval is that in which all leads of a replay lie together at 95 % (Bonferroni).
+    """
+
+    way: str
+    against: str
+    lead: Interval
+
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.lead.low > 0
+
+
+def mean_over_days(by_day: NDArray[np.float64], level: float = _SURE) -> Interval:
+    """Return the mean of the days with its interval.
+
+    >>> mean_over_days(np.full(10, 0.25))
+    Interval(value=0.25, low=0.25, high=0.25)
+    """
+    low, high = percentile_band(by_day[_drawn_days(by_day.size)].mean(axis=1), level)
+    return Interval(float(by_day.mean()), float(low), float(high))
+
+
+def ranked_ways(replay: Replay) -> list[str]:
+    """Return the ways, the one that found the most cards first; of equal ones, as they came."""
+    return sorted(replay.ways, key=lambda way: -int(replay.ways[way].found.sum()))
+
+
+def leads(replay: Replay) -> list[Lead]:
+    """Return how far the best way is ahead of each other one, the nearest first."""
+    best, *others = ranked_ways(replay)
+    level = 1 - (1 - _SURE) / max(len(others), 1)
+    return [
+        Lead(
+            best,
+            other,
+            mean_over_days(replay.card_precision(best) - replay.card_precision(other), level),
+        )
+        for other in others
+    ]
+
+
+def text_of(replay: Replay) -> str:
+    """Return the replay as `toprank feedback` prints it: a table and what to make of it."""
+    k = replay.budget
+    head = ["", f"CP@{k:,}", "cards found", "money caught", "training"]
+    rows = [_row(replay, way) for way in ranked_ways(replay)]
+    precision, found = decimal(replay.ceiling.mean(), 2), _count(replay.ceiling.sum() * k)
+    ceiling = ["ceiling", precision, found, "", ""]
+    return "\n".join([aligned([head, *rows, ceiling], n_left=2), "", *sentences_of(replay)])
+
+
+def sentences_of(replay: Replay) -> list[str]:
+    """Return which way is ahead, and of which others by more than chance."""
+    best = ranked_ways(replay)[0]
+    others = leads(replay)
+    sure = [each for each in others if each.is_beyond_chance]
+    unsure = [each for each in others if not each.is_beyond_chance]
+    sentences = [f"{best} leads {_told(sure)}: beyond chance."] if sure else []
+    if unsure:
+        sentences.append(f"{best} leads {_told(unsure)}: chance may be the reason.")
+    return sentences
+
+
+def facts_of(replay: Replay) -> dict[str, Any]:
+    """Return every figure of a replay in what JSON can hold."""
+    return {
+        "budget": replay.budget,
+        "days": [str(date) for date in replay.dates],
+        "n_payments": replay.n_payments,
+        "n_positive": replay.n_positive,
+        "n_warm_up_days": replay.n_warm_up_days,
+        "ways": {way: _way_facts(replay, way) for way in ranked_ways(replay)},
+        "ceiling": {"mean": float(replay.ceiling.mean()), "by_day": replay.ceiling.tolist()},
+        "leads": [
+            {
+                "way": each.way,
+                "against": each.against,
+                **each.lead._asdict(),
+                "is_beyond_chance": each.is_beyond_chance,
+            }
+            for each in leads(replay)
+        ],
+    }
+
+
+def _way_facts(replay: Replay, way: str) -> dict[str, Any]:
+    days = replay.ways[way]
+    return {
+        "card_precision": mean_over_days(replay.card_precision(way))._asdict(),
+        "found": int(days.found.sum()),
+        "money": float(days.money.sum()),
+        "training_seconds": float(days.seconds.sum()),
+        "maturity": days.maturity,
+        "by_day": {
+            "card_precision": replay.card_precision(way).tolist(),
+            "checked": days.checked.tolist(),
+            "found": days.found.tolist(),
+            "positive": days.positive.tolist(),
+            "money": days.money.tolist(),
+            "training_seconds": days.seconds.tolist(),
+        },
+    }
+
+
+def _drawn_days(n_days: int) -> NDArray[np.int64]:
+    """Return days drawn in stretches: (resample, day), the same ones for every way."""
+    stretch = int(np.clip(n_days // _FEWEST_STRETCHES, 1, _STRETCH))
+    n_stretches = -(-n_days // stretch)
+    begin = np.random.default_rng(0).integers(0, n_days, (_N_RESAMPLES, n_stretches, 1))
+    drawn = (begin + np.arange(stretch)) % n_days  # the day after the last is the first
+    return drawn.reshape(_N_RESAMPLES, -1)[:, :n_days]
+
+
+def _row(replay: Replay, way: str) -> list[str]:
+    days = replay.ways[way]
+    return [
+        way,
+        str(mean_over_days(replay.card_precision(way))),
+        _count(days.found.sum()),
+        _count(days.money.sum()),
+        f"{days.seconds.sum():,.1f} s",
+    ]
+
+
+def _told(ahead: list[Lead]) -> str:
+    return listed([f"{each.against} by {_precisely(each.lead)}" for each in ahead])
+
+
+def _precisely(lead: Interval) -> str:
+    value, low, high = (decimal(number, 3) for number in lead)
+    return f"{value} ({low} to {high})"
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}"

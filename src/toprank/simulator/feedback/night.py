@@ -1,0 +1,70 @@
+"""What a way may learn from when a day is over: labels known by then, and no others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.payments.ledger import SOURCES, Known
+
+_VERDICT, _CLAIM = SOURCES.index("investigator"), SOURCES.index("claim")
+
+
+class Labelled(NamedTuple):
+    """Features and labels of payments whose label is known."""
+
+    features: NDArray[np.float32]
+    is_positive: NDArray[np.bool_]
+
+    @property
+    def n_rarer(self) -> int:
+        """How many rows the rarer of the two classes has."""
+        n_positive = int(np.count_nonzero(self.is_positive))
+        return min(n_positive, self.is_positive.size - n_positive)
+
+
+@dataclass(frozen=True, eq=False)
+class NightlyModels:
+    """The labels of the payments in the window, as known.
+
+    `is_old` tells which payments are older than the silence: all of these have a label. `since`
+    is when the night before began, None in the first one. `gather` gives the features of rows.
+    """
+
+    known: Known
+    is_old: NDArray[np.bool_]
+    since: np.datetime64 | None
+    gather: Callable[[NDArray[np.int64]], NDArray[np.float32]]
+
+    @cached_property
+    def delayed(self) -> Labelled:
+        """All payments that are older than the silence, and the younger ones that were claimed."""
+        is_claimed = self.known.source_code == _CLAIM
+        return self._labelled(np.flatnonzero(self.is_old | is_claimed))
+
+    @cached_property
+    def feedback(self) -> Labelled:
+        """The younger payments that were checked."""
+        is_checked = self.known.source_code == _VERDICT
+        return self._labelled(np.flatnonzero(is_checked & ~self.is_old))
+
+    @cached_property
+    def pooled(self) -> Labelled:
+        """Delayed labels and feedback together."""
+        both = zip(self.delayed, self.feedback, strict=True)
+        return Labelled(*(np.concatenate(pair) for pair in both))
+
+    @cached_property
+    def new(self) -> Labelled:
+        """The payments whose label became known since the night before, in this order."""
+        is_new = self.known.has_label
+        if self.since is not None:
+            is_new = is_new & (self.known.known >= self.since)
+        places = np.flatnonzero(is_new)
+        return self._labelled(places[np.argsort(self.known.known[places], kind="stable")])
+
+    def _labelled(self, places: NDArray[np.int64]) -> Labelled:
+        return Labelled(self.gather(self.known.ids[places]), self.known.is_positive[places])

@@ -1,0 +1,1 @@
+"""What the commands call: train, evaluate, list the alerts, compare."""

@@ -1,0 +1,312 @@
+"""The rows to check: the most suspicious of a table too large to hold, with their reasons."""
+
+import warnings
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from toprank.data import checks, inputs
+from toprank.data.tables import TableError, TableWarning, WrittenBatch, check_columns, key_codes
+from toprank.data.tables.ids import id_texts
+from toprank.metrics import Interval
+from toprank.rankers import reasons
+
+_ROWS_TO_TELL = 5
+
+
+@dataclass(frozen=True)
+class AlertList:
+    """The top rows, most suspicious first.
+
+    `rows` holds them as they came; `row_numbers` counts from 1 in the order they were read. A
+    detector, which learned from no labels, knows neither a probability nor what to expect; where
+    it is one tree, `rules` says for each row why the tree finds its place empty. `cleared` says
+    when an investigator cleared the card of each row lately, NaT for most; `n_left_out` counts the
+    rows of cards that are known as fraud.
+    """
+
+    rows: pa.Table
+    row_numbers: NDArray[np.int64]
+    suspicion: NDArray[np.float64]
+    probability: NDArray[np.float64] | None
+    reasons: list[list[reasons.Reason]]
+    expected: Interval | None
+    n_seen: int
+    rules: list[str] | None = None
+    cleared: NDArray[np.datetime64] | None = None
+    n_left_out: int = 0
+
+    def to_table(self, for_verdicts: bool = False) -> pa.Table:
+        """Return the list as one table: rank, row, suspicion, probability, reasons, then columns.
+
+        Without probabilities there is no such column; rules and times at which cards were
+        cleared, if there are any, follow the reasons. `for_verdicts` adds an empty column to be
+        filled in, which `toprank label` reads. A column of the data that has one of these names
+        keeps it, with `data_` in front.
+        """
+        n_rows = len(self.suspicion)
+        is_cleared = self.cleared is not None and not np.isnat(self.cleared).all()
+        added = {
+            "rank": np.arange(1, n_rows + 1),
+            "row": self.row_numbers,
+            "suspicion": self.suspicion,
+            "probability": self.probability,
+            "reasons": [" | ".join(map(str, row)) for row in self.reasons],
+            "rule": self.rules,
+            "cleared": self.cleared if is_cleared else None,
+            "verdict": pa.nulls(n_rows, pa.string()) if for_verdicts else None,
+        }
+        added = {name: values for name, values in added.items() if values is not None}
+        columns = {name: pa.array(values) for name, values in added.items()}
+        names = set(self.rows.column_names)
+        for name in self.rows.column_names:
+            columns[_free_name(name, names) if name in added else name] = self.rows[name]
+        return pa.table(columns)
+
+
+def top_alerts(
+    ranker: Any,
+    batches: Iterable[pa.Table | WrittenBatch],
+    budget: int,
+    n_reasons: int = 5,
+    one_per: str | None = None,
+    left_out: Collection[str] = (),
+) -> AlertList:
+    """Return the `budget` most suspicious rows of all batches; of equals, the earlier.
+
+    With `one_per`, a column such as the card, only the most suspicious row of each of its values
+    is listed, and none of the values in `left_out`. Only one batch and the best rows so far are
+    held at any time. Of a `WrittenBatch`, the rows are scored as read and listed as written.
+
+    >>> from toprank import BoostedRanker
+    >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
+    >>> ranker = BoostedRanker(n_estimators=20).fit(payments, np.arange(200) > 190)
+    >>> alerts = top_alerts(ranker, [payments.slice(0, 195), payments.slice(195)], budget=3)
+    >>> alerts.row_numbers.tolist()
+    [192, 193, 194]
+    """
+    checks.whole_number(budget, "budget", 1)
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    best: _Top | None = None
+    n_seen = n_left_out = 0
+    for batch in batches:
+        table, shown = batch if isinstance(batch, WrittenBatch) else (batch, batch)
+        if not table.num_rows:
+            continue
+        found = _Top.of(ranker, table, shown, n_seen, one_per)
+        n_seen += table.num_rows
+        if left_out:
+            found = found.without(left_out)
+            n_left_out += table.num_rows - found.scores.size
+        best = found.first(budget) if best is None else best.joined(found.first(budget), budget)
+    if best is None:
+        raise ValueError("there are no rows to rank.")
+    return replace(_listed(ranker, best, n_reasons, n_seen), n_left_out=n_left_out)
+
+
+def top_of_scored(
+    ranker: Any,
+    table: pa.Table,
+    suspicion: NDArray[np.float64],
+    budget: int,
+    n_reasons: int = 5,
+    encoded: inputs.Encoded | None = None,
+) -> AlertList:
+    """Return the `budget` most suspicious rows of a table whose rows have been scored before.
+
+    Who has the whole table `encoded` passes it, and nothing is encoded again.
+
+    >>> from toprank import BoostedRanker
+    >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
+    >>> ranker = BoostedRanker(n_estimators=20).fit(payments, np.arange(200) > 190)
+    >>> top_of_scored(ranker, payments, ranker.suspicion(payments), 3).row_numbers.tolist()
+    [192, 193, 194]
+    """
+    first = _first(suspicion, budget)
+    rows = table.take(first)
+    features = inputs.read_features(ranker, rows) if encoded is None else encoded.features[first]
+    best = _Top(rows, features, None, suspicion[first], first + 1)
+    return _listed(ranker, best, n_reasons, table.num_rows)
+
+
+def most_unusual(detector: Any, table: pa.Table, n_rows: int, n_reasons: int = 5) -> AlertList:
+    """Return the `n_rows` most suspicious rows of the very table that the detector learned from.
+
+    The columns it did not learn from may stand in the table, too; no row is scored again.
+
+    >>> from toprank import AnomalyTreeRank
+    >>> payments = pa.table({"amount": [*range(1, 201), 900]})
+    >>> most_unusual(AnomalyTreeRank().fit(payments), payments, 1).to_table()["reasons"][0].as_py()
+    'amount 900; usual 11-191'
+    """
+    checks.whole_number(n_rows, "n_rows", 1)
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    scores = detector.decision_scores_
+    if scores.size != table.num_rows:
+        raise ValueError(
+            f"table must hold the {scores.size} rows that the detector learned from; it has "
+            f"{table.num_rows}."
+        )
+    first = _first(scores, n_rows)
+    rows = table.take(first)
+    features = inputs.read_features(detector, rows)
+    best = _Top(rows, features, None, scores[first], first + 1)
+    return _unusual(detector, best, n_reasons, table.num_rows)
+
+
+def has_probabilities(ranker: Any) -> bool:
+    """Return whether a ranker learned from labels: a detector has no probability to tell."""
+    return hasattr(ranker, "calibration_")
+
+
+class _Top(NamedTuple):
+    """Rows as they are shown, as the ranker takes them, and whose they are; None is nobody's."""
+
+    rows: pa.Table
+    features: NDArray[np.float32]
+    owners: pa.Table | None
+    scores: NDArray[np.float64]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, ranker: Any, table: pa.Table, shown: pa.Table, n_before: int, one_per: str | None
+    ) -> Self:
+        """Return all rows of a batch, read and scored."""
+        features = inputs.read_features(ranker, table)
+        scores = ranker.suspicion(inputs.Encoded(features))
+        numbers = np.arange(n_before + 1, n_before + table.num_rows + 1)
+        owners = None if one_per is None else _owners(table, one_per)
+        return cls(shown, features, owners, scores, numbers)
+
+    def without(self, left_out: Collection[str]) -> Self:
+        """Return the rows of all other owners."""
+        assert self.owners is not None
+        (name,) = self.owners.column_names
+        owners = id_texts(self.owners[name], name)
+        is_out = pc.is_in(owners, pa.array(sorted(left_out), owners.type))
+        return self._chosen(np.flatnonzero(~is_out.to_numpy(zero_copy_only=False)))
+
+    def first(self, budget: int) -> Self:
+        """Return the rows with the highest scores, at most one of each owner."""
+        return self._chosen(_first_of(self.owners, self.scores, budget))
+
+    def _chosen(self, rows: NDArray[np.intp]) -> Self:
+        return self._replace(
+            rows=self.rows.take(rows),
+            features=self.features[rows],
+            owners=None if self.owners is None else self.owners.take(rows),
+            scores=self.scores[rows],
+            numbers=self.numbers[rows],
+        )
+
+    def joined(self, more: Self, budget: int) -> Self:
+        """Return the first rows of both."""
+        together = self._replace(
+            rows=_joined(self.rows, more.rows),
+            features=np.concatenate([self.features, more.features]),
+            owners=None if self.owners is None else _joined(self.owners, more.owners),
+            scores=np.concatenate([self.scores, more.scores]),
+            numbers=np.concatenate([self.numbers, more.numbers]),
+        )
+        return together.first(budget)
+
+
+def _listed(ranker: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertList:
+    """Return the list of these rows."""
+    if not best.scores.size:
+        return AlertList(best.rows, best.numbers, best.scores, best.scores, [], None, n_seen)
+    _warn_of_gone_columns(ranker, best.features)
+    if not has_probabilities(ranker):
+        return _unusual(ranker, best, n_reasons, n_seen)
+    return AlertList(
+        best.rows,
+        best.numbers,
+        best.scores,
+        ranker.calibration_.probability(best.scores),
+        reasons.explain(ranker, inputs.Encoded(best.features), n_reasons),
+        ranker.calibration_.expected_positives(best.scores),
+        n_seen,
+    )
+
+
+def _unusual(detector: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertList:
+    """Return the list of a detector."""
+    from toprank.rankers.anomaly.listing import rules_of_rows  # which loads the trees
+
+    features = inputs.Encoded(best.features)
+    return AlertList(
+        best.rows,
+        best.numbers,
+        best.scores,
+        probability=None,
+        reasons=reasons.what_is_unusual(detector, features, n_reasons),
+        expected=None,
+        n_seen=n_seen,
+        rules=rules_of_rows(detector, features),
+    )
+
+
+def _warn_of_gone_columns(ranker: Any, features: NDArray[np.float32]) -> None:
+    """Warn of columns without a value in any listed row that had values in training.
+
+    What was never missing in training tells the trees nothing when it is: such rows may be at the
+    top for that alone.
+    """
+    if len(features) < _ROWS_TO_TELL:
+        return
+    n_values = np.count_nonzero(~np.isnan(features), axis=0).tolist()
+    for name, usual, present in zip(ranker.schema_.names, ranker.usual_, n_values, strict=True):
+        if not present and usual != reasons.Usual():
+            warnings.warn(
+                f"column {name!r} is missing or new in every listed row; in training it was "
+                f"usually {usual}. Check the data: the list may rest on the gap.",
+                TableWarning,
+                stacklevel=4,
+            )
+
+
+def _first(scores: NDArray[np.float64], budget: int) -> NDArray[np.intp]:
+    """Return the places of the highest scores, falling; of equals, the earlier come first."""
+    return np.argsort(-scores, kind="stable")[:budget]
+
+
+def _first_of(
+    owners: pa.Table | None, scores: NDArray[np.float64], budget: int
+) -> NDArray[np.intp]:
+    """Return the places of the highest scores, at most one for each owner."""
+    if owners is None:
+        return _first(scores, budget)
+    falling = _first(scores, scores.size)
+    (name,) = owners.column_names
+    # np.unique gives the first place of each: its highest score
+    _, places = np.unique(key_codes(owners, name)[falling], return_index=True)
+    return falling[np.sort(places)[:budget]]
+
+
+def _owners(table: pa.Table, one_per: str) -> pa.Table:
+    check_columns([one_per], table.column_names)
+    return table.select([one_per])
+
+
+def _joined(best: pa.Table, top: pa.Table) -> pa.Table:
+    """Return the rows of both; whole numbers may join fractions, and missing columns anything."""
+    try:
+        return pa.concat_tables([best, top], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise TableError(
+            f"a column must hold one type of values in all batches; {error}; convert it in all "
+            "batches, or drop it."
+        ) from error
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return `name` with `data_` in front, as often as it takes to be a new name."""
+    while name in taken:
+        name = f"data_{name}"
+    return name

@@ -1,0 +1,29 @@
+"""Models side by side on the user's rows: every learner, or every remedy for imbalance."""
+
+from toprank.workflow.comparison.differences import PairedDifference
+from toprank.workflow.comparison.learner_comparison import (
+    MARK,
+    Compared,
+    JudgedLearner,
+    check_learners,
+    comparable_learners,
+    compare_learners,
+    differences_of,
+    facts_of,
+    picture_of,
+    text_of,
+)
+
+__all__ = [
+    "MARK",
+    "Compared",
+    "JudgedLearner",
+    "PairedDifference",
+    "check_learners",
+    "comparable_learners",
+    "compare_learners",
+    "differences_of",
+    "facts_of",
+    "picture_of",
+    "text_of",
+]

@@ -1,0 +1,377 @@
+"""Every learner side by side on one task: figures with intervals, seconds, real differences.
+
+Each learner learns from train and validation and is judged once, on the test rows. Differences
+in AP are paired: both learners see the same resampled rows. Whoever looks at several pairs finds
+some apart by luck alone, and the best is known only afterwards; so the intervals of differences
+are wide enough for all pairs of learners at once (Bonferroni). Unlike with Holm's steps, the
+interval a reader sees is then the verdict: a difference is real when it leaves out 0.
+"""
+
+import time as clock
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import comb
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from sklearn.base import clone
+
+from toprank import plots, registry
+from toprank.data import checks
+from toprank.metrics import Interval
+from toprank.present import summary
+from toprank.rankers.base import Ranker
+from toprank.rankers.progress import Progress, renamed, silent
+from toprank.wording import aligned, listed, percent
+from toprank.workflow.comparison.differences import (
+    LINE_WIDTH,
+    SURE,
+    PairedDifference,
+    error_sentence,
+    level_for,
+    ranking_lead,
+    real_sentence,
+    size,
+)
+from toprank.workflow.evaluation import Evaluation, evaluate
+from toprank.workflow.plain_facts import evaluation_facts
+from toprank.workflow.training import Task
+
+MARK = "log"
+"""Plain log-loss boosting: what every other learner is measured against."""
+
+_MOST_CURVES = 4  # more cannot be told apart in one picture
+
+
+@dataclass(frozen=True)
+class JudgedLearner:
+    """One learner with its figures on the test rows."""
+
+    name: str
+    ranker: Ranker
+    test: Evaluation
+    seconds_to_fit: float
+    seconds_to_score: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The learners, the best first; what became of those that failed; differences in AP.
+
+    Each learner is compared with the mark, and the best with each. `level` is that of the
+    interval of one difference; all of them together hold at 95 %.
+    """
+
+    task: Task
+    judged: list[JudgedLearner]
+    failed: dict[str, str]
+    differences: list[PairedDifference]
+    level: float
+
+    @property
+    def best(self) -> JudgedLearner:
+        return self.judged[0]
+
+
+def comparable_learners() -> list[str]:
+    """Return the names of all learners that can be compared, as the registry has them.
+
+    >>> comparable_learners()[:3]
+    ['auto', 'log', 'ap-exp']
+    """
+    return list(registry.compare_choices())
+
+
+def check_learners(names: Iterable[str]) -> list[str]:
+    """Return the names of learners without repeats, the mark among them.
+
+    >>> check_learners(["auto", "ap-exp"])
+    ['auto', 'ap-exp', 'log']
+    """
+    chosen, known = list(dict.fromkeys([*names, MARK])), comparable_learners()
+    for name in chosen:
+        if name not in known:
+            hint = checks.nearest_name(name, known) or "."
+            raise ValueError(f"learners must be among {', '.join(known)}; got {name!r}{hint}")
+    return chosen
+
+
+def make_learner(
+    name: str,
+    *,
+    n_estimators: int,
+    positive_label: Any = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Ranker:
+    """Return the learner of that name, ready to fit; one tree has no number of trees.
+
+    >>> make_learner("log", n_estimators=20)
+    BoostedRanker(n_estimators=20)
+    """
+    choice = registry.compare_choices()[name]
+    options: dict[str, Any] = {"positive_label": positive_label, "random_state": random_state}
+    if choice.row.trees == "many":
+        options["n_estimators"] = n_estimators
+    return choice.make(n_jobs=n_jobs, **options)
+
+
+def compare_learners(
+    task: Task,
+    budget: int,
+    learners: Iterable[str] | None = None,
+    *,
+    n_estimators: int = 300,
+    time_limit: float | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Compared:
+    """Return the learners' figures on the task's test rows, and which differences are real.
+
+    `learners` are some of `comparable_learners()`, None all; the mark is always among them.
+    `time_limit` is for AutoRanker's search. A learner that fails is noted and the others go on;
+    when all of them fail, the first one's error is raised.
+
+    >>> from toprank import training
+    >>> from toprank.simulator import simulate
+    >>> payments = simulate(n_cards=100, n_terminals=200, n_days=40)
+    >>> task = training.prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])
+    >>> compared = compare_learners(task, 10, ["ap-exp"], n_estimators=20)
+    >>> sorted(each.name for each in compared.judged)
+    ['ap-exp', 'log']
+    """
+    checks.whole_number(budget, "budget", 1)
+    judged: list[JudgedLearner] = []
+    errors: dict[str, Exception] = {}
+    for name in check_learners(comparable_learners() if learners is None else learners):
+        ranker = make_learner(
+            name,
+            n_estimators=n_estimators,
+            positive_label=task.positive,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        if registry.row_of(ranker).judges_itself:
+            ranker.set_params(budget=budget, time_limit=time_limit)
+        try:
+            judged.append(_judged(name, ranker, task, budget, progress))
+        except Exception as error:  # hours of other learners' work must not go down with one
+            errors[name] = error
+    if not judged:
+        raise next(iter(errors.values()))
+    judged.sort(key=lambda each: -each.test.average_precision.value)
+    level = level_for(comb(len(judged), 2))
+    failed = {name: error_sentence(error) for name, error in errors.items()}
+    return Compared(task, judged, failed, differences_of(judged, level, progress), level)
+
+
+def differences_of(
+    judged: list[JudgedLearner], level: float, progress: Progress | None = None
+) -> list[PairedDifference]:
+    """Return how far apart in AP each learner and the mark are, and the first and each other."""
+    differences = []
+    pairs = _pairs([each.name for each in judged])
+    tests = {each.name: each.test for each in judged}
+    for number, (name, against) in enumerate(pairs):
+        if progress is not None:
+            progress("comparing", number, len(pairs))
+        test, other = tests[name], tests[against]
+        lead = ranking_lead(
+            "average_precision", test.is_positive, test.suspicion, other.suspicion, level
+        )
+        differences.append(PairedDifference(name, against, *lead))
+    if progress is not None:
+        progress("comparing", len(pairs), len(pairs))
+    return differences
+
+
+def text_of(compared: Compared, noun: str) -> str:
+    """Return the whole account, as `toprank compare` prints it."""
+    task = compared.task
+    n_features = task.features.num_columns
+    features = f"{n_features} feature{'' if n_features == 1 else 's'}"
+    share = percent(task.is_positive.mean())
+    return "\n".join(
+        (
+            f"{task.is_positive.size:,} rows, {features}, {share} {noun}",
+            summary.periods_line(task),
+            _table(compared, noun),
+            *(fill(line, LINE_WIDTH) for line in _verdicts(compared, noun)),
+            *summary.cautions(compared.best.test, noun),
+        )
+    )
+
+
+def facts_of(compared: Compared, label: str, time: str | None) -> dict[str, Any]:
+    """Return the same account in plain values, as `--json` prints it."""
+    task = compared.task
+    periods = task.split.periods or {}
+    return {
+        "label": label,
+        "time": time,
+        "budget": compared.best.test.budget,
+        "rows": task.is_positive.size,
+        "positives": int(task.is_positive.sum()),
+        "periods": {name: [str(begin), str(end)] for name, (begin, end) in periods.items()},
+        "mark": MARK,
+        "best": compared.best.name,
+        "learners": {each.name: _facts(each) for each in compared.judged},
+        "failed": compared.failed,
+        "level_of_a_difference": compared.level,
+        "differences": [
+            {
+                "learner": each.learner,
+                "against": each.against,
+                "difference": each.value,
+                "low": each.low,
+                "high": each.high,
+                "is_real": each.is_real,
+            }
+            for each in compared.differences
+        ],
+    }
+
+
+def picture_of(compared: Compared) -> Figure:
+    """Return a figure: every learner's AP with its interval, and the curves of the best few."""
+    names = [each.name for each in compared.judged]
+    figure = Figure(figsize=(9.2, max(3.6, 1 + 0.28 * len(names))), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    precisions = [each.test.average_precision for each in compared.judged]
+    plots.intervals(names, precisions, left).set_xlabel("Average precision, with 95 % interval")
+    shown = names[:_MOST_CURVES]
+    if MARK in names and MARK not in shown:
+        shown[-1] = MARK
+    for each in compared.judged:
+        if each.name in shown:
+            plots.precision_recall(each.test.is_positive, each.test.suspicion, right, each.name)
+    return figure
+
+
+def compile_kernels(ranker: Ranker) -> None:
+    """Let a copy learn from a few rows: what is compiled on first use would count as its time."""
+    shortest = registry.row_of(ranker).shortest
+    copy = clone(ranker).set_params(positive_label=None, **shortest)
+    copy.fit(np.arange(20.0)[:, None], np.arange(20) >= 15)
+
+
+def _judged(
+    name: str, ranker: Ranker, task: Task, budget: int, progress: Progress | None
+) -> JudgedLearner:
+    compile_kernels(ranker)
+    begin = clock.perf_counter()
+    _fit(name, ranker, task, progress)
+    fitted = clock.perf_counter()
+    suspicion = ranker.suspicion(task.rows("test")[0])
+    scored = clock.perf_counter()
+    test = evaluate(
+        task.is_positive[task.split.test],
+        suspicion,
+        ranker.calibration_.probability(suspicion),
+        budget,
+        task.days("test"),
+    )
+    return JudgedLearner(name, ranker, test, fitted - begin, scored - fitted)
+
+
+def _fit(name: str, ranker: Ranker, task: Task, progress: Progress | None) -> None:
+    tell, row = progress or silent, registry.row_of(ranker)
+    if row.judges_itself:  # on validation; it then learns from both
+        ranker.fit(
+            *task.rows("train"),
+            eval_set=task.rows("validation"),
+            progress=lambda what, done, total: tell(f"{name}: {what}", done, total),
+        )
+    elif row.takes_progress:
+        ranker.fit(*task.rows("train", "validation"), progress=renamed(progress, name))
+    else:
+        tell(name, 0, 1)
+        ranker.fit(*task.rows("train", "validation"))
+        tell(name, 1, 1)
+
+
+def _pairs(names: list[str]) -> list[tuple[str, str]]:
+    """Return each learner with the mark, then the first with each of the others."""
+    best, *others = names
+    with_mark = [(name, MARK) for name in names if name != MARK] if MARK in names else []
+    return with_mark + [(best, name) for name in others if MARK not in (best, name)]
+
+
+def _table(compared: Compared, noun: str) -> str:
+    first = compared.best.test
+    per_day = "" if first.day is None else " a day"
+    found = f"{noun} in {first.budget:,}{per_day}"
+    rows = [
+        ["", "AP", found, "before a false alarm", "AUC", "seconds"],
+        *([each.name, *_cells(each)] for each in compared.judged),
+        *([name, *[""] * 5] for name in compared.failed),
+    ]
+    lines = aligned(rows).splitlines()
+    width = max(len(name) for name, *_ in rows)
+    for place, sentence in enumerate(compared.failed.values(), start=1 + len(compared.judged)):
+        lines[place] = f"{lines[place]:{width}}  failed: {sentence}"
+    return "\n".join(lines)
+
+
+def _cells(judged: JudgedLearner) -> list[str]:
+    test, seconds = judged.test, judged.seconds_to_fit
+    return [
+        str(test.average_precision),
+        summary.counted(test.found),
+        _percents(test.positives_at_top),
+        str(test.roc_auc),
+        f"{seconds:,.{int(seconds < 10)}f}",
+    ]
+
+
+def _percents(share: Interval) -> str:
+    value, low, high = share
+    decimals = int(value < 0.1)
+    return f"{percent(value)} ({100 * low:.{decimals}f}-{100 * high:.{decimals}f})"
+
+
+def _verdicts(compared: Compared, noun: str) -> list[str]:
+    """Return which differences are real, in sentences."""
+    with_mark = [each for each in compared.differences if each.against == MARK]
+    with_best = [each for each in compared.differences if each.against != MARK]
+    n_positive = int(compared.best.test.is_positive.sum())
+    alike = [each.learner for each in with_mark if not each.is_real]
+    lines = [real_sentence(each) for each in with_mark if each.is_real]
+    if alike:
+        lines.append(f"{listed(alike)} cannot be told from {MARK} on these {n_positive:,} {noun}.")
+    lines += _of_the_best(with_best)
+    if compared.differences:
+        n_pairs = comb(len(compared.judged), 2)
+        pairs = "the one pair" if n_pairs == 1 else f"all {n_pairs} pairs at once"
+        lines.append(
+            f"Differences are in AP, their intervals at {100 * compared.level:.4g} %: "
+            f"{percent(SURE)} for {pairs}."
+        )
+    return lines
+
+
+def _of_the_best(differences: list[PairedDifference]) -> list[str]:
+    lines = []
+    real = [each for each in differences if each.is_real]
+    alike = [each.against for each in differences if not each.is_real]
+    if real:
+        parts = [f"{each.against} by {size(each)}" for each in real]
+        lines.append(f"{real[0].learner}, the best, leads {listed(parts)}: real.")
+    if alike:
+        lines.append(f"{differences[0].learner}, the best, cannot be told from {listed(alike)}.")
+    return lines
+
+
+def _facts(judged: JudgedLearner) -> dict[str, Any]:
+    test = judged.test
+    return {
+        **evaluation_facts(test),
+        "precision_at_k": {
+            name: value / test.budget for name, value in test.found._asdict().items()
+        },
+        "seconds_to_fit": judged.seconds_to_fit,
+        "rows_scored_a_second": test.is_positive.size / judged.seconds_to_score,
+    }

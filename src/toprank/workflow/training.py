@@ -1,0 +1,306 @@
+"""From a labelled table to a ranker with honest figures.
+
+The rows are parted into train, validation and test, by time where there is one. Recipes learn
+from train and are judged on validation, which also calibrates; the winner then learns from both.
+So does a tree that is asked for, its settings chosen by cross-validation on train.
+The test rows are used once, for the figures.
+"""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from toprank import registry, splits
+from toprank.calibration import fit_calibration
+from toprank.data import checks, tables
+from toprank.data.inputs import Encoded, LearnedColumns
+from toprank.data.tables import CodedTable, Labels, Schema
+from toprank.data.tables.row_numbers import as_slice, rows_of
+from toprank.rankers.auto.search_log import SearchLog
+from toprank.rankers.base import Ranker
+from toprank.rankers.boosted.boosted_ranker import BoostedRanker
+from toprank.rankers.progress import Progress, renamed, silent
+from toprank.splits import Split
+from toprank.workflow.evaluation import Cards, Evaluation, cards_of, evaluate
+
+PLAIN = "plain log-loss trees"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A table made ready to learn from: features, labels, times and their parts.
+
+    `row_numbers` says which rows of the table these are, counted from 1.
+    """
+
+    features: pa.Table
+    is_positive: NDArray[np.bool_]
+    positive: Any
+    negative: Any
+    time: NDArray[np.datetime64] | None
+    split: Split
+    row_numbers: NDArray[np.int64]
+    n_unlabelled: int
+    cards: Cards | None = None
+
+    def rows(self, *parts: str) -> tuple[pa.Table, NDArray]:
+        """Return the features and the original labels of one part, or of several in order."""
+        chosen = as_slice(self._chosen(parts))
+        return rows_of(self.features, chosen), self._labels(chosen)
+
+    def encoded(self, schema: Schema, *parts: str) -> tuple[Encoded, NDArray]:
+        """Return the same as `rows`, the features as `schema` encodes them.
+
+        The table is read once, however often this is called.
+        """
+        chosen = as_slice(self._chosen(parts))
+        columns = LearnedColumns(schema, are_named=True)
+        return Encoded(self.coded.encoded(schema)[chosen], columns), self._labels(chosen)
+
+    def schema(self, *parts: str) -> Schema:
+        """Return the columns as the rows of one part show them, or of several."""
+        return self.coded.schema(self._chosen(parts))
+
+    @cached_property
+    def coded(self) -> CodedTable:
+        """The features as numbers."""
+        return CodedTable(self.features)
+
+    def days(self, part: str) -> NDArray[np.int64] | None:
+        """Return the day of each row of one part; None without times."""
+        return None if self.time is None else splits.days(self.time)[self.split.parts()[part]]
+
+    def cards_in(self, part: str) -> Cards | None:
+        """Return whose row each of one part is; None without cards."""
+        if self.cards is None:
+            return None
+        rows = self.split.parts()[part]
+        amount = self.cards.amount
+        return Cards(self.cards.card[rows], None if amount is None else amount[rows])
+
+    def _chosen(self, parts: Iterable[str]) -> NDArray[np.int64]:
+        return np.concatenate([self.split.parts()[part] for part in parts])
+
+    def _labels(self, chosen: NDArray[np.int64] | slice) -> NDArray:
+        names = np.array([self.negative, self.positive])
+        return names[self.is_positive[chosen].astype(int)]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One trained ranker with its figures on the test rows."""
+
+    name: str
+    ranker: Ranker
+    test: Evaluation
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The outcome of training: the chosen ranker and, unless it is that one, plain log-loss."""
+
+    task: Task
+    ranker: Ranker
+    candidates: list[Candidate]
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.candidates[0]
+
+    @property
+    def account(self) -> SearchLog | None:
+        """What AutoRanker tried, and why it kept what it did; None of another learner."""
+        return getattr(self.ranker, "account_", None)
+
+
+def prepare(
+    table: pa.Table,
+    label: str,
+    *,
+    time: str | None = None,
+    positive_label: Any = None,
+    drop: Iterable[str] = (),
+    gap: np.timedelta64 | None = None,
+    card: str | None = None,
+    amount: str | None = None,
+    random_state: int = 0,
+    labels: Labels | None = None,
+) -> Task:
+    """Return the task of ranking the positives of column `label`; unlabelled rows are left out.
+
+    With `card`, it is also measured how checking cards does, and with `amount` the money caught.
+    Who has parsed the label already passes what `tables.split_label` gave as `labels`.
+
+    >>> table = pa.table({"amount": range(60), "is_fraud": [i % 10 == 0 for i in range(60)]})
+    >>> task = prepare(table, "is_fraud")
+    >>> {part: rows.size for part, rows in task.split.parts().items()}
+    {'train': 35, 'validation': 9, 'test': 16}
+    """
+    if labels is None:
+        labels = tables.split_label(table, label, positive_label)
+    known = np.flatnonzero(labels.known)
+    features = table.select(feature_names(table.column_names, label, time, list(drop)))
+    if known.size < table.num_rows:
+        tables.check_finite_columns(features)  # what is wrong is said of all rows
+        features = rows_of(features, as_slice(known))
+    is_positive = labels.is_positive[known]
+    times = None if time is None else tables.time_column(table, time)[known]
+    if times is None:
+        split = splits.stratified(is_positive, random_state=random_state)
+    else:
+        split = splits.chronological(times, gap=gap)
+    splits.check_positives(split, is_positive)
+    task = Task(
+        features,
+        is_positive,
+        *class_names(labels.positive, labels.negative),
+        times,
+        split,
+        row_numbers=known + 1,
+        n_unlabelled=table.num_rows - known.size,
+        cards=None if card is None else cards_of(table, card, amount, known),
+    )
+    _ = task.coded  # what is wrong with a column is found now, not once the trees are grown
+    return task
+
+
+def train(
+    task: Task,
+    budget: int,
+    *,
+    learner: str = "auto",
+    n_estimators: int = 300,
+    time_limit: float | None = None,
+    losses: Sequence[str] | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Return a fitted ranker beside plain log-loss, both with their figures on the test rows.
+
+    `learner` is a name that `toprank.registry` offers to `fit`. "auto" is what AutoRanker chose
+    on the validation rows within `time_limit`, trying no losses but log-loss and `losses` (None
+    is its default). "metaap" and "treerank" are one tree each, for when every alert must be
+    justified by a rule; "rank-forest" is many of them. `n_estimators` counts the trees of all
+    but these three.
+    """
+    checks.whole_number(budget, "budget", 1)
+    choices = registry.fit_choices()
+    choice = choices[checks.one_of(learner, "learner", tuple(choices))]
+    options = {"positive_label": task.positive, "random_state": random_state, "n_jobs": n_jobs}
+    chosen: Ranker
+    if choice.row.judges_itself:
+        chosen = choice.make(
+            budget=budget,
+            time_limit=time_limit,
+            n_estimators=n_estimators,
+            losses=losses,
+            **options,
+        )
+        schema = task.schema("train")
+        judged = task.encoded(schema, "validation")
+        chosen.fit(*task.encoded(schema, "train"), eval_set=judged, progress=progress)
+        name = PLAIN if chosen.account_.is_plain else chosen.account_.chosen.name
+        plain_apart = chosen.plain_scores_
+    else:
+        chosen, name = choice.make(**options), choice.row.title or choice.row.name
+        _fit_as_a_winner(chosen, task, f"growing {name}", progress)
+        plain_apart = None
+    rankers = {name: chosen}
+    if name != PLAIN:
+        plain = BoostedRanker("log", n_estimators=n_estimators, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is odd about the table was said before
+            _fit_as_a_winner(plain, task, "plain log-loss, to compare with", progress, plain_apart)
+        rankers[PLAIN] = plain
+    candidates = [
+        Candidate(name, ranker, _judged(ranker, task, budget)) for name, ranker in rankers.items()
+    ]
+    return Trained(task, chosen, candidates)
+
+
+def feature_names(names: list[str], label: str, time: str | None, drop: list[str]) -> list[str]:
+    """Return the columns to learn from: all but the label, the time and those to drop.
+
+    >>> feature_names(["paid_at", "amount", "is_fraud"], "is_fraud", "paid_at", drop=[])
+    ['amount']
+    """
+    if time == label:
+        raise ValueError(f"time must be another column than the label; got {label!r} for both.")
+    tables.check_columns(drop, names)
+    left_out = {label, time, *drop}
+    features = [name for name in names if name not in left_out]
+    if not features:
+        raise tables.TableError(
+            "the table must have a column to learn from beside the label, the time and the "
+            f"dropped ones; got only {', '.join(map(repr, names))}."
+        )
+    return features
+
+
+def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
+    """Return the label's values as classes may be called: decimals as whole numbers or text.
+
+    >>> class_names(1.0, 0.0)
+    (1, 0)
+    """
+    both = (positive, negative)
+    if all(isinstance(value, str | int) for value in both):
+        return both
+    as_class = int if all(float(value).is_integer() for value in both) else str
+    return as_class(positive), as_class(negative)
+
+
+def _fit_as_a_winner(
+    ranker: Ranker,
+    task: Task,
+    doing: str,
+    progress: Progress | None,
+    apart: NDArray[np.float64] | None = None,
+) -> None:
+    """Let the ranker learn from train and validation.
+
+    Its probabilities come from validation rows as scored by the ranker that learned from train:
+    from `apart`, where those scores are known already.
+
+    Settings that a tree chooses are chosen on train, too: the scale of its scores follows them,
+    and with it what the probabilities are learned for.
+    """
+    takes_progress = registry.row_of(ranker).takes_progress
+    tell = partial(progress or silent, doing)
+    if not takes_progress:
+        tell(0, 2)
+    if apart is None:
+        apart = _scores_apart(ranker, task)
+    both = task.schema("train", "validation")
+    rows, validation = task.encoded(both, "train", "validation"), task.encoded(both, "validation")
+    if takes_progress:
+        # to be judged on few rows saves time: the calibration below takes the place of its own
+        ranker.fit(*rows, eval_set=validation, progress=renamed(progress, doing))
+    else:
+        ranker.fix_choices()
+        tell(1, 2)
+        ranker.fit(*rows)
+        tell(2, 2)
+    ranker.calibration_ = fit_calibration(validation[1] == task.positive, apart)
+
+
+def _scores_apart(ranker: Ranker, task: Task) -> NDArray[np.float64]:
+    """Return the suspicion of the validation rows by the ranker fitted to train alone."""
+    train = task.schema("train")
+    ranker.fit(*task.encoded(train, "train"))
+    return ranker.suspicion(task.encoded(train, "validation")[0])
+
+
+def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:
+    features, labels = task.encoded(ranker.schema_, "test")
+    suspicion = ranker.suspicion(features)
+    probability = ranker.calibration_.probability(suspicion)
+    of_rows = task.days("test"), task.cards_in("test")
+    return evaluate(labels == task.positive, suspicion, probability, budget, *of_rows)

@@ -1,0 +1,98 @@
+"""The time of each row, however it is stored."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toprank.data.tables import TableError, time_column
+
+NOON = datetime.datetime(2018, 4, 1, 12)
+STORED_NOONS = {
+    "timestamp": pa.table({"at": [NOON]}),
+    "nanoseconds": pa.table({"at": pa.array([NOON], pa.timestamp("ns"))}),
+    "zone": pa.table({"at": [NOON.replace(tzinfo=datetime.UTC)]}),
+    "other zone": pd.DataFrame({"at": pd.to_datetime(["2018-04-01 14:00+02:00"])}),
+    "paris": pl.DataFrame({"at": [NOON]}).with_columns(
+        pl.col("at").dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Paris")
+    ),
+    "text": pa.table({"at": ["2018-04-01 12:00:00"]}),
+    "text with T": pa.table({"at": ["2018-04-01T12:00"]}),
+    "text in UTC": pa.table({"at": ["2018-04-01T12:00:00Z"]}),
+    "text with offset": pa.table({"at": ["2018-04-01T14:00:00+02:00"]}),
+    "text with nanoseconds": pa.table({"at": ["2018-04-01T12:00:00.000000000"]}),
+    "category of text": pd.DataFrame({"at": ["2018-04-01 12:00:00"]}, dtype="category"),
+    "seconds": pa.table({"at": [1522584000]}),
+    "float seconds": pd.DataFrame({"at": [1522584000.0]}),
+    "seconds as text": pa.table({"at": ["1522584000"]}),
+}
+
+
+@pytest.mark.parametrize("name", STORED_NOONS)
+def test_noon_is_noon_however_it_is_stored(name):
+    times = time_column(STORED_NOONS[name], "at")
+
+    assert times.dtype == np.dtype("datetime64[us]")
+    assert times.tolist() == [NOON]
+
+
+def test_a_date_is_its_midnight():
+    times = time_column(pa.table({"on": [NOON.date()]}), "on")
+
+    assert times.tolist() == [datetime.datetime(2018, 4, 1)]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1)), min_size=1
+    )
+)
+def test_times_survive_being_written_as_text(times):
+    texts = [time.isoformat(" ", "microseconds") for time in times]
+
+    assert time_column(pa.table({"at": texts}), "at").tolist() == times
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [NOON, None],
+        ["2018-04-01", None],
+        ["2018-04-01", ""],
+        ["2018-04-01", "NA"],
+        [1.0, None],
+        [1.0, np.nan],
+        ["1.0", ""],
+    ],
+)
+def test_missing_times_are_refused_with_their_count(values):
+    with pytest.raises(TableError, match="'at' must give every row its time; 1 of 2 are missing"):
+        time_column(pa.table({"at": values}), "at")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["2018-04-01", "yesterday"], "must hold ISO times .*; got 'yesterday'"),
+        (["2018-04-01", "2018-04-01T10:00Z"], "all with a time zone or all without; got .*10:00Z"),
+        ([1522584000000], "must hold seconds since the start of 1970; got 1.52258e.12; divide"),
+        ([np.inf], "must hold seconds since the start of 1970; got inf"),
+        ([True], "'at' must hold times; it holds values of type bool"),
+        ([[1]], "'at' must hold times"),
+        ([datetime.time(1)], "'at' must hold times"),
+    ],
+)
+def test_what_is_no_time_is_refused_in_words(values, message):
+    with pytest.raises(TableError, match=message):
+        time_column(pa.table({"at": values}), "at")
+
+
+def test_a_time_column_that_is_not_there_is_named_with_the_nearest():
+    with pytest.raises(TableError, match=r"column 'tiem' is not in .*; did you mean 'time'\?$"):
+        time_column(pa.table({"time": [1]}), "tiem")

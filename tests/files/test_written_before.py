@@ -1,0 +1,106 @@
+"""Files written by earlier versions still load, and score as they did when they were written.
+
+`written_before/make.py` says with which version they were written, and how.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from toprank import AnomalyForest, BoostedRanker
+from toprank.cli import commands
+from toprank.files import load, read_manifest
+from toprank.files.saved_learners import learner_names
+
+FOLDER = Path(__file__).parent / "written_before"
+FILES = sorted(FOLDER.glob("*.toprank"))
+EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+STREAMS = [path.stem for path in FILES if path.stem.startswith("stream")]
+RANKERS = [name for name in EXPECTED if name not in (*STREAMS, "history", "by_command")]
+
+# Trees add up float32 leaves or look scores up, so not a bit may change. Elsewhere exponentials
+# and matrix products are involved, whose last bit is the processor's and the library's.
+EXACT = {"boosted", "boosted_log", "boosted_paper", "rank_boost", "cost_boost", "sampled"}
+EXACT |= {"geometric_tree", "meta_ap", "tree_rank", "forest", "forest_of_meta_ap", "easy_ensemble"}
+EXACT |= {"anomaly_tree", "anomaly_forest", "anomaly_default_forest", "anomaly_ranker"}
+LAST_BITS = 1e-13
+
+
+def rows():
+    return json.loads((FOLDER / "rows.json").read_text())
+
+
+def features(row):
+    return {name: row[name] for name in ("amount", "country", "online")}
+
+
+def features_of(model):
+    return pa.Table.from_pylist(rows()).select(list(model.feature_names_in_))
+
+
+def test_every_kind_that_can_be_saved_is_among_them():
+    assert {read_manifest(path)["learner"] for path in FILES} == set(learner_names())
+    assert {path.stem for path in FILES} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_a_ranker_scores_as_it_did(name):
+    model = load(FOLDER / f"{name}.toprank")
+    table, expected = features_of(model), EXPECTED[name]
+    tolerance = 0 if name in EXACT else LAST_BITS
+
+    np.testing.assert_allclose(model.suspicion(table), expected["suspicion"], rtol=tolerance)
+    if "probability" in expected:
+        found = model.predict_proba(table)[:, 1]
+        np.testing.assert_allclose(found, expected["probability"], rtol=LAST_BITS)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_scores_and_goes_on_as_it_would_have(name):
+    stream = load(FOLDER / f"{name}.toprank")
+
+    for row, expected in zip(rows(), EXPECTED[name], strict=True):
+        scored = stream.score(features(row))
+        assert scored.suspicion == pytest.approx(expected["suspicion"], rel=LAST_BITS)
+        assert scored.probability == pytest.approx(expected["probability"], rel=LAST_BITS)
+        assert scored.is_alert == expected["is_alert"]
+        assert (scored.reasons or {}) == pytest.approx(expected["reasons"] or {}, rel=LAST_BITS)
+    if name != "stream_before_its_first_row":
+        assert stream.position == {"line": 300}
+        assert stream.label("p399", True)  # one of the rows that were pending
+
+
+def test_a_history_gives_the_features_it_would_have_given():
+    history = load(FOLDER / "history.toprank")
+    later = json.loads((FOLDER / "rows_in_30_days.json").read_text())
+
+    for row, expected in zip(later, EXPECTED["history"], strict=True):
+        np.testing.assert_equal(history.one(row), expected)
+
+
+def test_a_model_and_a_history_written_by_the_command_line_list_as_they_did(tmp_path):
+    for suffix in ("toprank", "history"):
+        shutil.copy(FOLDER / f"by_command.{suffix}", tmp_path)
+    model, today = str(tmp_path / "by_command.toprank"), str(FOLDER / "today.csv")
+
+    run = CliRunner().invoke(commands, ["rank", model, today, "-k", "12", "--json"])
+
+    assert run.exit_code == 0, run.output
+    alerts = json.loads(run.stdout)["alerts"]
+    found = {alert["id"]: [alert["suspicion"], alert["probability"]] for alert in alerts}
+    assert list(found) == list(EXPECTED["by_command"])
+    for row_id, expected in EXPECTED["by_command"].items():
+        np.testing.assert_allclose(found[row_id], expected, rtol=LAST_BITS)
+
+
+def test_a_default_that_changed_since_does_not_change_what_was_saved():
+    assert BoostedRanker().loss == "log"
+    assert load(FOLDER / "boosted.toprank").loss == "ap-exp"
+    assert load(FOLDER / "auto.toprank").losses is None
+    # made there as RankForest(AnomalyTreeRank())
+    assert type(load(FOLDER / "anomaly_forest.toprank")) is AnomalyForest

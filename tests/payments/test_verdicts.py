@@ -1,0 +1,48 @@
+"""Verdicts as people write them."""
+
+import pyarrow as pa
+import pytest
+
+from toprank.data.tables.columns import TableError
+from toprank.payments.verdicts import verdicts_in
+
+
+def read(column, values, classes=(1, 0)):
+    ids = [f"id-{i}" for i in range(len(values))]
+    return verdicts_in(pa.table({"tx": ids, column: values}), "tx", "is_fraud", classes)
+
+
+@pytest.mark.parametrize("word", ["fraud", "Fraud ", "YES", "true", "1"])
+def test_words_for_fraud(word):
+    assert read("verdict", [word]).is_positive.tolist() == [True]
+
+
+@pytest.mark.parametrize("word", ["genuine", "OK", "no", "false", "0"])
+def test_words_for_genuine(word):
+    assert read("verdict", [word]).is_positive.tolist() == [False]
+
+
+def test_the_classes_own_words_count_before_all_others():
+    found = read("verdict", ["yes", "no"], classes=("no", "yes"))
+    assert found.is_positive.tolist() == [False, True]
+
+
+def test_empty_and_unsure_verdicts_say_nothing():
+    found = read("verdict", ["", None, "unsure", "fraud"])
+    assert (found.ids, found.n_empty, found.n_unsure) == (["id-3"], 2, 1)
+    assert found.rows.tolist() == [3]
+
+
+def test_an_unknown_word_is_refused_with_the_word():
+    with pytest.raises(TableError, match=r"verdict.*'maybe'"):
+        read("verdict", ["maybe"])
+
+
+def test_labels_are_claims_and_verdicts_an_investigators():
+    assert read("is_fraud", [1, None]).source == "claim"
+    assert read("verdict", ["fraud"]).source == "investigator"
+
+
+def test_ids_that_were_made_harmless_are_read_as_they_were():
+    table = pa.table({"tx": ["'=7"], "verdict": ["fraud"]})
+    assert verdicts_in(table, "tx", "is_fraud", (1, 0)).ids == ["=7"]
