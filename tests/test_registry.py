@@ -17,6 +17,7 @@ from toprank.calibration import fit_sigmoid
 from toprank.cli.fit import fit as fit_command
 from toprank.data import checks, inputs
 from toprank.files import ModelFileError, Saved
+from toprank.present.comparison import learner_summary
 from toprank.rankers import reasons
 from toprank.rankers.base import Ranker
 from toprank.registry import LearnerRow, OfferedLearner
@@ -126,7 +127,7 @@ def test_a_learner_with_a_row_is_compared(task):
     assert judged.ranker.power == 0.5  # the settings of its row
     assert judged.ranker.positive_label is True
     assert told["one-column"] == (1, 1)
-    assert "one-column" in comparison.text_of(compared, "frauds")
+    assert "one-column" in learner_summary.text_of(compared, "frauds")
 
 
 @pytest.mark.usefixtures("with_row")

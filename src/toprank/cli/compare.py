@@ -150,6 +150,7 @@ class _CompareRun(NamedTuple):
 
 
 def _learners(learners: str | None, budget: int, time_limit: float) -> _CompareRun:
+    from toprank.present.comparison import learner_summary
     from toprank.workflow import comparison
 
     compare = partial(
@@ -158,12 +159,14 @@ def _learners(learners: str | None, budget: int, time_limit: float) -> _CompareR
         learners=_learner_names(learners),
         time_limit=time_limit,
     )
-    return _CompareRun(compare, comparison.text_of, comparison.facts_of, comparison.picture_of)
+    return _CompareRun(
+        compare, learner_summary.text_of, learner_summary.facts_of, learner_summary.picture_of
+    )
 
 
 def _imbalance(chosen: str | None, ratios: str | None, base: str | None) -> _CompareRun:
+    from toprank.present.comparison import remedy_summary
     from toprank.workflow.comparison import imbalance, methods
-    from toprank.workflow.comparison import imbalance_account as account
 
     try:
         names = methods.METHODS if chosen is None else methods.check_methods(_parts(chosen))
@@ -173,7 +176,9 @@ def _imbalance(chosen: str | None, ratios: str | None, base: str | None) -> _Com
     compare = partial(
         imbalance.compare_methods, names=names, ratios=_ratio_numbers(ratios), base=base
     )
-    return _CompareRun(compare, account.text_of, account.facts_of, account.picture_of)
+    return _CompareRun(
+        compare, remedy_summary.text_of, remedy_summary.facts_of, remedy_summary.picture_of
+    )
 
 
 def _check_use(imbalance: bool) -> None:

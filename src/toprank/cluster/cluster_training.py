@@ -1,9 +1,9 @@
 """From labelled Parquet files to a ranker with honest figures, on a Dask cluster.
 
-As `toprank.workflow.training` has it on one machine, but rows stay with the workers. They count their rows
-by lots, and whole lots make up the parts. One ranker learns from train. Validation calibrates its
-probabilities and test gives the figures: of these rows the scores, labels and days come here, of a
-million rows each at most.
+As `toprank.workflow.training` does on one machine, but rows stay with the workers. They count
+their rows by buckets, and whole buckets make up the parts. One ranker learns from train.
+Validation calibrates its probabilities and test gives the figures: of these rows the scores,
+labels and days come here, of a million rows each at most.
 """
 
 from __future__ import annotations

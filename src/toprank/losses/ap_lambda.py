@@ -26,8 +26,8 @@ class ApLambda(ListwiseLoss[Positives]):
     """All pairs of one list, weighed by average precision; a larger `alpha` is steeper.
 
     Of two rows of equal score each counts half above the other. A list without positives or
-    without negatives has value 0 and gradient 0. Sums come from a grid (`toprank.losses.score_grid`):
-    a gradient is within 1e-3 of the sum of its absolute terms, and mostly far nearer.
+    without negatives has value 0 and gradient 0. Sums come from a grid (`losses.score_grid`): a
+    gradient is within 1e-3 of the sum of its absolute terms, and mostly far nearer.
 
     >>> from toprank.losses import ApLambda
     >>> gradient, _ = ApLambda().gradient_curvature([True, False, False], [0.0, 0.0, 0.0])

@@ -41,8 +41,8 @@ class SingleRowScoring:
     def explain_one(self, row: Mapping[str, Any], n_reasons: int = 5) -> reasons.Explained:
         """Return the suspicion of one row, its probability and what moved it most.
 
-        The reasons are those of `toprank.rankers.reasons.explain`; a learner that cannot tell features
-        apart gives none. The probability is None where there were no labels to learn it from.
+        The reasons are those of `toprank.explain`; a learner that cannot tell features apart
+        gives none. The probability is None where there were no labels to learn it from.
 
         >>> from toprank import BoostedRanker
         >>> X = np.random.default_rng(0).normal(size=(500, 2))

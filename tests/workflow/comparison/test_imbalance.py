@@ -10,10 +10,10 @@ import pytest
 from pytest import approx
 
 from toprank import metrics, wording
+from toprank.present.comparison import remedy_summary
 from toprank.rankers.boosted.boosted_ranker import BoostedRanker
 from toprank.simulator import simulate
 from toprank.workflow.comparison import imbalance, methods
-from toprank.workflow.comparison import imbalance_account as account
 from toprank.workflow.comparison.differences import PairedDifference, level_for
 from toprank.workflow.comparison.imbalance import (
     MEASURES,
@@ -166,12 +166,12 @@ def test_a_method_that_fails_is_told_in_its_row_and_the_others_go_on(task):
     compared = compare_methods(
         replace(task, is_positive=few), ["smote", "weights"], [0.5, 1], **FAST
     )
-    lines = account._table(compared).splitlines()
+    lines = remedy_summary._table(compared).splitlines()
 
     assert [each.trial.method for each in compared.tried] == ["none", "weights", "weights"]
     (row,) = [line for line in lines if line.startswith("smote")]
     assert re.match(r"smote +failed: k_neighbors must be below the number of positives", row)
-    reasons = account.facts_of(compared, "is_fraud", None)["failed"]
+    reasons = remedy_summary.facts_of(compared, "is_fraud", None)["failed"]
     assert [(each["method"], each["ratio"]) for each in reasons] == [("smote", 0.5), ("smote", 1)]
 
 
@@ -191,7 +191,7 @@ def test_ratios_that_failed_for_different_reasons_have_a_row_each():
         RemedyTrial("over", 1.0): "never.",
         RemedyTrial("tomek"): "no.",
     }
-    table = account._table(told_with([], failed=failed))
+    table = remedy_summary._table(told_with([], failed=failed))
 
     assert re.search(r"^over +\.1 +failed: no\.$", table, re.MULTILINE)
     assert re.search(r"^over +1 +failed: never\.$", table, re.MULTILINE)
@@ -274,7 +274,7 @@ def test_sentences_say_what_is_real_where_measures_disagree_and_what_cannot_be_t
         *[("over", metric, 0.01, -0.01, 0.03) for metric in MEASURES],
     ]
 
-    assert account.verdicts(told_with(found, ("smote", "under", "over")), "frauds") == [
+    assert remedy_summary.verdicts(told_with(found, ("smote", "under", "over")), "frauds") == [
         "smote (ratio .1) leads none in AP by .021 (.008 to .034): real. "
         "In F1 or AUC it cannot be told from none.",
         "under (ratio .1) leads none in AUC by .010 (.004 to .016) but trails it in AP by .050 "
@@ -313,13 +313,13 @@ def test_the_advice_claims_no_more_than_the_intervals(smote, under, advice):
         for metric, numbers in zip(MEASURES, leads, strict=True)
     ]
 
-    assert account.verdicts(told_with(found), "frauds")[-1] == f"What to do: {advice}"
+    assert remedy_summary.verdicts(told_with(found), "frauds")[-1] == f"What to do: {advice}"
 
 
 def test_a_threshold_that_gains_nothing_sure_is_not_praised():
     (line,) = [
         line
-        for line in account.verdicts(told_with([], (), gain=NO), "frauds")
+        for line in remedy_summary.verdicts(told_with([], (), gain=NO), "frauds")
         if line.startswith("Choosing")
     ]
 
@@ -327,13 +327,13 @@ def test_a_threshold_that_gains_nothing_sure_is_not_praised():
 
 
 def test_without_another_method_there_is_no_advice():
-    lines = account.verdicts(told_with([], ()), "frauds")
+    lines = remedy_summary.verdicts(told_with([], ()), "frauds")
 
     assert lines[-1] == ("Intervals of differences are at 95 %: 95 % for the one difference.")
 
 
 def test_the_text_has_a_row_a_trial_with_intervals_on_lines_that_fit(compared):
-    lines = account.text_of(compared, "frauds").splitlines()
+    lines = remedy_summary.text_of(compared, "frauds").splitlines()
 
     assert re.fullmatch(r"[\d,]+ rows, 11 features, [\d.]+ % frauds", lines[0])
     head = [word for word in re.split(r"  +", lines[2]) if word]
@@ -350,7 +350,7 @@ def test_the_text_has_a_row_a_trial_with_intervals_on_lines_that_fit(compared):
 
 
 def test_facts_are_the_figures_in_plain_values(compared):
-    facts = json.loads(json.dumps(account.facts_of(compared, "is_fraud", "paid_at")))
+    facts = json.loads(json.dumps(remedy_summary.facts_of(compared, "is_fraud", "paid_at")))
 
     assert (facts["mark"], facts["base"], facts["ratios"]) == ("none", "log", compared.ratios)
     assert len(facts["tried"]) == 21
@@ -367,7 +367,7 @@ def test_facts_are_the_figures_in_plain_values(compared):
 
 
 def test_the_picture_shows_thresholds_with_and_without_sampling_and_all_measures(compared):
-    figure = account.picture_of(compared)
+    figure = remedy_summary.picture_of(compared)
     titles = [ax.get_title(loc="left") for ax in figure.axes]
 
     assert titles == [
@@ -383,7 +383,7 @@ def test_the_picture_shows_thresholds_with_and_without_sampling_and_all_measures
 
 
 def test_a_picture_of_the_mark_alone_can_be_drawn(task):
-    figure = account.picture_of(compare_methods(task, [], [1], **FAST))
+    figure = remedy_summary.picture_of(compare_methods(task, [], [1], **FAST))
 
     figure.draw_without_rendering()
     assert not figure.axes[1].axison

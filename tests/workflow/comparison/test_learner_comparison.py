@@ -10,6 +10,7 @@ import pytest
 from pytest import approx
 
 from toprank import MetaAP, losses, metrics, registry
+from toprank.present.comparison import learner_summary
 from toprank.rankers.base import Ranker
 from toprank.rankers.boosted.boosted_ranker import BoostedRanker
 from toprank.registry import LearnerRow
@@ -202,11 +203,11 @@ def test_a_learner_that_fails_is_noted_and_the_others_go_on(task, monkeypatch):
     assert sorted(each.name for each in compared.judged) == ["ap-exp", MARK]
     row = next(
         line
-        for line in comparison.text_of(compared, "frauds").splitlines()
+        for line in learner_summary.text_of(compared, "frauds").splitlines()
         if line.startswith("rank-boost")
     )
     assert row == "rank-boost  failed: this learner must have luck; got none."
-    assert comparison.facts_of(compared, "is_fraud", None)["failed"] == compared.failed
+    assert learner_summary.facts_of(compared, "is_fraud", None)["failed"] == compared.failed
 
 
 def test_when_the_mark_fails_the_best_is_still_compared(task, monkeypatch):
@@ -357,7 +358,7 @@ def test_two_learners_need_no_stricter_level_and_one_no_sentence():
 
 
 def test_the_text_has_a_row_a_learner_with_intervals_on_lines_that_fit(compared):
-    lines = comparison.text_of(compared, "frauds").splitlines()
+    lines = learner_summary.text_of(compared, "frauds").splitlines()
 
     assert re.fullmatch(r"[\d,]+ rows, 11 features, [\d.]+ % frauds", lines[0])
     assert lines[1].startswith("train to ")
@@ -376,14 +377,14 @@ def test_few_positives_and_few_days_are_cautioned_about(compared):
     few = Compared(
         compared.task, [comparison.JudgedLearner(MARK, None, test, 1.0, 0.1)], {}, [], 0.95
     )
-    text = comparison.text_of(few, "frauds")
+    text = learner_summary.text_of(few, "frauds")
 
     assert "Rough figures: the test holds only 4 frauds" in text
     assert "Rough range: the test covers 3 days" in text
 
 
 def test_facts_are_the_figures_in_plain_values(compared):
-    facts = json.loads(json.dumps(comparison.facts_of(compared, "is_fraud", "paid_at")))
+    facts = json.loads(json.dumps(learner_summary.facts_of(compared, "is_fraud", "paid_at")))
 
     assert list(facts["learners"]) == [each.name for each in compared.judged]
     assert (facts["mark"], facts["best"], facts["budget"]) == (MARK, compared.best.name, 10)
@@ -398,7 +399,7 @@ def test_facts_are_the_figures_in_plain_values(compared):
 
 
 def test_the_picture_shows_every_learner_and_the_curves_of_the_best_with_the_mark(compared):
-    left, right = comparison.picture_of(compared).axes
+    left, right = learner_summary.picture_of(compared).axes
     names = [each.name for each in compared.judged]
 
     assert [label.get_text() for label in left.get_yticklabels()] == names
@@ -409,7 +410,7 @@ def test_the_picture_shows_every_learner_and_the_curves_of_the_best_with_the_mar
 
 
 def test_a_picture_of_one_learner_can_be_drawn(task):
-    left, right = comparison.picture_of(compare_learners(task, 10, [MARK], **FAST)).axes
+    left, right = learner_summary.picture_of(compare_learners(task, 10, [MARK], **FAST)).axes
 
     assert len(left.get_yticks()) == 1
     assert len(right.get_legend().get_texts()) == 1

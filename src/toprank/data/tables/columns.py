@@ -93,9 +93,9 @@ def arrow_table(table: Any) -> pa.Table:
 def check_columns(names: Iterable[str], present: Sequence[str], source: str = "the table") -> None:
     """Raise for the first of `names` that is not among the columns `present` in `source`.
 
-    >>> check_columns(["amuont"], ["amount", "hour"], "events.csv")
+    >>> check_columns(["amuont"], ["amount", "hour"], "a.csv")
     Traceback (most recent call last):
-    toprank.data.tables.columns.TableError: column 'amuont' is not in events.csv; did you mean 'amount'?
+    toprank.data.tables.columns.TableError: column 'amuont' is not in a.csv; did you mean 'amount'?
     """
     known = set(present)
     for name in names:

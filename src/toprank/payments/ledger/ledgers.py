@@ -45,8 +45,8 @@ class RecordedLabels(NamedTuple):
 class Ledger:
     """Labels that are only ever added, and what they come to at a moment.
 
-    Ids are as `toprank.data.tables.ids` has them: 7 and "7" are one row. Moments are UTC. A ledger may
-    be used by several threads at once.
+    Ids are as `toprank.data.tables.ids` has them: 7 and "7" are one row. Moments are UTC. A ledger
+    may be used by several threads at once.
     """
 
     def __init__(self, database: LabelDatabase) -> None:

@@ -9,9 +9,6 @@ from toprank.workflow.comparison.learner_comparison import (
     comparable_learners,
     compare_learners,
     differences_of,
-    facts_of,
-    picture_of,
-    text_of,
 )
 
 __all__ = [
@@ -23,7 +20,4 @@ __all__ = [
     "comparable_learners",
     "compare_learners",
     "differences_of",
-    "facts_of",
-    "picture_of",
-    "text_of",
 ]

@@ -1,0 +1,1 @@
+"""Comparisons as people read them: of learners, and of remedies for imbalance."""
