@@ -1,8 +1,9 @@
 """The shape of the package: imports point one way, public names are those promised."""
 
-import ast
 import subprocess
 import sys
+from collections import Counter
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -10,87 +11,42 @@ import pytest
 import toprank
 
 PACKAGE = Path(toprank.__file__).parent
-
-# what `cluster.fit` calls; the rest of that folder prepares, judges and tells
-FIT_ON_CLUSTER = [
-    f"cluster/{name}.py" for name in ("ranking", "meeting", "growing", "waiting", "row_samples")
-]
-
-# what each part must know nothing of
-FORBIDDEN = {
-    "metrics": {"boosting", "tables", "cli", "report", "training", "plots", "reasons"},
-    "losses": {"boosting", "tables", "metrics", "cli", "report", "training", "plots"},
-    "tables": {"boosting", "losses", "metrics", "cli", "report", "training", "plots"},
-    "auto": {"cli", "report", "training", "plots", "evaluation", "comparison", "cluster"},
-    "trees/kernel": {"boosting", "cli", "report", "training", "plots", "tables", "base", "inputs"},
-    "trees": {
-        "boosting",
-        "auto",
-        "cli",
-        "report",
-        "training",
-        "plots",
-        "evaluation",
-        "cluster",
-        "anomaly",
-    },
-    "anomaly": {"cli", "report", "training", "plots", "evaluation", "auto", "cluster"},
-    "online": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation", "trees"},
-    "pairwise": {"boosting", "auto", "cli", "report", "training", "plots", "evaluation"},
-    "boosting": {
-        "cli",
-        "report",
-        "training",
-        "plots",
-        "evaluation",
-        "cluster",
-        "imbalance",
-        "auto",
-    },
-    "base.py": {"imbalance", "boosting", "trees", "anomaly", "online", "cluster", "auto"},
-    "calibration": {"imbalance", "boosting", "base", "trees", "cli", "training"},
-    "registry.py": {"base", "boosting", "trees", "training", "comparison", "cli", "losses"},
-    "cluster": {"cli", "report", "plots", "comparison"},
-    **{path: {"training", "evaluation", "auto", "summary"} for path in FIT_ON_CLUSTER},
-    "imbalance": {"cli", "report", "training", "plots"},
-    "transactions": {"cli", "report", "training", "boosting"},
-    "datasets": {"boosting", "auto", "cli", "report", "training", "plots"},
-    "training.py": {"cli", "report", "plots", "cluster"},
-    "evaluation.py": {"cli", "report", "plots", "boosting"},
-    "comparison": {"cli", "report"},
-    "plots": {"cli", "report", "training", "boosting", "comparison"},
-    "report": {"cli"},
-    "bench": {"cli", "training", "evaluation"},
-    "model_file": {"boosting", "losses", "metrics", "tables", "cli", "report", "training"},
-}
+DRAWN = Path(__file__).parents[1] / "docs" / "images"
 
 
-def imported_parts(path: Path) -> set[str]:
-    """The parts of toprank that a file imports, wherever in the file it does so."""
-    parts = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "toprank":
-            parts |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("toprank."):
-            parts.add(str(node.module).split(".")[1])
-        elif isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
-            parts |= {name[1] for name in names if name[0] == "toprank" and len(name) > 1}
-    return parts
+@pytest.fixture(scope="module")
+def import_graph():
+    """The script that reads the imports, holds the list of those allowed, and draws them."""
+    spec = spec_from_file_location("import_graph", DRAWN / "import_graph.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-@pytest.mark.parametrize("part", FORBIDDEN)
-def test_imports_point_one_way(part):
-    files = [PACKAGE / part] if part.endswith(".py") else sorted((PACKAGE / part).rglob("*.py"))
-    assert files
-    for path in files:
-        assert not imported_parts(path) & FORBIDDEN[part], path
+def test_every_import_is_allowed_and_none_leads_up_or_in_a_circle(import_graph):
+    assert import_graph.faults(import_graph.edges()) == []
 
 
-def test_only_commands_know_experiments():
-    for path in PACKAGE.rglob("*.py"):
-        part = path.relative_to(PACKAGE).parts[0]
-        assert part in ("bench", "cli") or "bench" not in imported_parts(path), path
+def test_a_new_edge_an_unused_one_an_upward_one_and_a_cycle_are_found(import_graph):
+    found = import_graph.edges()
+    up = import_graph.Edge("metrics", "cli")
+    wrong = import_graph.faults(found + Counter([up]))
+    assert "metrics must not import cli" in wrong
+    assert "metrics must not import cli, which is in a higher layer" in wrong
+    assert any(each.endswith("is a cycle") for each in wrong)
+    down = import_graph.Edge("splits", "data")
+    del found[down]
+    assert import_graph.faults(found) == ["splits is allowed to import data and does not"]
+
+
+def test_the_picture_of_the_imports_is_up_to_date(import_graph):
+    drawn = (DRAWN / "imports.svg").read_text()
+    assert drawn == import_graph.svg(import_graph.edges()), "run docs/images/import_graph.py"
+
+
+def test_no_two_classes_or_files_share_a_name(import_graph):
+    assert import_graph.same_names() == {}
 
 
 def test_the_public_names_are_there_and_documented():

@@ -34,7 +34,52 @@ LAYERS = {
     "commands": ["cli"],
 }  # fmt: skip
 
-ALLOWED: dict[str, set[str]] = {}
+# part: all that it may import
+ALLOWED = {
+    part: set(others.split())
+    for part, others in {
+        "splits": "data",
+        "metrics": "data splits wording",
+        "losses": "data",
+        "files": "data registry",
+        "calibration": "data metrics",
+        "rankers": "data wording metrics calibration",
+        "rankers/boosted": "data splits metrics losses files calibration rankers",
+        "rankers/trees": "data wording files calibration rankers",
+        "rankers/pairwise": "data losses files calibration rankers",
+        "rankers/online": "data metrics files rankers",
+        "rankers/anomaly": (
+            "data wording metrics files rankers rankers/boosted rankers/trees rankers/pairwise"
+        ),
+        "rankers/auto": "data splits metrics losses files calibration rankers rankers/boosted",
+        "decisions": "data splits metrics files calibration rankers rankers/boosted",
+        "river": "data rankers/online",
+        "workflow": (
+            "data splits registry wording metrics calibration rankers "
+            "rankers/boosted rankers/anomaly rankers/auto decisions"
+        ),
+        "payments": "data splits metrics files rankers rankers/online workflow",
+        "simulator": "data splits wording metrics rankers rankers/online payments",
+        "datasets": "data simulator",
+        "plots": "data wording metrics decisions",
+        "present": (
+            "data wording metrics rankers rankers/trees rankers/anomaly "
+            "rankers/auto workflow simulator plots"
+        ),
+        "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
+        "bench": (
+            "data splits registry wording metrics losses rankers rankers/boosted "
+            "rankers/trees rankers/pairwise rankers/online rankers/anomaly "
+            "rankers/auto decisions river workflow payments simulator datasets "
+            "plots present"
+        ),
+        "cli": (
+            "data registry losses files rankers rankers/boosted rankers/trees "
+            "rankers/online rankers/anomaly workflow payments simulator present "
+            "cluster bench"
+        ),
+    }.items()
+}
 
 
 class Edge(NamedTuple):
