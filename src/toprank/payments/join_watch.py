@@ -60,7 +60,10 @@ class JoinWatch:
             )
         if history.row_id is not None:
             if n_repeated:
-                _warn(f"{n_repeated:,} rows were in the history already, and count once.")
+                _warn(
+                    f"{n_repeated:,} rows have the id of an earlier row in {history.row_id!r}; "
+                    "they count once."
+                )
         elif self._n_old and is_remembered and 2 * self._n_old > self._n_rows:
             raise ValueError(
                 f"rows to remember must be after {self._until}, up to which the history goes; "

@@ -8,9 +8,9 @@ has spoken. A label given without a time counts as known before all that have on
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toprank.payments.ledger import SOURCES
+from toprank.payments.ledger.holding import FIRST_KNOWN, holds
 
-_SILENCE = SOURCES.index("silence")
+_FIRST = int(FIRST_KNOWN.astype("datetime64[us]").astype(int)) - 1
 _END_OF_TIME = 2**62
 
 
@@ -45,16 +45,20 @@ def with_label(labels: Sequence[RowLabel], new: RowLabel) -> list[RowLabel]:
     >>> with_label(with_label([], claim), verdict) == [verdict, claim]
     True
     """
-    if new.source == _SILENCE:
-        if any(each.source != _SILENCE and each.known <= new.known for each in labels):
-            return list(labels)
-    else:
-        labels = [each for each in labels if each.source != _SILENCE or each.known < new.known]
-    same = [each for each in labels if each.known == new.known]
-    if same and same[0].source < new.source:
-        return list(labels)
-    others = [each for each in labels if each.known != new.known]
-    return sorted([*others, new], key=lambda each: each.known)
+    kept: list[RowLabel] = []
+    for each in sorted([*labels, new], key=lambda label: label.known):  # equal ones as they came
+        if kept and not _holds(each, kept[-1]):
+            continue
+        if kept and kept[-1].known == each.known:
+            kept.pop()  # it never held
+        kept.append(each)
+    return kept
+
+
+def _holds(label: RowLabel, over: RowLabel) -> bool:
+    # a label without a time counts as known before all that have one
+    known, over_known = (max(each.known, _FIRST) for each in (label, over))
+    return holds(known, label.source, over_known, over.source)
 
 
 def holdings(labels: Sequence[RowLabel], time: int, delay: int, begin: int) -> list[Holding]:
