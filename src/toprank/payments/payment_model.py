@@ -23,6 +23,7 @@ from toprank.data.tables.spans import span_of
 from toprank.payments import model_files
 from toprank.payments.features import Feature
 from toprank.payments.features.past import LabelCounts
+from toprank.payments.history_store.history_store import FeaturesOf
 from toprank.payments.join_watch import JoinWatch
 from toprank.payments.known_cards import KnownCards, known_cards
 from toprank.payments.payment_state import MemoryState, PaymentState, looking
@@ -459,8 +460,13 @@ class PaymentModel(BaseEstimator):
             for batch in as_came:
                 rows = rows_of(history, batch.table, self.classes_, labels)
                 watch.see(rows)
-                yield batch._replace(table=with_columns(batch.table, features_of(rows)))
+                yield batch._replace(table=_taken_in(batch.table, rows, features_of))
             watch.end(is_remembered=remember)
+
+
+def _taken_in(table: pa.Table, rows: pa.Table, features_of: FeaturesOf) -> pa.Table:
+    """Return a table with the features of its rows, which are taken in."""
+    return with_columns(table, features_of(rows))
 
 
 def _tables(payments: Any) -> Iterator[Any]:
