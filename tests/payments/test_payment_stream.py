@@ -1,0 +1,171 @@
+"""Payments as they come, scored by a model that was fitted in batch."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli.running import run_main
+from toprank import PaymentModel, PaymentStream
+from toprank.simulator import Simulation, tables_by_day
+
+ROLES = {
+    "time": "paid_at", "card": "card", "terminal": "terminal", "amount": "amount", "row_id": "tx",
+}  # fmt: skip
+LISTED = ["suspicion", "probability"]
+
+
+@pytest.fixture(scope="module")
+def days():
+    """40 days to learn from, and the day after them."""
+    made = tables_by_day(Simulation(n_cards=80, n_terminals=30, n_days=41, random_state=5))
+    frame = pd.concat([day.to_pandas() for day in made], ignore_index=True)
+    frame["card"] = frame["card"].str.removeprefix("card-").str.zfill(6)
+    frame["tx"] = [f"{i:07d}" for i in range(len(frame))]
+    day = frame["paid_at"].dt.floor("D")
+    return frame[day < day.max()], frame[day == day.max()].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def fitted(days, tmp_path_factory):
+    path = tmp_path_factory.mktemp("fitted") / "payments.toprank"
+    model = PaymentModel(
+        "is_fraud", **ROLES, n_estimators=15, time_limit=0.01, n_jobs=1, budget=10
+    ).fit(days[0])
+    model.save(path)
+    model.close()
+    return path.parent
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def model(fitted, tmp_path):
+    shutil.copytree(fitted, tmp_path, dirs_exist_ok=True)
+    return Path("payments.toprank")
+
+
+def events(frame, **more):
+    """The rows as lines of JSON, then lines with labels."""
+    rows = frame.drop(columns="is_fraud").assign(paid_at=frame["paid_at"].astype(str))
+    lines = [json.dumps(row) for row in rows.to_dict("records")]
+    return "".join(f"{line}\n" for line in (*lines, *map(json.dumps, more.get("labels", ()))))
+
+
+def scores(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def ranked(model, frame):
+    """What `rank` gives the same rows, by id."""
+    with PaymentModel.load(model) as payments:
+        joined = payments.with_features(frame.drop(columns="is_fraud"))
+        suspicion = payments.ranker_.suspicion(joined)
+    return dict(zip(frame["tx"], suspicion.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv"])
+def test_a_stream_scores_as_a_table_does(model, days, form):
+    expected = ranked(model, days[1])
+    if form == "csv":
+        days[1].drop(columns="is_fraud").to_csv("events.csv", index=False)
+    else:
+        Path("events.ndjson").write_text(events(days[1]))
+    outcome = run_main("stream", f"events.{form}", "--model", model, "-o", "out.ndjson")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert {each["id"]: each["suspicion"] for each in scores("out.ndjson")} == expected
+
+
+def test_payments_of_a_stream_are_in_the_history_and_known_again(model, days):
+    Path("events.ndjson").write_text(events(days[1]))
+    run_main("stream", "events.ndjson", "--model", model, "-o", "out.ndjson")
+    first = scores("out.ndjson")
+    with PaymentModel.load(model) as payments:
+        assert payments.state_.history.until == days[1]["paid_at"].max().to_datetime64()
+        n_rows = payments.state_.rows().num_rows
+    # a stream that resumes has nothing left to do
+    outcome = run_main("stream", "events.ndjson", "--model", model, "-o", "out.ndjson")
+    assert "0 rows scored" in outcome.stderr
+    assert scores("out.ndjson") == first
+    # the same payments in another file count once and get the same scores
+    Path("again.ndjson").write_text("\n" + events(days[1]))
+    run_main("stream", "again.ndjson", "--model", model, "-o", "again-out.ndjson")
+    assert scores("again-out.ndjson") == first
+    with PaymentModel.load(model) as payments:
+        assert payments.state_.rows().num_rows == n_rows
+
+
+def test_labels_reach_the_ledger_and_the_features(model, days):
+    ids = days[1]["tx"].tolist()
+    labels = [
+        {"tx": ids[0], "is_fraud": True},
+        {"tx": ids[1], "is_fraud": 0},
+        {"tx": "no", "is_fraud": 1},
+    ]
+    Path("events.ndjson").write_text(events(days[1], labels=labels))
+    outcome = run_main("stream", "events.ndjson", "--model", model, "-o", "out.ndjson")
+    assert "2 learned from" in outcome.stderr or "2 labels" in outcome.stderr
+    assert "1 labels of unknown rows" in outcome.stderr
+    with PaymentModel.load(model) as payments:
+        held = payments.state_.history.held_labels(ids[:3])
+        assert held.is_positive.tolist() == [True, False, False]
+        assert held.has_label.tolist() == [True, True, False]
+        assert payments.state_.ledger.position == 2
+
+
+def test_what_was_not_settled_is_not_there_after_a_kill(model, days):
+    rows = days[1].drop(columns="is_fraud").to_dict("records")
+    payments = PaymentModel.load(model, for_writing=True)
+    stream = PaymentStream(payments)
+    before = payments.state_.history.until
+    for row in rows[:5]:
+        stream.score({name: value for name, value in row.items() if name != "tx"}, row["tx"])
+    stream.position["input"] = [5, 5, 5]
+    stream.checkpoint()
+    settled = payments.state_.history.until
+    for row in rows[5:9]:
+        stream.score({name: value for name, value in row.items() if name != "tx"}, row["tx"])
+    payments.state_._lock.release()  # as the end of a process does, without a word to the store
+    with PaymentModel.load(model, for_writing=True) as again:
+        assert before < again.state_.history.until == settled
+        assert PaymentStream(again).position == {"input": [5, 5, 5]}
+        assert again.state_.n_rows == payments.state_.n_rows - 4
+
+
+def test_the_window_measures_the_scores_that_payments_had(model, days):
+    with PaymentModel.load(model, for_writing=True) as payments:
+        stream = PaymentStream(payments, window=100, budget=10)
+        for row in days[1].head(60).to_dict("records"):
+            label = row.pop("is_fraud")
+            stream.learn(row, bool(label), row["tx"])
+        assert stream.n_scored == stream.n_labelled == 60
+        assert stream.window.summary().n_rows == 60
+        assert not stream.pending
+        with pytest.raises(ValueError, match=r"is_fraud.*maybe"):
+            stream.label("x", "maybe")
+
+
+def test_the_options_of_an_online_learner_are_refused(model, days):
+    Path("events.ndjson").write_text(events(days[1]))
+    outcome = run_main("stream", "events.ndjson", "--model", model, "--loss", "ap")
+    assert outcome.exit_code == 2
+    assert "--loss must be left out" in outcome.stderr
+
+
+def test_a_model_without_cards_scores_a_stream(days, tmp_path):
+    plain = PaymentModel(
+        "is_fraud", time="paid_at", drop=("card", "terminal", "tx"), n_estimators=5,
+        time_limit=0.01, n_jobs=1,
+    ).fit(days[0])  # fmt: skip
+    plain.save("plain.toprank")
+    Path("events.ndjson").write_text(events(days[1].rename(columns={"tx": "id"})))
+    outcome = run_main("stream", "events.ndjson", "--model", "plain.toprank", "-o", "out.ndjson")
+    assert outcome.exit_code == 0, outcome.stderr
+    expected = plain.ranker_.suspicion(days[1][["amount"]])
+    assert np.array_equal([each["suspicion"] for each in scores("out.ndjson")], expected)
