@@ -110,7 +110,7 @@ def test_labels_reach_the_ledger_and_the_features(model, days):
     ]
     Path("events.ndjson").write_text(events(days[1], labels=labels))
     outcome = run_main("stream", "events.ndjson", "--model", model, "-o", "out.ndjson")
-    assert "2 learned from" in outcome.stderr or "2 labels" in outcome.stderr
+    assert "2 labels taken in" in outcome.stderr
     assert "1 labels of unknown rows" in outcome.stderr
     with PaymentModel.load(model) as payments:
         held = payments.state_.history.held_labels(ids[:3])

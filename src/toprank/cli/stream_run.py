@@ -66,7 +66,7 @@ class Run:
         parts = [
             f"{done['n_scored']:,} rows scored in {seconds:,.1f} s "
             f"({done['n_scored'] / max(seconds, 1e-9):,.0f} a second)",
-            f"{done['n_labelled']:,} learned from",
+            f"{done['n_labelled']:,} {self._stream.what_labels_do}",
             f"{done['n_alerts']:,} alerts",
             f"{len(self._stream.pending):,} wait for their label",
             *(

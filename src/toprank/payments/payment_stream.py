@@ -39,6 +39,7 @@ class PaymentStream:
     """
 
     n_replaced = n_alarms = 0  # as an EventStream has them
+    what_labels_do = "labels taken in"
 
     def __init__(
         self,

@@ -72,6 +72,8 @@ class EventStream:
     (False, 1)
     """
 
+    what_labels_do = "learned from"
+
     def __init__(
         self,
         learner: OnlineBooster,
