@@ -70,17 +70,17 @@ _OTHERS = (
     "toprank.payments.payment_model:PaymentModel",
     "toprank.payments.payment_stream:PaymentStream",
 )
-HOMES = {
+_HOME_OF = {
     home.partition(":")[2]: home for home in (*_OTHERS, *(row.home for row in registry.LEARNERS))
 }
 _MODULES = ("datasets", "losses", "metrics", "plots", "splits")
 
-__all__ = sorted([*HOMES, *_MODULES])
+__all__ = sorted([*_HOME_OF, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    if name in HOMES:
-        return registry.named(HOMES[name])
+    if name in _HOME_OF:
+        return registry.named(_HOME_OF[name])
     if name in _MODULES:
         return import_module(f"toprank.{name}")
     raise AttributeError(f"module 'toprank' has no attribute {name!r}")
