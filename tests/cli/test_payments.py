@@ -12,6 +12,7 @@ import pytest
 from cli.running import one_sentence, run_main, written
 from toprank import files
 from toprank.payments.features import History
+from toprank.payments.history_store import HistoryStore
 from toprank.simulator import Simulation, tables_by_day
 
 PAST = ("--time", "paid_at", "--card", "card", "--terminal", "terminal", "--amount", "amount")
@@ -54,6 +55,18 @@ def fitted(fitted_once, tmp_path):
     return fitted_once[1]
 
 
+def kept(name="payments.history"):
+    """The store that a model has in its folder of histories."""
+    (folder,) = Path(name).iterdir()
+    return HistoryStore.open(folder)
+
+
+def in_files(name="payments.history"):
+    """All that a folder of histories holds; locks say who wrote last."""
+    paths = [path for path in Path(name).rglob("*") if path.is_file() and path.name != "lock"]
+    return {str(path): path.read_bytes() for path in paths}
+
+
 def without_label(frame):
     return frame.drop(columns="is_fraud")
 
@@ -88,9 +101,10 @@ def test_each_card_is_listed_once_with_the_columns_of_the_data(fitted, days):
     assert "20 cards listed" in outcome.stderr
     alerts = pd.read_csv("alerts.csv", dtype={"card": str})
     assert alerts["card"].nunique() == len(alerts) == 20
-    listed = ["rank", "row", "suspicion", "probability", "reasons"]
+    listed = ["rank", "row", "suspicion", "probability", "reasons", "verdict"]
     assert list(alerts.columns) == listed + list(without_label(days[1]).columns)
     assert alerts["card"].str.len().eq(6).all()  # 000012 has not become 12
+    assert alerts["verdict"].isna().all()
 
 
 def test_every_form_of_the_data_gives_the_same_list(fitted, days):
@@ -105,19 +119,20 @@ def test_every_form_of_the_data_gives_the_same_list(fitted, days):
 
 def test_ranking_leaves_the_history_as_it_was_unless_told_to_remember(fitted, days):
     written(without_label(days[1]), "today.csv")
-    before = Path("payments.history").read_bytes()
+    before = in_files()
     run_main("rank", "payments.toprank", "today.csv")
-    assert Path("payments.history").read_bytes() == before
+    run_main("explain", "payments.toprank", "today.csv", "--row", 3)
+    assert in_files() == before
     outcome = run_main("rank", "payments.toprank", "today.csv", "--remember")
     assert f"Remembered {len(days[1]):,} rows in payments.history" in outcome.stderr
-    history = History.load("payments.history")
-    assert history.until == days[1]["paid_at"].max().to_datetime64()
+    assert kept().history.until == days[1]["paid_at"].max().to_datetime64()
+    assert kept().rows()["tx"].to_pylist()[-1] == str(days[1]["tx"].iloc[-1])
 
 
 def test_a_day_remembered_gives_the_features_of_one_long_table(fitted, payments, days):
     written(without_label(days[1]), "today.csv")
     run_main("rank", "payments.toprank", "today.csv", "--remember")
-    history = History.load("payments.history")
+    history = kept().history
     found = history.batch(without_label(days[2]))
     known = payments.assign(is_fraud=payments["is_fraud"].astype("boolean"))
     known.loc[known.index[len(days[0]) :], "is_fraud"] = pd.NA
@@ -129,31 +144,80 @@ def test_a_day_remembered_gives_the_features_of_one_long_table(fitted, payments,
     )
 
 
-def test_rows_that_were_remembered_are_not_remembered_again(fitted, days):
+def test_rows_that_were_remembered_are_recognised_by_their_ids_and_count_once(fitted, days):
     written(without_label(days[1]), "today.csv")
-    run_main("rank", "payments.toprank", "today.csv", "--remember")
-    before = Path("payments.history").read_bytes()
-    outcome = run_main("rank", "payments.toprank", "today.csv", "--remember", "-o", "a.csv")
-    assert outcome.exit_code == 1
-    assert "today.csv must have rows after" in outcome.stderr
-    assert "leave out --remember" in outcome.stderr
-    assert not Path("a.csv").exists()
-    assert Path("payments.history").read_bytes() == before
+    first = run_main("rank", "payments.toprank", "today.csv", "--remember")
+    n_events = kept().history.n_remembered
+    again = run_main("rank", "payments.toprank", "today.csv", "--remember")
+    assert again.exit_code == 0, again.stderr
+    assert again.stdout == first.stdout
+    assert f"note: {len(days[1])} rows were in the history already, and count" in again.stderr
+    assert kept().history.n_remembered == n_events
+    assert kept().rows().num_rows == len(days[0]) + len(days[1])
 
 
-def test_a_file_that_goes_a_little_beyond_what_was_remembered_is_refused_too(fitted, days):
+def test_a_file_that_goes_a_little_beyond_what_was_remembered_adds_just_that(fitted, days):
     written(without_label(days[1]), "today.csv")
     run_main("rank", "payments.toprank", "today.csv", "--remember")
     written(without_label(pd.concat([days[1], days[2].head(1)])), "more.csv")
     outcome = run_main("rank", "payments.toprank", "more.csv", "--remember")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert f"{len(days[1])} rows were in the history already" in outcome.stderr
+    assert kept().rows().num_rows == len(days[0]) + len(days[1]) + 1
+
+
+@pytest.fixture(scope="module")
+def without_ids_once(days, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("without_ids")
+    days[0].drop(columns="tx").to_parquet(folder / "payments.parquet")
+    outcome = run_main("fit", folder / "payments.parquet", "--label", "is_fraud", *PAST, *QUICK)
+    assert outcome.exit_code == 0, outcome.stderr
+    return folder
+
+
+@pytest.fixture
+def without_ids(without_ids_once, tmp_path):
+    """A model that knows no ids, in the folder the test runs in."""
+    shutil.copytree(without_ids_once, tmp_path, dirs_exist_ok=True)
+
+
+def test_without_ids_rows_that_were_remembered_are_not_remembered_again(without_ids, days):
+    rows = without_label(days[1]).drop(columns="tx")
+    written(rows, "today.csv")
+    run_main("rank", "payments.toprank", "today.csv", "--remember")
+    n_events = kept().history.n_remembered
+    outcome = run_main("rank", "payments.toprank", "today.csv", "--remember", "-o", "a.csv")
+    assert outcome.exit_code == 1
+    assert "rows to remember must be after" in outcome.stderr
+    assert "rank them without remembering" in outcome.stderr
+    assert not Path("a.csv").exists()
+    assert kept().history.n_remembered == n_events
+    assert kept().rows().num_rows == len(days[0]) + len(rows)
+
+    more = without_label(pd.concat([days[1], days[2].head(1)])).drop(columns="tx")
+    written(more, "more.csv")
+    outcome = run_main("rank", "payments.toprank", "more.csv", "--remember")
     assert outcome.exit_code == 1
     assert "were probably remembered before" in outcome.stderr
+    assert kept().history.n_remembered == n_events
+
+
+def test_without_ids_rows_that_may_count_twice_are_noted(without_ids, days):
+    written(days[0].tail(50).drop(columns=["tx", "is_fraud"]), "known.csv")
+    assert "count twice" in run_main("rank", "payments.toprank", "known.csv").stderr
 
 
 def test_rows_too_old_for_the_history_are_counted(fitted, days):
+    old = days[0].head(200)
+    written(old.assign(tx=old["tx"] + 1_000_000), "old.csv")
+    outcome = run_main("rank", "payments.toprank", "old.csv")
+    assert "note: 200 rows are older than what the history keeps" in outcome.stderr
+
+
+def test_old_rows_that_the_history_has_already_are_recognised(fitted, days):
     written(days[0].head(200), "old.csv")
     outcome = run_main("rank", "payments.toprank", "old.csv")
-    assert "note: 200 rows of old.csv are older than what the history keeps" in outcome.stderr
+    assert "note: 200 rows were in the history already, and count once" in outcome.stderr
 
 
 def test_the_history_of_another_model_is_refused(fitted, days):
@@ -162,18 +226,26 @@ def test_the_history_of_another_model_is_refused(fitted, days):
     written(without_label(days[1]), "today.csv")
     command = ("rank", "payments.toprank", "today.csv", "--history", "other.history")
     assert "it belongs to another model" in one_sentence(run_main(*command))
-    assert "is the history of a model" in one_sentence(
-        run_main("rank", "other.history", "today.csv")
-    )
+    inside = next(Path("other.history").iterdir())
+    command = ("rank", "payments.toprank", "today.csv", "--history", inside)
+    assert "it belongs to another model" in one_sentence(run_main(*command))
+    assert "other.history" in one_sentence(run_main("rank", "other.history", "today.csv"))
+
+
+def test_a_history_given_for_a_model_is_refused(fitted, days):
+    kept().history.save("single.history")
+    written(without_label(days[1]), "today.csv")
+    sentence = one_sentence(run_main("rank", "single.history", "today.csv"))
+    assert "is the history of a model" in sentence
 
 
 def test_labels_of_another_kind_change_nothing(fitted, days):
-    before = Path("payments.history").read_bytes()
+    before = in_files()
     verdicts = days[0][["tx"]].assign(is_fraud="fraud")
     written(verdicts, "verdicts.csv")
     sentence = one_sentence(run_main("label", "payments.toprank", "verdicts.csv"))
     assert "must hold True and False; it holds 'fraud'" in sentence
-    assert Path("payments.history").read_bytes() == before
+    assert in_files() == before
 
 
 def test_padded_ids_find_their_rows(days):
@@ -185,7 +257,7 @@ def test_padded_ids_find_their_rows(days):
     assert run_main(*command).exit_code == 0
     written(frame.tail(500)[["tx"]].assign(is_fraud=False), "verdicts.csv")
     outcome = run_main("label", "payments.toprank", "verdicts.csv")
-    assert "500 of 500 labels" in outcome.stderr
+    assert "500 labels: 500 new." in outcome.stderr
 
 
 def test_a_column_called_as_a_feature_can_be_dropped(days):
@@ -195,11 +267,22 @@ def test_a_column_called_as_a_feature_can_be_dropped(days):
     assert run_main(*command, "--drop", "weekend").exit_code == 0
 
 
-def test_a_history_that_cannot_be_written_is_told_before_the_training(days):
+def test_a_folder_that_is_there_already_gets_the_history_and_keeps_the_rest(days):
     days[0].to_parquet("payments.parquet")
     Path("payments.history").mkdir()
+    Path("payments.history", "note.txt").write_text("ours")
+    outcome = run_main("fit", "payments.parquet", "--label", "is_fraud", *PAST, *QUICK)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert Path("payments.history", "note.txt").read_text() == "ours"
+    assert run_main("rank", "payments.toprank", "payments.parquet").exit_code == 0
+
+
+def test_a_model_that_cannot_be_written_is_told_before_the_training(days):
+    days[0].to_parquet("payments.parquet")
+    Path("payments.toprank").mkdir()
     sentence = one_sentence(run_main("fit", "payments.parquet", "--label", "is_fraud", *PAST))
-    assert "payments.history must name a file to write; it is a folder" in sentence
+    assert "payments.toprank must name a file to write; it is a folder" in sentence
+    assert not Path("payments.history").exists()
 
 
 def test_days_between_the_history_and_the_data_are_told(fitted, days):
@@ -210,7 +293,7 @@ def test_days_between_the_history_and_the_data_are_told(fitted, days):
     assert "the history ends" in outcome.stderr
     assert "--remember" in outcome.stderr
     written(days[0].tail(50), "known.csv")
-    assert "counted twice" in run_main("rank", "payments.toprank", "known.csv").stderr
+    assert "count once" in run_main("rank", "payments.toprank", "known.csv").stderr
 
 
 def test_labels_that_come_later_raise_the_risk_of_their_terminals(fitted, days):
@@ -220,14 +303,14 @@ def test_labels_that_come_later_raise_the_risk_of_their_terminals(fitted, days):
     written(verdicts.iloc[:40], "verdicts.csv")
     outcome = run_main("label", "payments.toprank", "verdicts.csv", "--known-at", "seen")
     assert outcome.exit_code == 0, outcome.stderr
-    assert "40 of 40 labels are new, 0 correct an earlier one" in outcome.stderr
+    assert outcome.stderr == "40 labels: 40 new.\n"
     again = run_main("label", "payments.toprank", "verdicts.csv")
-    assert "0 of 40 labels are new" in again.stderr
-    assert "40 were known already, 0 have an unknown tx." in again.stderr
+    assert again.exit_code == 0
+    assert again.stderr == "40 labels: 40 known already.\n"
     after = days[2].assign(paid_at=days[2]["paid_at"] + pd.Timedelta(days=8))
     shops = days[1]["terminal"].iloc[:40]
     rows = after.assign(terminal=shops.iloc[np.arange(len(after)) % 40].to_numpy())
-    risk = History.load("payments.history").batch(without_label(rows))
+    risk = kept().history.batch(without_label(rows))
     assert min(risk["terminal_risk_30d_delay_7d"].to_pylist()) > 0
 
 
@@ -270,13 +353,19 @@ def test_a_history_may_lie_elsewhere_and_is_missed_by_name(fitted, days):
     written(without_label(days[1]), "today.csv")
     Path("payments.history").rename("kept.history")
     sentence = one_sentence(run_main("rank", "payments.toprank", "today.csv"))
-    assert "there is no file payments.history; name it with --history" in sentence
+    assert "there is none at payments.history" in sentence
+    assert "--history" in sentence
     named = run_main("rank", "payments.toprank", "today.csv", "--history", "kept.history")
     assert named.exit_code == 0, named.stderr
 
 
 def test_a_damaged_history_is_told(fitted, days):
     written(without_label(days[1]), "today.csv")
+    (folder,) = Path("payments.history").iterdir()
+    (folder / "snapshot-000001").write_bytes(b"no archive")
+    sentence = one_sentence(run_main("rank", "payments.toprank", "today.csv"))
+    assert "snapshot-000001 cannot be loaded" in sentence
+    shutil.rmtree("payments.history")
     Path("payments.history").write_bytes(b"no archive")
     sentence = one_sentence(run_main("rank", "payments.toprank", "today.csv"))
     assert "payments.history cannot be loaded" in sentence
@@ -312,10 +401,13 @@ def test_models_without_a_past_know_no_history(days):
     drop = ("--drop", "card", "--drop", "terminal", "--drop", "tx", "--time", "paid_at")
     assert run_main("fit", "plain.parquet", "--label", "is_fraud", *drop, *QUICK).exit_code == 0
     assert not Path("plain.history").exists()
-    for options in (("--history", "a.history"), ("--remember",)):
-        outcome = run_main("rank", "plain.toprank", "plain.parquet", *options)
-        assert outcome.exit_code == 2
-        assert "fitted without --card" in outcome.stderr
+    outcome = run_main("rank", "plain.toprank", "plain.parquet", "--remember")
+    assert outcome.exit_code == 2
+    assert "fitted without --card" in outcome.stderr
+    command = ("rank", "plain.toprank", "plain.parquet", "--history", "a.history")
+    sentence = one_sentence(run_main(*command))
+    assert "fitted without a card" in sentence
+    assert "--history" in sentence
     days[1][["tx", "is_fraud"]].to_parquet("verdicts.parquet")
     sentence = one_sentence(run_main("label", "plain.toprank", "verdicts.parquet"))
     assert "must be fitted with --card and --id" in sentence

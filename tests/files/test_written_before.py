@@ -14,8 +14,12 @@ from click.testing import CliRunner
 
 from toprank import AnomalyForest, BoostedRanker
 from toprank.cli import commands
+from toprank.data.tables import TableWarning
 from toprank.files import load, read_manifest
 from toprank.files.saved_learners import learner_names
+from toprank.payments.history_store import HistoryStore
+from toprank.payments.ledger.holding import LAST_KNOWN
+from toprank.payments.payment_model import PaymentModel
 
 FOLDER = Path(__file__).parent / "written_before"
 FILES = sorted(FOLDER.glob("*.toprank"))
@@ -96,6 +100,77 @@ def test_a_model_and_a_history_written_by_the_command_line_list_as_they_did(tmp_
     assert list(found) == list(EXPECTED["by_command"])
     for row_id, expected in EXPECTED["by_command"].items():
         np.testing.assert_allclose(found[row_id], expected, rtol=LAST_BITS)
+
+
+@pytest.fixture
+def by_command(tmp_path):
+    """The model that the command line wrote, and its history in a single file beside it."""
+    for suffix in ("toprank", "history"):
+        shutil.copy(FOLDER / f"by_command.{suffix}", tmp_path)
+    return tmp_path / "by_command.toprank"
+
+
+def run_toprank(*words):
+    run = CliRunner().invoke(commands, [str(word) for word in words])
+    assert run.exit_code == 0, run.output
+    return run
+
+
+def test_a_history_written_by_the_command_line_turns_into_a_folder_when_it_is_added_to(by_command):
+    folder = by_command.with_suffix(".history")
+    old = folder.read_bytes()
+    today = by_command.with_name("today.csv")
+    # the payments of that day had ids that the history knows
+    today.write_text((FOLDER / "today.csv").read_text().replace('"p', '"new-'))
+    first = run_toprank("rank", by_command, today, "-k", "12", "--json")
+    assert folder.read_bytes() == old
+    assert not any(path.suffix == ".bak" for path in by_command.parent.iterdir())
+
+    remembered = run_toprank("rank", by_command, today, "-k", "12", "--json", "--remember")
+    assert json.loads(remembered.stdout) == json.loads(first.stdout)
+    assert folder.is_dir()
+    assert folder.with_name("by_command.history.bak").read_bytes() == old
+    with HistoryStore.open(folder) as store:
+        assert store.rows()["id"].to_pylist() == [f"new-{i}" for i in range(12)]
+    with pytest.warns(TableWarning, match="12 rows were in the history already"):
+        again = run_toprank("rank", by_command, today, "-k", "12", "--json", "--remember")
+    assert f"Remembered 12 rows in {folder}\n" in again.stderr
+    with HistoryStore.open(folder) as store:
+        assert store.rows().num_rows == 12
+
+
+def test_payments_remembered_by_a_history_of_the_command_line_can_be_labelled(by_command):
+    today = by_command.with_name("today.csv")
+    today.write_text((FOLDER / "today.csv").read_text().replace('"p', '"new-'))
+    run_toprank("rank", by_command, today, "--remember")
+    claims = by_command.with_name("claims.csv")
+    claims.write_text("id,fraud\nnew-3,1\nnew-4,0\nnobody,1\n")
+    run = run_toprank("label", by_command, claims)
+    assert run.stderr.startswith("3 labels: 2 new.\n")
+    assert "no payment for 1 of the ids in 'id', such as 'nobody'" in run.stderr
+    with PaymentModel.load(by_command) as model:
+        held = model.state_.ledger.as_known(LAST_KNOWN, ["new-3", "new-4"])
+        assert held.is_positive.tolist() == [True, False]
+        card = model.state_.history.keys_of(["new-3"], "card")[0]
+        assert model.known_cards().blocked == {card}
+
+
+def test_a_model_whose_history_has_no_rows_yet_cannot_be_refitted(by_command):
+    run = CliRunner().invoke(commands, ["refit", str(by_command)])
+    assert run.exit_code == 1
+    assert "the history must have kept its rows" in str(run.exception)
+
+
+def test_a_new_fit_over_a_model_of_the_command_line_keeps_the_old_pair_until_it_is_written(
+    by_command,
+):
+    folder = by_command.with_suffix(".history")
+    folder.rename(folder.with_name("by_command.history.bak"))
+    folder.mkdir()  # as far as a killed fit may come: the new model is not written yet
+    listed = run_toprank("rank", by_command, FOLDER / "today.csv", "-k", "12", "--json")
+    assert [row["id"] for row in json.loads(listed.stdout)["alerts"]] == list(
+        EXPECTED["by_command"]
+    )
 
 
 def test_a_default_that_changed_since_does_not_change_what_was_saved():

@@ -1,6 +1,7 @@
 """Alert lists: batches give what sorting the whole table gives."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -279,3 +280,72 @@ def test_every_row_is_encoded_once(ranker, monkeypatch):
     )
     top_alerts(ranker, parts(payments(), [100, 200]), 20)
     assert n_encoded == [100, 100, 100]
+
+
+def with_cards(n_cards=23):
+    table = payments()
+    cards = [None if i % 31 == 0 else f"{i % n_cards:03d}" for i in range(N_ROWS)]
+    return table.set_column(0, "card", pa.array(cards)), np.array(cards, dtype=object)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.lists(st.integers(0, N_ROWS), max_size=4).map(sorted),
+    st.sets(st.integers(0, 25).map(lambda card: f"{card:03d}"), min_size=1),
+)
+def test_cards_left_out_are_not_listed_and_others_take_their_place(ranker, borders, left_out):
+    table, cards = with_cards()
+    alerts = top_alerts(
+        ranker, parts(table, borders), 9, n_reasons=0, one_per="card", left_out=left_out
+    )
+    is_in = np.array([card not in left_out for card in cards])
+    rest = table.filter(pa.array(is_in))
+    expected = top_alerts(ranker, [rest], 9, n_reasons=0, one_per="card")
+    assert (
+        alerts.row_numbers.tolist()
+        == (np.flatnonzero(is_in)[expected.row_numbers - 1] + 1).tolist()
+    )
+    assert alerts.suspicion.tolist() == expected.suspicion.tolist()
+    assert alerts.n_left_out == np.count_nonzero(~is_in)
+    assert alerts.n_seen == N_ROWS
+
+
+def test_numbers_are_left_out_by_their_digits(ranker):
+    table, _ = with_cards()
+    numbers = table.set_column(0, "card", pa.array(np.arange(N_ROWS) % 3))
+    alerts = top_alerts(ranker, [numbers], 5, one_per="card", left_out={"0", "2"})
+    assert alerts.rows["card"].to_pylist() == [1]
+
+
+def test_all_rows_left_out_give_an_empty_list(ranker):
+    table, _ = with_cards(2)
+    rows = table.filter(pa.array([card is not None for card in table["card"].to_pylist()]))
+    alerts = top_alerts(ranker, [rows], 5, one_per="card", left_out={"000", "001"})
+    assert (alerts.n_seen, alerts.n_left_out) == (rows.num_rows, rows.num_rows)
+    assert alerts.reasons == []
+    assert alerts.expected is None
+    listed = alerts.to_table(for_verdicts=True)
+    assert listed.num_rows == 0
+    assert listed.column_names[:6] == [
+        *("rank", "row", "suspicion", "probability", "reasons", "verdict")
+    ]
+
+
+def test_a_column_for_verdicts_is_empty_and_one_of_the_data_keeps_its_values(ranker):
+    table = payments().append_column("verdict", pa.array(["old"] * N_ROWS))
+    alerts = top_alerts(ranker, [table], 3)
+    assert alerts.to_table()["verdict"].to_pylist() == ["old"] * 3
+    for_verdicts = alerts.to_table(for_verdicts=True)
+    assert for_verdicts["verdict"].to_pylist() == [None] * 3
+    assert for_verdicts["data_verdict"].to_pylist() == ["old"] * 3
+
+
+def test_cleared_cards_have_a_column_where_there_are_any(ranker):
+    alerts = top_alerts(ranker, [payments()], 3)
+    assert "cleared" not in alerts.to_table().column_names
+    never = np.full(3, np.datetime64("NaT", "us"))
+    assert "cleared" not in replace(alerts, cleared=never).to_table().column_names
+    some = never.copy()
+    some[1] = np.datetime64("2025-03-01T00:00:00", "us")
+    column = replace(alerts, cleared=some).to_table()["cleared"].to_pylist()
+    assert column == [None, some[1].item(), None]

@@ -1,5 +1,6 @@
 """`toprank evaluate`: how a model ranks labelled rows."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,9 @@ def evaluate(
         if not label:
             raise click.UsageError("--label must name the column of labels; the model names none.")
         with paths.batches(data, payments.schema_, "scoring") as batches:
-            figures = payments.evaluate(batches, budget, label=label, time=time)
+            named = [label] if time is None else [label, time]
+            rows = _with_columns(batches, named, data.name)
+            figures = payments.evaluate(rows, budget, label=label, time=time)
     if as_json:
         screen.print_json(evaluation_facts(figures))
         return
@@ -55,6 +58,15 @@ def evaluate(
     click.echo(f"AUC {figures.roc_auc}")
     for line in summary.card_lines(figures, noun):
         click.echo(line)
+
+
+def _with_columns(batches: Iterable[Any], names: list[str], source: str) -> Iterator[Any]:
+    """Yield batches, which must have these columns; an error names the file."""
+    from toprank.data import tables
+
+    for batch in batches:
+        tables.check_columns(names, batch.column_names, source)
+        yield batch
 
 
 def _check_labelled(ranker: Any, model: Path) -> None:

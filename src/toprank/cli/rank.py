@@ -70,6 +70,7 @@ def rank(
     front.
     """
     from toprank.cli import paths, screen
+    from toprank.payments.model_files import history_folder
 
     if output is not None:
         paths.check_list_output(output, data)
@@ -96,7 +97,7 @@ def rank(
     elif output is None:
         print_list(alerts, for_verdicts=True)
     if is_remembered:
-        screen.remark(f"Remembered {alerts.n_seen:,} rows in {payments.state_.folder.parent}")
+        screen.remark(f"Remembered {alerts.n_seen:,} rows in {history or history_folder(model)}")
 
 
 def write_list(alerts: Any, output: Path, for_verdicts: bool = False) -> None:

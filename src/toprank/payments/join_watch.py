@@ -83,7 +83,7 @@ class JoinWatch:
         days = (first - self._until) / np.timedelta64(1, "D")
         _warn(
             f"the history ends {days:.0f} days before the rows begin; what came between is "
-            "missing from their features; remember those rows first."
+            "missing from their features; remember those rows first (--remember)."
         )
 
 

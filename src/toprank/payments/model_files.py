@@ -20,6 +20,7 @@ from toprank import files
 from toprank.data.tables.spans import span_of
 from toprank.payments.features import Feature, History, LabelRisk
 from toprank.payments.history_store import HistoryStore
+from toprank.payments.history_store.generations import Generations
 from toprank.payments.payment_state import PaymentState
 from toprank.payments.roles import Roles
 from toprank.payments.versions import FIRST, version_path, versions_beside
@@ -78,7 +79,7 @@ def facts_of(model: Any, version: int) -> dict[str, Any]:
     facts["version"] = version
     facts["settings"] = {name: getattr(model, name) for name in _SETTINGS} | {
         "drop": list(model.drop),
-        "gap": None if model.gap is None else int(np.timedelta64(model.gap, "us").astype(int)),
+        "gap": None if model.gap is None else int(span_of(model.gap, "gap").astype(int)),
     }
     if model.state_ is not None:
         roles = Roles(model.time, model.card, model.terminal, model.amount, model.row_id)
@@ -115,9 +116,12 @@ def _stored(state: PaymentState, folder: Path) -> HistoryStore:
     history = state.history
     rows = state.rows()
     if history.until is not None:
-        history.purge(history.until - LATE, forget=history.until - FORGET)
+        # without features of labels, a purge forgets ids as well: labels must find their rows
+        has_labels = any(isinstance(each, LabelRisk) for each in history.features)
+        keep = LATE if has_labels or history.row_id is None else FORGET
+        history.purge(history.until - keep, forget=history.until - FORGET)
     if folder.is_file():  # of an earlier version
-        folder.rename(folder.with_name(f"{folder.name}.bak"))
+        folder.rename(_kept(folder))
     folder.mkdir(mode=0o700, exist_ok=True)
     return HistoryStore.create(
         folder / history.id, history, rows, labels=state.ledger.entries_after(0)
@@ -132,29 +136,50 @@ def _opened_state(
     if model.card is None:
         if given is not None:
             raise ValueError(
-                f"{path.name} was fitted without a card and knows no history; leave it out."
+                f"{path.name} was fitted without a card and knows no history; leave "
+                "history (--history) out."
             )
         return None
     found = _place_of(given or history_folder(path), history_id)
     if not found.exists():
         raise FileNotFoundError(
             f"{path.name} knows cards by their history, and there is none at {found}; name the "
-            "right one, or fit again."
+            "right one with history (--history), or fit again."
         )
+    if not _is_history(found):
+        raise _of_another(found, path)
     store = HistoryStore.open(found, mode="write" if for_writing else "read")
     if store.history.id != history_id:
         store.close()
-        raise ValueError(
-            f"{found.name} must be the history that was written with {path.name}; it belongs to "
-            "another model; name the right one, or fit again."
-        )
+        raise _of_another(found, path)
     return store
 
 
+def _of_another(found: Path, path: Path) -> ValueError:
+    return ValueError(
+        f"{found.name} must be the history that was written with {path.name}; it belongs to "
+        "another model; name the right one with history (--history), or fit again."
+    )
+
+
 def _place_of(given: Path, history_id: Any) -> Path:
-    """Return where the history of an id is: in a folder of several, or what was given itself."""
-    inside = given / str(history_id)
-    return inside if isinstance(history_id, str) and inside.is_dir() else given
+    """Return where the history of an id is: in a folder of several, or what was given itself.
+
+    A file of an earlier version is kept beside the folder while a new model is written.
+    """
+    inside, kept = given / str(history_id), _kept(given)
+    if isinstance(history_id, str) and inside.is_dir():
+        return inside
+    return kept if kept.is_file() and not _is_history(given) else given
+
+
+def _kept(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.bak")
+
+
+def _is_history(place: Path) -> bool:
+    """Return whether a history is at this place itself, not inside it."""
+    return place.is_file() or bool(Generations(place).numbers())
 
 
 def _drop_old_histories(path: Path) -> None:
@@ -162,7 +187,9 @@ def _drop_old_histories(path: Path) -> None:
     folder = history_folder(path)
     beside = [version_path(path, number) for number in versions_beside(path)]
     named = {files.read_manifest(each)["facts"].get("history") for each in (path, *beside)}
-    others = [each for each in folder.iterdir() if each.is_dir() and each.name not in named]
+    # a folder of an earlier version is a history itself: what it holds has other names
+    ids = [each for each in folder.iterdir() if re.fullmatch("[0-9a-f]{32}", each.name)]
+    others = [each for each in ids if each.name not in named]
     for each in sorted(others, key=lambda other: other.stat().st_mtime)[:-1]:
         shutil.rmtree(each, ignore_errors=True)
 

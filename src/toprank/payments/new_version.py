@@ -91,9 +91,13 @@ def matured_rows(model: PaymentModel, silence: Any = SILENCE) -> MaturedRows:
     """Return the archived rows of matured days, in order of time."""
     state = model.state_
     assert state is not None
-    rows = _in_order_of_time(state.rows(), model)
+    rows = state.rows()
     if not rows.num_rows:
-        raise ValueError("the history must have kept its rows to be learned from; it has none.")
+        raise ValueError(
+            "the history must have kept its rows to be learned from; it has none, as those of "
+            "earlier versions; fit again on a table of all rows."
+        )
+    rows = _in_order_of_time(rows, model)
     times = tables.time_column(rows, str(model.time))
     held = _held_labels(state, rows, model)
     has_label = held.has_label | (times < times.max() - span_of(silence, "silence"))

@@ -83,14 +83,13 @@ class PaymentModel(BaseEstimator):
     Examples
     --------
     >>> from toprank.simulator import simulate
-    >>> payments = simulate(n_cards=60, n_terminals=20, n_days=40, random_state=1)
+    >>> payments = simulate(n_cards=80, n_terminals=30, n_days=40, random_state=2)
     >>> model = PaymentModel(
     ...     "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
     ...     n_estimators=10, time_limit=0.01, n_jobs=1,
     ... ).fit(payments)
-    >>> payment = {"paid_at": "2025-06-01 12:00", "card": "card-7", "terminal": "new",
-    ...            "amount": 990.0}
-    >>> score = model.score(payment)
+    >>> payment = payments.to_pylist()[-1]
+    >>> score = model.score(payment | {"terminal": "new", "amount": 990.0})
     >>> 0 <= score.probability <= 1
     True
     """
@@ -210,7 +209,7 @@ class PaymentModel(BaseEstimator):
         alerts = top_alerts(
             self.ranker_,
             self._listable(_tables(payments), remember),
-            k or self.budget,
+            self.budget if k is None else k,
             n_reasons,
             one_per=self.card,
             left_out=known.blocked,
@@ -330,7 +329,7 @@ class PaymentModel(BaseEstimator):
             np.concatenate(suspicion),
             label=label,
             time=time,
-            budget=k or self.budget,
+            budget=self.budget if k is None else k,
             card=self.card,
             amount=self.amount,
         )
@@ -424,15 +423,16 @@ class PaymentModel(BaseEstimator):
         options = {
             "time": self.time,
             "positive_label": self.positive_label,
-            "gap": self.gap,
+            "gap": None if self.gap is None else span_of(self.gap, "gap"),
             "random_state": self.random_state,
         }
         if roles is None:
             return options
         # features of cards and terminals are learned from, not their names
         names = [roles.card, roles.terminal, *([roles.row_id] if roles.row_id else [])]
-        gap = span_of(self.delay, "delay") if self.gap is None else self.gap
-        return {**options, "drop": names, "gap": gap, "card": roles.card, "amount": roles.amount}
+        if self.gap is None:
+            options["gap"] = span_of(self.delay, "delay")
+        return {**options, "drop": names, "card": roles.card, "amount": roles.amount}
 
     def _with_features(
         self, batches: Iterable[pa.Table], remember: bool, labels: tables.Labels | None = None

@@ -5,16 +5,17 @@ In memory as here, or in a folder as `HistoryStore` keeps it; both do the same.
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from toprank.data.tables.ids import id_texts
 from toprank.payments.features import History
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.history_store.history_store import FeaturesOf
+from toprank.payments.history_store.replayed import apply_labels, record_labels
+from toprank.payments.history_store.row_archive import first_of_each_id
 from toprank.payments.ledger import Ledger, MemoryLedger
 
 
@@ -65,14 +66,22 @@ class MemoryState:
 
     @contextmanager
     def remembering(self) -> Iterator[FeaturesOf]:
-        """Give features of tables that are remembered."""
+        """Give features of tables that are remembered, all of them or none."""
+        # nothing is lost with what an empty history took in, and `fit` needs no copy
+        before = None if self.history.until is None else deepcopy(self.history)
+        tables: list[pa.Table] = []
 
         def features_of(rows: pa.Table) -> pa.Table:
             features = self.history.batch(rows)
-            self._tables.append(rows)
+            tables.append(rows)
             return features
 
-        yield features_of
+        try:
+            yield features_of
+        except BaseException:
+            self.history = self.history if before is None else before
+            raise
+        self._tables += tables
 
     def one(self, row: Mapping[str, Any]) -> dict[str, float]:
         """Return the features of one row, and remember the row."""
@@ -89,16 +98,22 @@ class MemoryState:
         self, row_id: Any, is_positive: ArrayLike, known_at: Any, source: str, who: str
     ) -> LabelCounts:
         """Add labels of remembered rows to the ledger and the history."""
-        ids, labels = id_texts(row_id, "row_id"), np.atleast_1d(is_positive)
-        is_known = self.history.knows(ids)
-        if is_known.any():
-            known = ids.filter(pa.array(is_known)).to_pylist()
-            self.ledger.record(known, labels[is_known], known=known_at, source=source, who=who)
-        return self.history.label(ids.to_pylist(), labels, known_at, source=source)
+        start = self.ledger.position
+        others = record_labels(
+            self.history, self.ledger, row_id, is_positive, known_at, source, who
+        )
+        counts = apply_labels(self.history, self.ledger, start, self.ledger.position)
+        return others._replace(
+            n_new=counts.n_new,
+            n_corrected=counts.n_corrected,
+            n_known=counts.n_known + others.n_known,
+        )
 
     def rows(self) -> pa.Table:
         """Return the remembered rows with all their columns, in the order they came."""
-        return pa.concat_tables(self._tables, promote_options="permissive")
+        tables = self._tables or [pa.table({})]
+        rows = pa.concat_tables(tables, promote_options="permissive")
+        return first_of_each_id(rows, self.history.row_id)
 
     def close(self) -> None:
         """Nothing is held open."""

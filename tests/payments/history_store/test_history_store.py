@@ -16,7 +16,6 @@ from payments.history_store.payments_made import (
     START,
     assert_same,
     fresh,
-    label_with_source,
     names_in,
     payment,
     payments,
@@ -274,8 +273,7 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
             store.one(payment(5) | {"amount": "a lot"})
         with pytest.raises(TableError, match="row_id must hold ids"):
             store.label([3.5], [True])
-        with pytest.raises(ValueError, match="row_id must not be missing; 1 of 2"):
-            store.label([None, "p1"], [True, True])
+        assert store.label([None, "", "nobody"], [True] * 3) == (0, 0, 0, 3, (0, 1, 2))
         assert (names_in(folder), (folder / "log-000001").stat().st_size) == before
         twin = fresh()
         twin.batch(table(0, 5))
@@ -283,6 +281,44 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
         store.remember(table(5, 7))
     with HistoryStore.open(folder) as store:
         assert store.n_rows == 7
+
+
+def test_what_was_noted_with_the_rows_is_there_after_a_snapshot_and_other_rows(folder):
+    with HistoryStore.create(folder, fresh()) as store:
+        with store.remembering(note=lambda: {"line": 5}) as features_of:
+            features_of(table(0, 5))
+        with store.remembering() as features_of:  # notes nothing, and what was noted stays
+            features_of(table(5, 7))
+        assert store.note == {"line": 5}
+    with HistoryStore.open(folder, mode="write") as store:
+        assert store.note == {"line": 5}
+        store.compact()
+    with HistoryStore.open(folder) as store:
+        assert store.note == {"line": 5}
+
+
+def test_a_reader_leaves_no_file_behind(folder):
+    with HistoryStore.create(folder, fresh()) as store:
+        store.remember(table(0, 5))
+        store.label("p1", True)
+    before = names_in(folder)
+    with HistoryStore.open(folder) as reader:
+        assert len(reader.ledger) == 1
+    assert names_in(folder) == before
+
+
+def test_labels_that_a_history_has_are_in_the_ledger_of_its_new_folder(folder):
+    from toprank.payments.ledger import MemoryLedger
+
+    history, ledger = fresh(), MemoryLedger()
+    history.batch(table(0, 5))
+    history.label("p1", True, moment(900))
+    ledger.append("p1", True, known=moment(900), source="claim")
+    with HistoryStore.create(folder, history, table(0, 5), ledger.entries_after(0)) as store:
+        assert len(store.ledger) == 1
+        assert store.label("p1", True, moment(900))[:3] == (0, 0, 1)
+    with HistoryStore.open(folder) as store:
+        assert_same(store.history, history)
 
 
 def test_a_reader_and_a_closed_store_change_nothing(folder):
@@ -327,6 +363,7 @@ def test_labels_without_a_time_are_known_from_the_latest_payment_on(folder):
         until = store.history.until
         found = store.label(["p3", "p4"], [True, False])
         none = store.label([], [])
+        assert found[:4] == (2, 0, 0, 0)
     twin = fresh()
     twin.batch(table(0, 20))
     assert found == twin.label(["p3", "p4"], [True, False], until)
@@ -349,7 +386,7 @@ def test_labels_that_others_added_to_the_ledger_reach_the_history(folder):
     twin = fresh()
     twin.batch(table(0, 20))
     twin.label(["p1", "p2"], [True, True], moment(900))
-    label_with_source(twin, ["p3"], [False], moment(901), "investigator")
+    twin.label(["p3"], [False], moment(901), source="investigator")
     assert_same(history, twin)
     twin.label(["p5"], [True], moment(902))
     for mode in ("read", "write", "read"):

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from toprank.data import checks
 from toprank.data.atomic import sync
 from toprank.data.tables.columns import arrow_table, check_columns
-from toprank.data.tables.ids import id_texts
 from toprank.files.faults import ModelFileError
 from toprank.payments.features import History, cells, history_file
 from toprank.payments.features.past import LabelCounts
@@ -28,10 +27,11 @@ from toprank.payments.history_store.replayed import (
     StoreState,
     apply_labels,
     purge,
+    record_labels,
     remember_row,
     state_of,
 )
-from toprank.payments.history_store.row_archive import RowArchive, table_of_rows
+from toprank.payments.history_store.row_archive import RowArchive, first_of_each_id, table_of_rows
 from toprank.payments.history_store.writer_lock import WriterLock
 from toprank.payments.ledger import Ledger, MemoryLedger, SqliteLedger
 from toprank.payments.ledger.entries import Entries
@@ -117,11 +117,14 @@ class HistoryStore:
         """Make the folder of a history and return it open for writing.
 
         `rows` is the table that the history has already learned from, if there is one: it is
-        kept for training again. The folder appears in one step, whole.
+        kept for training again. `labels` are those it has learned from by their ids, for the
+        ledger. The folder appears in one step, whole.
         """
         state = StoreState(history, log_size=RecordLog.HEAD_BYTES)
         step = on_step or (lambda name: None)
-        lock = new_folder(Path(folder), lambda beside: _fill(beside, state, rows, step), step)
+        lock = new_folder(
+            Path(folder), lambda beside: _fill(beside, state, rows, step, labels), step
+        )
         return cls._writer(Path(folder), lock, durability, compact_share, on_step, state)
 
     @classmethod
@@ -236,7 +239,7 @@ class HistoryStore:
         pending = archive.from_moment(table_of_rows(state.pending_rows), moment)
         tables = [*archive.read(state.first_row, state.n_archived, moment), pending]
         found = archive.joined([table for table in tables if table.num_rows] or tables[:1])
-        return _first_of_each_id(found, self.history.row_id)
+        return first_of_each_id(found, self.history.row_id)
 
     # What is changed
 
@@ -316,26 +319,21 @@ class HistoryStore:
         Without `known_at` they count as known from the time of the latest payment on. Ids of no
         remembered row are counted and not recorded; nor is what the ledger says already.
         """
-        ids, labels = id_texts(np.atleast_1d(row_id), "row_id"), np.atleast_1d(is_positive)
         with self._changing():
             if self._unsettled:  # the ledger is on disk at once: so must be what it speaks of
                 self._settle({})
             self._catch_up()
-            is_known = self.history.knows(ids)
-            unknown = tuple(np.flatnonzero(~is_known).tolist())
             known = moment_known(known_at, self.history.until)
-            recorded = self.ledger.record(
-                ids.filter(pa.array(is_known)).to_pylist(),
-                labels[is_known],
-                known=known if np.ndim(known) == 0 else np.asarray(known)[is_known],
-                source=source,
-                who=who,
+            others = record_labels(
+                self.history, self.ledger, row_id, is_positive, known, source, who
             )
             self._step("ledger written")
             counts = self._catch_up()
             self._compact_if_long()
-            return counts._replace(
-                n_known=counts.n_known + recorded.n_known, n_unknown=len(unknown), unknown=unknown
+            return others._replace(
+                n_new=counts.n_new,
+                n_corrected=counts.n_corrected,
+                n_known=counts.n_known + others.n_known,
             )
 
     def purge(self, before: Any, forget: Any = None) -> None:
@@ -621,17 +619,6 @@ def _fill(
     _write_snapshot(generations.snapshot(1), state, PRIVATE)
     step("snapshot written")
     sync(folder)
-
-
-def _first_of_each_id(rows: pa.Table, row_id: str | None) -> pa.Table:
-    """Return the rows without those whose id came before; a missing or empty id is none."""
-    if row_id is None or row_id not in rows.column_names:
-        return rows
-    codes = id_texts(rows.column(row_id), row_id).dictionary_encode().indices
-    numbers = codes.fill_null(-1).to_numpy()
-    is_first = numbers < 0  # rows without an id are all kept
-    is_first[np.unique(numbers, return_index=True)[1]] = True
-    return rows if is_first.all() else rows.filter(pa.array(is_first))
 
 
 def _ledger_to_read(path: Path) -> Ledger:

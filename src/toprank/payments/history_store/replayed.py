@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
 
+from toprank.data.tables.ids import id_texts
 from toprank.files.faults import ModelFileError
 from toprank.payments.features import History, history_file
 from toprank.payments.features.past import LabelCounts
@@ -70,8 +73,36 @@ def state_of(folder: Path, ledger: Ledger) -> StoreState:
     raise faults[0]
 
 
+def record_labels(
+    history: History,
+    ledger: Ledger,
+    row_id: Any,
+    is_positive: ArrayLike,
+    known_at: Any,
+    source: str,
+    who: str,
+) -> LabelCounts:
+    """Write labels of remembered rows to a ledger; return what it knew, and ids of no row.
+
+    The history learns of the others by `apply_labels`: what the ledger has is all it knows.
+    """
+    ids, labels = id_texts(np.atleast_1d(row_id), "row_id"), np.atleast_1d(is_positive)
+    is_known = history.knows(ids)
+    unknown = tuple(np.flatnonzero(~is_known).tolist())
+    recorded = ledger.record(
+        ids.filter(pa.array(is_known)).to_pylist(),
+        labels[is_known],
+        known=known_at if np.ndim(known_at) == 0 else np.asarray(known_at)[is_known],
+        source=source,
+        who=who,
+    )
+    return LabelCounts(n_known=recorded.n_known, n_unknown=len(unknown), unknown=unknown)
+
+
 def apply_labels(history: History, ledger: Ledger, start: int, stop: int) -> LabelCounts:
     """Give a history the ledger's labels from one position to another; return what it says."""
+    if stop == start:
+        return LabelCounts()
     entries = ledger.entries_after(start, stop - start)
     sources = np.array(SOURCES)[entries.source_code]
     return history.label(entries.ids, entries.is_positive, entries.known, source=sources)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from toprank.data.atomic import atomic_path
 from toprank.data.tables.columns import TableError
+from toprank.data.tables.ids import id_texts
 from toprank.data.tables.values import decoded
 from toprank.files.faults import ModelFileError
 from toprank.payments.features import cells
@@ -172,3 +173,14 @@ def _as_times(column: pa.ChunkedArray, name: str) -> pa.Array:
         return pa.nulls(len(column), pa.timestamp("us"))
     instants = cells.instants_or(column, name, _NO_TIME)
     return pc.cast(pa.array(instants, mask=instants == _NO_TIME), pa.timestamp("us"))
+
+
+def first_of_each_id(rows: pa.Table, row_id: str | None) -> pa.Table:
+    """Return rows without those that came again under an id; rows without an id are all kept."""
+    if row_id is None or row_id not in rows.column_names:
+        return rows
+    codes = id_texts(rows.column(row_id), row_id).dictionary_encode().indices
+    numbers = codes.fill_null(-1).to_numpy()
+    is_first = numbers < 0
+    is_first[np.unique(numbers, return_index=True)[1]] = True
+    return rows if is_first.all() else rows.filter(pa.array(is_first))
