@@ -64,7 +64,9 @@ def test_json_is_all_that_stdout_carries(csv):
     outcome = run_main("fit", csv, *FIT, "--json")
     facts = json.loads(outcome.stdout)
 
-    assert facts == files.read_manifest("payments.toprank")["facts"]
+    noted = files.read_manifest("payments.toprank")["facts"]
+    assert {name: noted[name] for name in facts} == facts
+    assert noted.keys() - facts.keys() == {"settings", "version"}
     assert facts["rows"] == 1500
     test = facts["test"][facts["chosen"]]
     for figure in ("average_precision", "found"):

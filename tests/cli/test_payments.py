@@ -151,7 +151,7 @@ def test_rows_that_were_remembered_are_recognised_by_their_ids_and_count_once(fi
     again = run_main("rank", "payments.toprank", "today.csv", "--remember")
     assert again.exit_code == 0, again.stderr
     assert again.stdout == first.stdout
-    assert f"note: {len(days[1])} rows were in the history already, and count" in again.stderr
+    assert f"note: {len(days[1])} rows have the id of an earlier row" in again.stderr
     assert kept().history.n_remembered == n_events
     assert kept().rows().num_rows == len(days[0]) + len(days[1])
 
@@ -162,7 +162,7 @@ def test_a_file_that_goes_a_little_beyond_what_was_remembered_adds_just_that(fit
     written(without_label(pd.concat([days[1], days[2].head(1)])), "more.csv")
     outcome = run_main("rank", "payments.toprank", "more.csv", "--remember")
     assert outcome.exit_code == 0, outcome.stderr
-    assert f"{len(days[1])} rows were in the history already" in outcome.stderr
+    assert f"{len(days[1])} rows have the id of an earlier row" in outcome.stderr
     assert kept().rows().num_rows == len(days[0]) + len(days[1]) + 1
 
 
@@ -217,7 +217,7 @@ def test_rows_too_old_for_the_history_are_counted(fitted, days):
 def test_old_rows_that_the_history_has_already_are_recognised(fitted, days):
     written(days[0].head(200), "old.csv")
     outcome = run_main("rank", "payments.toprank", "old.csv")
-    assert "note: 200 rows were in the history already, and count once" in outcome.stderr
+    assert "note: 200 rows have the id of an earlier row" in outcome.stderr
 
 
 def test_the_history_of_another_model_is_refused(fitted, days):

@@ -132,7 +132,7 @@ def test_a_history_written_by_the_command_line_turns_into_a_folder_when_it_is_ad
     assert folder.with_name("by_command.history.bak").read_bytes() == old
     with HistoryStore.open(folder) as store:
         assert store.rows()["id"].to_pylist() == [f"new-{i}" for i in range(12)]
-    with pytest.warns(TableWarning, match="12 rows were in the history already"):
+    with pytest.warns(TableWarning, match="12 rows have the id of an earlier row"):
         again = run_toprank("rank", by_command, today, "-k", "12", "--json", "--remember")
     assert f"Remembered 12 rows in {folder}\n" in again.stderr
     with HistoryStore.open(folder) as store:

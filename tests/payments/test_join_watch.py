@@ -77,7 +77,7 @@ def test_tables_out_of_order_are_said_once():
 
 def test_rows_sent_again_are_counted_by_their_ids_and_never_refused():
     (sentence,) = said(history("tx"), rows(range(10)), remember=True)
-    assert sentence == "10 rows were in the history already, and count once."
+    assert sentence == "10 rows have the id of an earlier row in 'tx'; they count once."
 
 
 def test_late_rows_with_ids_of_their_own_are_nothing_to_speak_of():

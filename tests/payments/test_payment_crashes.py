@@ -125,7 +125,7 @@ def check_after_a_kill(saved, path, before, expected, expected_list):
         if found == before:
             assert listed(again.rank(parts(saved[1]), 5, remember=True)) == expected_list
         elif saved[2]:
-            with pytest.warns(UserWarning, match="were in the history already"):
+            with pytest.warns(UserWarning, match="have the id of an earlier row"):
                 assert listed(again.rank(parts(saved[1]), 5, remember=True)) == expected_list
         else:
             with pytest.raises(ValueError, match="were probably remembered before"):
@@ -156,9 +156,9 @@ def test_a_part_of_a_log_without_its_end_counts_for_nothing(saved, tmp_path):
 
 KILLED_IN_THE_MIDDLE = """
 import os, signal, sys
-from toprank.cli import files, main
+from toprank.cli import paths, main
 from toprank.payments.history_store import HistoryStore
-files._BATCH_ROWS = 10
+paths._BATCH_ROWS = 10
 n_calls, remember = 0, HistoryStore._remember_table
 def remember_and_die(self, rows, is_part):
     global n_calls
@@ -186,7 +186,7 @@ def test_the_command_killed_in_the_middle_of_a_file_can_be_run_again(saved, tmp_
 
     again = run_main(*command)
     assert again.exit_code == 0, again.stderr
-    assert "were in the history already" not in again.stderr
+    assert "have the id of an earlier row" not in again.stderr
     assert Path("alerts.csv").exists()
     with PaymentModel.load(path) as model:
         n_remembered, until, _, rows = kept_in(model)

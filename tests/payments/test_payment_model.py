@@ -171,7 +171,7 @@ def test_a_payment_sent_again_counts_once(model, today):
     n_events, n_rows = model.state_.history.n_remembered, model.state_.rows().num_rows
     for _ in range(3):
         assert model.score(row, remember=True) == first
-    with pytest.warns(TableWarning, match="1 rows were in the history already, and count once"):
+    with pytest.warns(TableWarning, match="1 rows have the id of an earlier row"):
         model.remember(today.slice(today.num_rows - 1))
     assert model.state_.history.n_remembered == n_events
     assert model.state_.rows().num_rows == n_rows

@@ -91,11 +91,11 @@ def rank(
     screen.remark(_what_was_done(alerts, payments))
     if output is not None:
         listed = alerts if as_text else as_written(alerts, data, output)
-        write_list(listed, output, for_verdicts=True)
+        write_list(listed, output, for_verdicts=bool(payments.label_column))
     if as_json:
         screen.print_json(document(alerts))
     elif output is None:
-        print_list(alerts, for_verdicts=True)
+        print_list(alerts, for_verdicts=bool(payments.label_column))
     if is_remembered:
         screen.remark(f"Remembered {alerts.n_seen:,} rows in {history or history_folder(model)}")
 

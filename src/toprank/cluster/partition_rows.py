@@ -53,6 +53,6 @@ def all_rows(parts: list[TrainingRows]) -> TrainingRows:
     """Return the rows of several partitions together."""
     if len(parts) == 1:
         return parts[0]
-    features, is_positive, weights = zip(*parts, strict=True)
+    features, is_positive, weights, _ = zip(*parts, strict=True)
     weight = None if weights[0] is None else np.concatenate(weights)
     return TrainingRows(np.concatenate(features), np.concatenate(is_positive), weight)

@@ -11,7 +11,7 @@ from toprank.calibration import fit_sigmoid
 from toprank.data import checks, inputs
 from toprank.data.inputs import TrainingRows
 from toprank.decisions import ensemble_members
-from toprank.decisions.samplers import check_ratio
+from toprank.decisions.samplers import check_ratio, rarer_class
 from toprank.files import Saved
 from toprank.rankers import reasons
 from toprank.rankers.base import Ranker, seed_of
@@ -111,6 +111,9 @@ class BalanceCascade(Ranker):
         some = rows.thinned(_MOST_CALIBRATED)
         self.calibration_ = fit_sigmoid(some.is_positive, self._raw(some.features), some.weight)
         return self
+
+    def _named_positive(self, y: NDArray) -> Any:
+        return rarer_class(y) if self.positive_label is None else self.positive_label
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
         """Return what each feature adds to each row's suspicion, and last the common start.

@@ -17,6 +17,7 @@ from toprank.decisions.samplers import (
     check_ratio,
     check_sampler,
     import_imblearn,
+    rarer_class,
     resampled,
 )
 from toprank.files import Saved
@@ -111,6 +112,9 @@ class SampledRanker(Ranker):
             shift = self._fit_one(rows, how)
         self.calibration_ = SigmoidCalibration(1.0, shift)
         return self
+
+    def _named_positive(self, y: NDArray) -> Any:
+        return rarer_class(y) if self.positive_label is None else self.positive_label
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
         """Return what each feature adds to each row's suspicion, and last the common start.

@@ -69,6 +69,16 @@ def check_ratio(is_positive: NDArray[np.bool_], ratio: float) -> None:
         )
 
 
+def rarer_class(y: NDArray) -> Any:
+    """Return the class of fewer rows, of equal ones the last: what there is to sample for.
+
+    >>> rarer_class(np.array(["good", "good", "bad"])).item()
+    'bad'
+    """
+    classes, counts = np.unique(y, return_counts=True)
+    return classes[np.flatnonzero(counts == counts.min())[-1]]
+
+
 def natural_ratio(is_positive: NDArray[np.bool_]) -> float:
     """Return the positives a negative.
 

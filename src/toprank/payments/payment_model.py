@@ -142,7 +142,8 @@ class PaymentModel(BaseEstimator):
         roles = self._checked_roles()
         table = arrow_table(table)
         tables.check_columns(self.drop, table.column_names)
-        table = table.drop_columns(list(self.drop))
+        # a time that is no feature either way still splits the rows
+        table = table.drop_columns([name for name in set(self.drop) if name != self.time])
         labels = tables.split_label(table, self.label_column, self.positive_label)
         self.classes_ = training.class_names(labels.positive, labels.negative)
         self.state_: PaymentState | None = None

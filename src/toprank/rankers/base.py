@@ -129,9 +129,13 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         if weight is not None and not weight.all():
             # a row of no weight is no row: it must not move the bins either
             features, y, weight = features[weight > 0], y[weight > 0], weight[weight > 0]
-        labels = inputs.read_labels(y, self.positive_label)
+        labels = inputs.read_labels(y, self._named_positive(y))
         self.classes_, self.positive_label_ = labels.classes, labels.positive
         return TrainingRows(features, labels.is_positive, weight)
+
+    def _named_positive(self, y: NDArray) -> Any:
+        """Return the class to rank first, None where nobody has named it."""
+        return self.positive_label
 
     def _labelled_rows(
         self, X: Any, y: ArrayLike, weight: ArrayLike | None = None, name: str = "X, y"
