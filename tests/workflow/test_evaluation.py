@@ -11,7 +11,7 @@ import reference
 from strategies import rankings
 from toprank import BoostedRanker, metrics
 from toprank.data import tables
-from toprank.workflow.evaluation import Cards, cards_of, evaluate, evaluate_file
+from toprank.workflow.evaluation import Cards, cards_of, evaluate, evaluate_rows
 
 
 def figures_of(is_positive, suspicion, budget, day=None):
@@ -217,8 +217,10 @@ def test_a_file_scored_in_batches_has_the_figures_of_its_labelled_rows(
     table, ranker = payments
     path = tmp_path / f"payments.{suffix}"
     tables.write_rows(table, path)
-    batches = tables.read_batches(path, schema=ranker.schema_, rows=90)
-    figures = evaluate_file(ranker, path, batches, label="outcome", time=time, budget=5)
+    batches = list(tables.read_batches(path, schema=ranker.schema_, rows=90))
+    scored = np.concatenate([ranker.suspicion(batch) for batch in batches])
+    facts = pa.concat_tables(batches)
+    figures = evaluate_rows(ranker, facts, scored, label="outcome", time=time, budget=5)
 
     labels = np.array(table["outcome"].to_pylist(), dtype=object)
     known = labels != None  # noqa: E711

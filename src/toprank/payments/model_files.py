@@ -179,7 +179,7 @@ def _kept(folder: Path) -> Path:
 
 def _is_history(place: Path) -> bool:
     """Return whether a history is at this place itself, not inside it."""
-    return place.is_file() or bool(Generations(place).numbers())
+    return place.is_file() or (place.is_dir() and Generations(place).are_there())
 
 
 def _drop_old_histories(path: Path) -> None:

@@ -22,7 +22,6 @@ from toprank.workflow.comparison import (
     PairedDifference,
     comparable_learners,
     compare_learners,
-    learner_comparison,
 )
 from toprank.workflow.comparison.differences import N_RESAMPLES
 from toprank.workflow.evaluation import evaluate
@@ -322,7 +321,7 @@ def verdicts(found, names, n_positive=136):
     judged = [comparison.JudgedLearner(name, None, test, 1.0, 0.1) for name in names]
     level = 1 - 0.05 / comb(len(names), 2)
     compared = Compared(None, judged, {}, [PairedDifference(*each) for each in found], level)
-    return learner_comparison._verdicts(compared, "frauds")
+    return learner_summary._verdicts(compared, "frauds")
 
 
 def test_sentences_say_what_is_real_and_what_cannot_be_told():

@@ -33,6 +33,10 @@ class Generations:
         """Return where the log of this number is."""
         return self._folder / f"log-{number:06d}"
 
+    def are_there(self) -> bool:
+        """Return whether the folder holds any snapshot."""
+        return any(kind == "snapshot" for kind, _, _ in self._files())
+
     def numbers(self) -> list[int]:
         """Return the numbers of all snapshots, the last one first; there must be one."""
         found = [number for kind, number, _ in self._files() if kind == "snapshot"]
