@@ -43,7 +43,9 @@ def test_the_walk_through_of_payments_runs_from_fit_to_rollback(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     text = PAYMENTS.read_text().partition("## From Python")[0]
     named = {}
-    for kind, block in re.findall(r"^```(python|console)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for kind, block in re.findall(
+        r"^```(python|console)\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    ):
         if kind == "python":
             exec(block, named)
             continue
