@@ -10,9 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from toprank.cli import commands
+from toprank.files import read_manifest
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "from-table-to-alerts.md"
+PAYMENTS = ROOT / "docs" / "transactions.md"
 
 
 def test_every_command_is_in_the_guide():
@@ -35,6 +37,32 @@ def test_the_commands_of_the_guide_run_one_after_the_other(tmp_path, monkeypatch
             keep_some_cards(tmp_path / "payments.parquet")
     for name in ("my.toprank", "my.html", "alerts.csv"):
         assert (tmp_path / name).exists()
+
+
+def test_the_walk_through_of_payments_runs_from_fit_to_rollback(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = PAYMENTS.read_text().partition("## From Python")[0]
+    named = {}
+    for kind, block in re.findall(
+        r"^```(python|console)\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    ):
+        if kind == "python":
+            exec(block, named)
+            continue
+        for line in re.findall(r"^\$ toprank (.+)$", block, flags=re.MULTILINE):
+            words = shlex.split(line)
+            if words[0] == "simulate":
+                words += ["--cards", "120", "--terminals", "60"]  # the commands are on trial
+            if words[0] == "fit":
+                words += ["--trees", "20", "--minutes", "0.001"]
+            outcome = CliRunner().invoke(commands, words, catch_exceptions=False)
+            assert outcome.exit_code == 0, (line, outcome.output)
+    current, beside = (
+        read_manifest(Path(f"payments{version}.toprank"))["facts"] for version in ("", ".v2")
+    )
+    assert (current["version"], beside["version"]) == (1, 2)
+    assert Path("payments.history", current["history"]).is_dir()
+    assert current["history"] == beside["history"]
 
 
 def keep_some_cards(path):
