@@ -53,11 +53,11 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 @click.option("--id", "row_id", help="With --card: column of ids, for labels that come later.")
 @click.option(
     "--features", type=click.Path(path_type=Path),
-    help="With --card: JSON file of features, in place of the usual ones.",
+    help="With --card: JSON file of features, in place of the default ones.",
 )  # fmt: skip
 @click.option(
     "--budget", "-k", default=100, show_default=True, type=click.IntRange(1),
-    help="Checks a day, or a list.",
+    help="Checks per day, or per list.",
 )  # fmt: skip
 @click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
 @click.option(
@@ -84,7 +84,7 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 )
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
-    help="Seed of everything drawn.",
+    help="Random seed.",
 )  # fmt: skip
 @click.option(
     "--losses",
@@ -133,7 +133,7 @@ def fit(
 ) -> None:
     """Learn from the labelled rows of DATA (CSV or Parquet) and write a model and a report.
 
-    The rows are parted by time when --time is given (train, validation, gap, test), at random
+    The rows are split by time when --time is given (train, validation, gap, test), at random
     otherwise. The printed figures are those of the test rows, which nothing was learned from.
     """
     from toprank.cli import paths, screen

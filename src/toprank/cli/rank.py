@@ -31,7 +31,7 @@ def _span(_context: Any, _option: Any, value: str) -> str:
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--budget", "-k", type=click.IntRange(1), help="Rows to list.  [default: as fitted]")
 @click.option(
-    "--reasons", default=5, show_default=True, type=click.IntRange(0), help="Reasons a row."
+    "--reasons", default=5, show_default=True, type=click.IntRange(0), help="Reasons per row."
 )
 @click.option(
     "--history", type=click.Path(path_type=Path),
@@ -39,7 +39,7 @@ def _span(_context: Any, _option: Any, value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--remember", "is_remembered", is_flag=True,
-    help="Add the rows of DATA to the history, for those of tomorrow.",
+    help="Add the rows of DATA to the history, so that later payments know them.",
 )  # fmt: skip
 @click.option(
     "--cleared-within", default="14d", show_default=True, callback=_span,

@@ -28,7 +28,9 @@ Examples:
 @click.option(
     "--version", type=click.IntRange(1), help="With --promote: the version to make current."
 )
-@click.option("--rollback", "is_rolled_back", is_flag=True, help="Go back to the version before.")
+@click.option(
+    "--rollback", "is_rolled_back", is_flag=True, help="Make the previous version current again."
+)
 @click.option(
     "--minutes", type=click.FloatRange(0, min_open=True),
     help="Time for trying recipes.  [default: as fitted]",
@@ -49,7 +51,7 @@ def refit(
     """Learn from all payments and labels that the history of MODEL has by now.
 
     The new version is written beside MODEL, as payments.v2.toprank, and compared with it on the
-    latest matured days: days all of whose payments have a label or were met with silence. Rows
+    latest matured days: days all of whose payments have a label or are older than --silence. Rows
     known by a verdict alone are left out of the comparison, since the current version chose what
     was checked. MODEL itself stays as it is until --promote, and every version is kept.
     """

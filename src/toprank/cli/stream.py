@@ -55,11 +55,11 @@ _STDIN = "-"
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
-    help="File for the scores; gone on with, too.  [default: stdout]",
+    help="File for the scores, resumed as well.  [default: stdout]",
 )  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(("ndjson", "csv")),
-    help="Of EVENTS.  [default: csv for a file in .csv, else ndjson]",
+    help="Format of EVENTS.  [default: csv for a file in .csv, else ndjson]",
 )  # fmt: skip
 @click.option("--id", "event_id", default="id", show_default=True, help="Field of ids.")
 @click.option("--label", default="label", show_default=True, help="Field of labels.")
@@ -100,14 +100,14 @@ _STDIN = "-"
 )  # fmt: skip
 @click.option(
     "--checkpoint-every", default=10_000, show_default=True, type=click.IntRange(1),
-    help="Lines between two savings of the model.",
+    help="Lines between checkpoints.",
 )  # fmt: skip
 @click.option(
     "--skip-seen", is_flag=True,
     help="Of stdin: pass over what was read before, since all events are sent again.",
 )  # fmt: skip
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
-@click.option("--verbose", is_flag=True, help="Say so at each checkpoint.")
+@click.option("--verbose", is_flag=True, help="Report each checkpoint.")
 def stream(
     events: str,
     model: Path,
