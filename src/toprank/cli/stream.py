@@ -122,18 +122,23 @@ def stream(
     verbose: bool,
     **settings: Any,
 ) -> None:
-    """Score EVENTS as they come and learn from their labels, which may come late.
+    """Score EVENTS as they come and take in their labels, which may come late.
 
-    EVENTS is a file or - for stdin: NDJSON, an object a line, or CSV with a header, a row a line.
-    Each row gives a line with its suspicion, its probability and whether it is an alert. A row
-    without a label waits; a line with an id, a label and nothing else is the label of one that
-    waits. Bad lines are told, counted and passed over.
+    EVENTS is a file or - for stdin: NDJSON with one object per line, or CSV with a header and one
+    row per line. Each row gives a line with its suspicion, its probability and whether it is an
+    alert. A line with an id, a label and nothing else is the label of an earlier row. Bad lines
+    are reported, counted and skipped.
 
-    The model file holds everything: what was learned, rows that wait, how far EVENTS was read. It
-    is saved in one step every so many lines, at the end, on Ctrl-C (exit code 130) and on SIGTERM
-    (143). Started again, even after kill -9, the same file goes on where the model was saved and
-    another one is read from its start. FILE of -o is then cut back to that place, so that each
-    row stands in it once; on stdout, rows since the last checkpoint come again.
+    A model that `toprank fit` wrote scores the events and does not change; with --card, each
+    payment is remembered for those after it, and labels reach the ledger and the features. Any
+    other model is an online learner: rows are pending until their label comes, and are learned
+    from then.
+
+    Everything is saved in one step every so many lines, at the end, on Ctrl-C (exit code 130) and
+    on SIGTERM (143): the online learner in its model file, payments in the history. Started
+    again, even after kill -9, the same file is resumed where it was saved, and another one is
+    read from its start. FILE of -o is then cut back to that place, so that each row is in it
+    once; on stdout, rows since the last checkpoint come again.
     """
     from toprank.payments.payment_stream import PaymentStream
 

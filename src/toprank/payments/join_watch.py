@@ -16,9 +16,10 @@ class JoinWatch:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._until, self._n_before = history.until, (history.n_too_late, history.n_repeated)
+        self._since, self._until = history.since, history.until
+        self._n_repeated_before = history.n_repeated
         self._newest: np.datetime64 | None = None
-        self._n_rows = self._n_old = 0
+        self._n_rows = self._n_old = self._n_too_old = 0
         self._is_out_of_order = False
 
     def see(self, rows: pa.Table) -> None:
@@ -37,6 +38,8 @@ class JoinWatch:
             )
         self._newest = times.max() if self._newest is None else max(self._newest, times.max())
         self._n_rows += times.size
+        if self._since is not None:  # rows known by their ids have lost their windows as well
+            self._n_too_old += int(np.count_nonzero(times < self._since))
         if self._until is not None:
             self._n_old += int(np.count_nonzero(times <= self._until))
 
@@ -47,16 +50,11 @@ class JoinWatch:
         newer than the history were most probably remembered before.
         """
         history = self._history
-        n_late, n_repeated = (
-            now - before
-            for now, before in zip(
-                (history.n_too_late, history.n_repeated), self._n_before, strict=True
-            )
-        )
-        if n_late:
+        n_repeated = history.n_repeated - self._n_repeated_before
+        if self._n_too_old:
             _warn(
-                f"{n_late:,} rows are older than what the history keeps; nothing of their past is "
-                "known, and their suspicion says little."
+                f"{self._n_too_old:,} rows are older than what the history keeps; little of their "
+                "past is known, and their suspicion says little."
             )
         if history.row_id is not None:
             if n_repeated:

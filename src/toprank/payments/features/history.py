@@ -128,6 +128,11 @@ class History:
         return None if self._past.until == NEVER else np.datetime64(self._past.until, "us")
 
     @property
+    def since(self) -> np.datetime64 | None:
+        """The moment of the last purge: of older rows, the past is not known. None before one."""
+        return None if self._past.begin == NEVER else np.datetime64(self._past.begin, "us")
+
+    @property
     def n_remembered(self) -> int:
         """How many events are kept: each row once under every key, and each label."""
         return self._past.n_events
