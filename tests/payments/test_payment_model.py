@@ -1,6 +1,7 @@
 """The payment model: one list in Python, by the command line and payment by payment."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -470,3 +471,17 @@ def test_all_cards_known_as_fraud_give_an_empty_list(model, known, today):
     assert len(alerts.suspicion) == 0
     assert alerts.n_left_out == only.num_rows
     assert alerts.to_table(for_verdicts=True).num_rows == 0
+
+
+# Several threads
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_threads_that_score_at_once_get_what_one_thread_gets(known, today, path, is_saved):
+    model = PaymentModel.load(path, for_writing=True) if is_saved else new_model().fit(known)
+    with model:
+        rows = today.to_pylist()[:60]
+        alone = [model.score(row).suspicion for row in rows]
+        with ThreadPoolExecutor(4) as pool:
+            together = [each.suspicion for each in pool.map(model.score, rows * 3)]
+        assert together == alone * 3

@@ -26,7 +26,7 @@ from toprank.payments.features.past import LabelCounts
 from toprank.payments.history_store.history_store import FeaturesOf
 from toprank.payments.join_watch import JoinWatch
 from toprank.payments.known_cards import KnownCards, known_cards
-from toprank.payments.payment_state import MemoryState, PaymentState, looking
+from toprank.payments.payment_state import MemoryState, PaymentState
 from toprank.payments.roles import (
     Roles,
     columns_to_read,
@@ -227,7 +227,7 @@ class PaymentModel(BaseEstimator):
         check_is_fitted(self, "ranker_")
         if self.state_ is None:
             return self.ranker_.explain_one(payment, n_reasons)
-        features_of = self.state_.one if remember else self.state_.history.look
+        features_of = self.state_.one if remember else self.state_.look
         return self._scored(payment, n_reasons, features_of)
 
     def take_in(self, payment: Mapping[str, Any], *, n_reasons: int = 5) -> Explained:
@@ -455,7 +455,7 @@ class PaymentModel(BaseEstimator):
             yield from as_came
             return
         history = self.state_.history
-        taking_in = self.state_.remembering() if remember else looking(history)
+        taking_in = self.state_.remembering() if remember else self.state_.looking()
         with taking_in as features_of:
             watch = JoinWatch(history)
             for batch in as_came:

@@ -3,6 +3,7 @@
 In memory as here, or in a folder as `HistoryStore` keeps it; both do the same.
 """
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
@@ -30,6 +31,12 @@ class PaymentState(Protocol):
 
     @property
     def notes(self) -> list[str]: ...
+
+    def looking(self) -> AbstractContextManager[FeaturesOf]:
+        """Give features of tables that see each other, and remember nothing of them afterwards."""
+
+    def look(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """Return the features of one row, and remember nothing."""
 
     def remembering(self) -> AbstractContextManager[FeaturesOf]:
         """Give features of tables that are remembered, all of them once the block has ended."""
@@ -63,10 +70,26 @@ class MemoryState:
         self.ledger: Ledger = MemoryLedger()
         self.notes: list[str] = []
         self._tables: list[pa.Table] = []
+        self._turn = threading.RLock()  # a look puts the row in and takes it out again
+
+    @contextmanager
+    def looking(self) -> Iterator[FeaturesOf]:
+        """Give features of tables that see each other, and remember nothing of them afterwards."""
+        with self._turn, self.history.looking():
+            yield self.history.batch
+
+    def look(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """Return the features of one row, and remember nothing."""
+        with self._turn:
+            return self.history.look(row)
 
     @contextmanager
     def remembering(self) -> Iterator[FeaturesOf]:
         """Give features of tables that are remembered, all of them or none."""
+        with self._turn:
+            yield from self._remembering()
+
+    def _remembering(self) -> Iterator[FeaturesOf]:
         # nothing is lost with what an empty history took in, and `fit` needs no copy
         before = None if self.history.until is None else deepcopy(self.history)
         tables: list[pa.Table] = []
@@ -85,9 +108,10 @@ class MemoryState:
 
     def one(self, row: Mapping[str, Any]) -> dict[str, float]:
         """Return the features of one row, and remember the row."""
-        features = self.history.one(row)
-        self._tables.append(pa.Table.from_pylist([dict(row)]))
-        return features
+        with self._turn:
+            features = self.history.one(row)
+            self._tables.append(pa.Table.from_pylist([dict(row)]))
+            return features
 
     take_in = one
 
@@ -98,11 +122,12 @@ class MemoryState:
         self, row_id: Any, is_positive: ArrayLike, known_at: Any, source: str, who: str
     ) -> LabelCounts:
         """Add labels of remembered rows to the ledger and the history."""
-        start = self.ledger.position
-        others = record_labels(
-            self.history, self.ledger, row_id, is_positive, known_at, source, who
-        )
-        counts = apply_labels(self.history, self.ledger, start, self.ledger.position)
+        with self._turn:
+            start = self.ledger.position
+            others = record_labels(
+                self.history, self.ledger, row_id, is_positive, known_at, source, who
+            )
+            counts = apply_labels(self.history, self.ledger, start, self.ledger.position)
         return others._replace(
             n_new=counts.n_new,
             n_corrected=counts.n_corrected,
@@ -117,10 +142,3 @@ class MemoryState:
 
     def close(self) -> None:
         """Nothing is held open."""
-
-
-@contextmanager
-def looking(history: History) -> Iterator[FeaturesOf]:
-    """Give features of tables that see each other, and remember nothing of them afterwards."""
-    with history.looking():
-        yield history.batch

@@ -241,6 +241,17 @@ class HistoryStore:
         found = archive.joined([table for table in tables if table.num_rows] or tables[:1])
         return first_of_each_id(found, self.history.row_id)
 
+    @contextmanager
+    def looking(self) -> Iterator[FeaturesOf]:
+        """Give features of tables that see each other, and remember nothing of them afterwards."""
+        with self._mutex, self.history.looking():
+            yield self.history.batch
+
+    def look(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """Return the features of one row, and remember nothing."""
+        with self._mutex:
+            return self.history.look(row)
+
     # What is changed
 
     def remember(self, table: Any) -> pa.Table:
