@@ -13,7 +13,7 @@ from toprank.files import Saved
 from toprank.losses import make_loss
 from toprank.rankers import jobs, reasons
 from toprank.rankers.base import seed_of
-from toprank.rankers.boosted import paper_engine, xgboost_engine
+from toprank.rankers.boosted import xgboost_engine
 from toprank.rankers.boosted.one_booster import OneBooster
 from toprank.rankers.boosted.plan import Plan, Training
 from toprank.rankers.progress import Progress
@@ -199,6 +199,8 @@ class BoostedRanker(OneBooster):
         self, rows: TrainingRows, validation: TrainingRows | None, progress: Progress | None
     ) -> Training:
         if self.engine == "paper":
+            from toprank.rankers.boosted import paper_engine  # loads scikit-learn's trees
+
             return paper_engine.train(
                 rows,
                 self._plan(progress),
