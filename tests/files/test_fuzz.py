@@ -1,7 +1,7 @@
 """More than a thousand broken files, none of which may crash `load` or become nonsense.
 
 They are loaded in a process of their own, since a crash would end this one:
-`python -m model_file.test_fuzz FOLDER FIRST LAST`.
+`python -m files.test_fuzz FOLDER FIRST LAST`.
 """
 
 import math
@@ -27,7 +27,7 @@ TESTS = Path(__file__).parents[1]
 def test_no_broken_file_crashes_or_loads_into_nonsense(chunk, tmp_path):
     first, last = chunk * N_BROKEN // 2, (chunk + 1) * N_BROKEN // 2
     run = subprocess.run(
-        [sys.executable, "-m", "model_file.test_fuzz", str(tmp_path), str(first), str(last)],
+        [sys.executable, "-m", "files.test_fuzz", str(tmp_path), str(first), str(last)],
         cwd=TESTS,
         capture_output=True,
         text=True,

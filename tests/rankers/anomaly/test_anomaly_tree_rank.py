@@ -24,7 +24,7 @@ from toprank.rankers.anomaly.volume_points import uniform_points
 from toprank.rankers.trees.scoring import leaves
 
 TREE = AnomalyTreeRank()
-FOREST = AnomalyForest(n_estimators=5)
+FOREST = AnomalyForest(AnomalyTreeRank(), n_estimators=5)
 EVERY_DETECTOR = pytest.mark.parametrize("detector", [TREE, FOREST], ids=["tree", "forest"])
 TREES = [
     TREE,
