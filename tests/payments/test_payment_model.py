@@ -196,6 +196,8 @@ def test_labels_of_another_length_are_refused_and_the_model_goes_on(model, known
     ids = known["tx"].to_pylist()[-2:]
     with pytest.raises(ValueError, match="each id must have one label; got 2 ids and 1 labels"):
         model.label(ids, [True])
+    with pytest.raises(ValueError, match="one for each of the 2 ids; got 1"):
+        model.label(ids, [True, False], known_at=["2030-01-01"])
     assert model.label(ids, [True, False]).n_unknown == 0
 
 

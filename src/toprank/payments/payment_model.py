@@ -296,6 +296,11 @@ class PaymentModel(BaseEstimator):
         if n_ids != n_labels:
             raise ValueError(f"each id must have one label; got {n_ids} ids and {n_labels} labels.")
         known = self.state_.history.until if known_at is None else known_at
+        if np.ndim(known) and np.size(known) != n_ids:
+            raise ValueError(
+                f"known_at must be one moment, or one for each of the {n_ids} ids; got "
+                f"{np.size(known)}."
+            )
         return self.state_.label(ids, is_positive, known, source, who)
 
     def known_cards(self, cleared_within: Any = CLEARED_WITHIN) -> KnownCards:
