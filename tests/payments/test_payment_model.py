@@ -201,6 +201,13 @@ def test_labels_of_another_length_are_refused_and_the_model_goes_on(model, known
     assert model.label(ids, [True, False]).n_unknown == 0
 
 
+def test_ids_of_several_types_in_one_list_find_their_payments(model, today):
+    model.remember(today.slice(0, 1).set_column(
+        today.column_names.index("tx"), "tx", pa.array(["712"])
+    ))  # fmt: skip
+    assert model.label([712, "712", 712.0], [True] * 3).n_unknown == 0
+
+
 def test_a_model_called_as_a_version_leaves_the_history_of_the_other(path, known):
     for _ in range(3):
         other = new_model().fit(known)

@@ -294,7 +294,9 @@ class PaymentModel(BaseEstimator):
             )
         n_ids, n_labels = np.size(ids), np.size(is_positive)
         if n_ids != n_labels:
-            raise ValueError(f"each id must have one label; got {n_ids} ids and {n_labels} labels.")
+            raise ValueError(
+                f"each id must have one label; got {n_ids} ids and {n_labels} labels."
+            )
         known = self.state_.history.until if known_at is None else known_at
         if np.ndim(known) and np.size(known) != n_ids:
             raise ValueError(
