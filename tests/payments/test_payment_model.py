@@ -178,6 +178,45 @@ def test_a_payment_sent_again_counts_once(model, today):
     assert model.state_.rows().num_rows == n_rows
 
 
+@pytest.mark.parametrize("take_in", [False, True])
+def test_a_payment_that_cannot_be_scored_is_not_remembered(model, today, take_in):
+    payment = {**today.to_pylist()[0], "tx": "odd"}
+    column = next(each for each in model.schema_.names if each not in model.state_.history.names)
+    lacking = {name: value for name, value in payment.items() if name != column}
+    before = model.state_.history.n_remembered
+    for row, n_reasons in ((lacking, 5), (payment, -1)):
+        with pytest.raises(ValueError, match=r"column|n_reasons"):
+            if take_in:
+                model.take_in(row, n_reasons=n_reasons)
+            else:
+                model.score(row, n_reasons=n_reasons, remember=True)
+    assert model.state_.history.n_remembered == before
+
+
+def test_labels_of_another_length_are_refused_and_the_model_goes_on(model, known):
+    ids = known["tx"].to_pylist()[-2:]
+    with pytest.raises(ValueError, match="each id must have one label; got 2 ids and 1 labels"):
+        model.label(ids, [True])
+    with pytest.raises(ValueError, match="one for each of the 2 ids; got 1"):
+        model.label(ids, [True, False], known_at=["2030-01-01"])
+    assert model.label(ids, [True, False]).n_unknown == 0
+
+
+def test_ids_of_several_types_in_one_list_find_their_payments(model, today):
+    model.remember(today.slice(0, 1).set_column(
+        today.column_names.index("tx"), "tx", pa.array(["712"])
+    ))  # fmt: skip
+    assert model.label([712, "712", 712.0], [True] * 3).n_unknown == 0
+
+
+def test_a_model_called_as_a_version_leaves_the_history_of_the_other(path, known):
+    for _ in range(3):
+        other = new_model().fit(known)
+        other.save(path.with_name("payments.v2.toprank"))
+        other.close()
+    assert PaymentModel.load(path).state_ is not None
+
+
 def test_in_memory_a_payment_sent_again_is_kept_once(known, today):
     model = new_model().fit(known)
     n_events = model.state_.history.n_remembered

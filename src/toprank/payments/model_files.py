@@ -185,8 +185,11 @@ def _is_history(place: Path) -> bool:
 def _drop_old_histories(path: Path) -> None:
     """Remove histories that no model beside them names, but for the latest of those."""
     folder = history_folder(path)
-    beside = [version_path(path, number) for number in versions_beside(path)]
-    named = {files.read_manifest(each)["facts"].get("history") for each in (path, *beside)}
+    # a model may be called as a version is: those that share the folder are all looked at
+    first = folder.with_suffix(path.suffix)
+    beside = [version_path(first, number) for number in versions_beside(first)]
+    models = {each for each in (path, first, *beside) if each.exists()}
+    named = {files.read_manifest(each)["facts"].get("history") for each in models}
     # a folder of an earlier version is a history itself: what it holds has other names
     ids = [each for each in folder.iterdir() if re.fullmatch("[0-9a-f]{32}", each.name)]
     others = [each for each in ids if each.name not in named]

@@ -4,6 +4,7 @@ It joins the roles of the columns, the features' history, a ranker with calibrat
 and the rules of labels. Without a card it is a ranker of plain rows, so that callers have one way.
 """
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.data import tables
+from toprank.data import checks, tables
 from toprank.data.tables import Schema, TableWarning, WrittenBatch
 from toprank.data.tables.columns import arrow_table
 from toprank.data.tables.spans import span_of
@@ -291,7 +292,17 @@ class PaymentModel(BaseEstimator):
                 "the model must be fitted with card and row_id for labels to find their "
                 "payments; it was fitted without; fit it again with both."
             )
+        n_ids, n_labels = np.size(ids), np.size(is_positive)
+        if n_ids != n_labels:
+            raise ValueError(
+                f"each id must have one label; got {n_ids} ids and {n_labels} labels."
+            )
         known = self.state_.history.until if known_at is None else known_at
+        if np.ndim(known) and np.size(known) != n_ids:
+            raise ValueError(
+                f"known_at must be one moment, or one for each of the {n_ids} ids; got "
+                f"{np.size(known)}."
+            )
         return self.state_.label(ids, is_positive, known, source, who)
 
     def known_cards(self, cleared_within: Any = CLEARED_WITHIN) -> KnownCards:
@@ -386,7 +397,11 @@ class PaymentModel(BaseEstimator):
         features_of: Callable[[Mapping[str, Any]], Mapping[str, float]],
     ) -> Explained:
         assert self.state_ is not None
-        row = row_of(self.state_.history, payment, self.classes_)
+        history = self.state_.history
+        row = row_of(history, payment, self.classes_)
+        if features_of != history.look:  # what cannot be scored must not be remembered either
+            checks.whole_number(n_reasons, "n_reasons", 0)
+            self.ranker_.schema_.encode_row({**row, **dict.fromkeys(history.names, math.nan)})
         return self.ranker_.explain_one({**row, **features_of(row)}, n_reasons)
 
     def _fitted_time(self, batch: pa.Table) -> str | None:

@@ -86,6 +86,8 @@ def record_labels(
 
     The history learns of the others by `apply_labels`: what the ledger has is all it knows.
     """
+    if isinstance(row_id, list | tuple):  # numpy would turn 7.0 beside a text into another id
+        row_id = np.array(row_id, dtype=object)
     ids, labels = id_texts(np.atleast_1d(row_id), "row_id"), np.atleast_1d(is_positive)
     is_known = history.knows(ids)
     unknown = tuple(np.flatnonzero(~is_known).tolist())
