@@ -42,7 +42,7 @@ class TargetStanding(NamedTuple):
         """The bounds in signs.
 
         >>> target = Target("a mean", "ours", "roc_auc", ("a",))
-        >>> Standing(target, 0.9, 30, low=0.89, high=0.93).asked
+        >>> TargetStanding(target, 0.9, 30, low=0.89, high=0.93).asked
         '≥ 0.89, ≤ 0.93'
         """
         bounds = {"≥": self.low, "≤": self.high}

@@ -297,7 +297,7 @@ class PaymentModel(BaseEstimator):
             raise ValueError(
                 f"each id must have one label; got {n_ids} ids and {n_labels} labels."
             )
-        known = self.state_.history.until if known_at is None else known_at
+        known: Any = self.state_.history.until if known_at is None else known_at
         if np.ndim(known) and np.size(known) != n_ids:
             raise ValueError(
                 f"known_at must be one moment, or one for each of the {n_ids} ids; got "

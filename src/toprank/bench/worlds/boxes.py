@@ -45,7 +45,7 @@ def world_of(name: str) -> BoxWorld:
     """Return the world of this name.
 
     >>> world_of("6 of 1000, 2 dimensions")
-    World(n_positive=6, n_rows=1000, n_dimensions=2)
+    BoxWorld(n_positive=6, n_rows=1000, n_dimensions=2)
     """
     match = _NAME.fullmatch(name)
     world = BoxWorld(*map(int, match.groups())) if match else None
@@ -61,7 +61,7 @@ def world_of(name: str) -> BoxWorld:
 def drawn(world: BoxWorld, seed: int) -> tuple[BoxSample, BoxSample]:
     """Return the rows to learn from and those of the test, with boxes of this seed.
 
-    >>> train, test = drawn(World(6, 1_000, 2), seed=1)
+    >>> train, test = drawn(BoxWorld(6, 1_000, 2), seed=1)
     >>> train.is_positive.sum(), test.features.shape
     (np.int64(6), (12000, 2))
     """

@@ -267,8 +267,7 @@ class HistoryStore:
         """Give a function that returns the features of tables and remembers them: all or none.
 
         The tables count once the block has ended well; `note` is then asked for what `self.note`
-        keeps with them, in plain values. Otherwise the folder is left as it was and the store,
-        whose history is ahead of it, must be opened again.
+        keeps with them, in plain values. Otherwise folder and history are as they were.
         """
         with self._changing():
             assert self._log is not None
@@ -283,10 +282,9 @@ class HistoryStore:
             except BaseException:
                 self._log.cut(start)
                 self._archive.drop_outside(state.first_row, n_before)
-                self._why_not = (
-                    f"{self.folder} was left as it was, since not all rows could be remembered; "
-                    "open it again."
-                )
+                # the history has taken in some of the rows: the folder has it as it was
+                self._state = state_of(self.folder, self.ledger)
+                self.history = self._state.history
                 raise
             self._compact_if_long()
 
@@ -410,8 +408,8 @@ class HistoryStore:
                 raise ValueError(self._why_not)
             try:
                 yield
-            except (ValueError, TypeError):
-                raise  # refused as a whole: nothing has changed
+            except (ValueError, TypeError, GeneratorExit):
+                raise  # refused as a whole, or left before the end: nothing has changed
             except BaseException as error:
                 self._why_not = (
                     f"{self.folder} could not be written ({error!r}); what it has on disk is "

@@ -47,7 +47,7 @@ class PendingRows:
     Rows of very many columns are dropped earlier, from 64 million cells on.
 
     >>> pending = PendingRows(most=2)
-    >>> row = Encoded(np.array([[9.5]]), np.array([[-1]], dtype=np.int32))
+    >>> row = EncodedEvent(np.array([[9.5]]), np.array([[-1]], dtype=np.int32))
     >>> for event_id in ("a", "b", "c"):
     ...     pending.add(event_id, row, Scored(-2.0, 0.12, False))
     >>> len(pending), "a" in pending, pending.n_dropped

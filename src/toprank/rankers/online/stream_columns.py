@@ -62,10 +62,10 @@ class CheckedRows(NamedTuple):
 class StreamColumns:
     """The columns of a stream, in the order in which they first came.
 
-    >>> columns = Columns(n_buckets=16)
+    >>> columns = StreamColumns(n_buckets=16)
     >>> columns.add(["amount", "country"])
     >>> columns.encode_one({"country": "FR", "amount": 9.5})
-    Encoded(values=array([[9.5, nan]]), buckets=array([[-1, 14]], dtype=int32))
+    EncodedEvent(values=array([[9.5, nan]]), buckets=array([[-1, 14]], dtype=int32))
     """
 
     def __init__(self, n_buckets: int):

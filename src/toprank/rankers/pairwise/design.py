@@ -27,8 +27,8 @@ class PairwiseDesign(NamedTuple):
     frequent values have one; in all others, unseen ones and none at all, its terms say no.
 
     >>> features = np.array([[1.0], [3.0], [np.nan]], dtype=np.float32)
-    >>> rows = Rows(features, np.array([False, True, False]), None)
-    >>> Design.of(rows, Schema.of(features)).terms(features).round(2).tolist()
+    >>> rows = TrainingRows(features, np.array([False, True, False]), None)
+    >>> PairwiseDesign.of(rows, Schema.of(features)).terms(features).round(2).tolist()
     [[-1.0, -0.33], [1.0, -0.33], [0.0, 0.67]]
     """
 

@@ -124,7 +124,7 @@ def compare_methods(
     None is three of them between the training rows' own and 1. `base` names the learner that
     methods are put around. What fails is noted and the others go on, unless the mark fails.
 
-    >>> from toprank import training
+    >>> from toprank.workflow import training
     >>> from toprank.simulator import simulate
     >>> payments = simulate(n_cards=100, n_terminals=200, n_days=40)
     >>> task = training.prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])

@@ -125,7 +125,7 @@ def compare_learners(
     `time_limit` is for AutoRanker's search. A learner that fails is noted and the others go on;
     when all of them fail, the first one's error is raised.
 
-    >>> from toprank import training
+    >>> from toprank.workflow import training
     >>> from toprank.simulator import simulate
     >>> payments = simulate(n_cards=100, n_terminals=200, n_days=40)
     >>> task = training.prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])

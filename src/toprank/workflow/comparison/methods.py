@@ -130,7 +130,7 @@ def fitted(
 
     >>> from toprank import BoostedRanker
     >>> X, base = np.arange(200.0)[:, None], BoostedRanker(n_estimators=2)
-    >>> fitted(Trial("under", 0.5), base, X, X[:, 0] > 180, True).n_sampled_
+    >>> fitted(RemedyTrial("under", 0.5), base, X, X[:, 0] > 180, True).n_sampled_
     [(57, 19)]
     """
     is_positive = np.asarray(y) == positive

@@ -117,7 +117,7 @@ def compact(tree: MetaTrees, schema: Schema) -> Graph:
     >>> ranker = MetaAP().fit(hours, hours[:, 0] < 6)
     >>> (cut,) = compact(ranker.tree_, ranker.schema_).cuts
     >>> cut.yes_if, cut.tally.hits, cut.yes_tally.hits
-    (Interval(low=-inf, high=5.5, with_missing=False), 6.0, 6.0)
+    (ValueRange(low=-inf, high=5.5, with_missing=False), 6.0, 6.0)
     """
     cuts, root = _simplified(*_all_cuts(tree, schema), {})
     before = None

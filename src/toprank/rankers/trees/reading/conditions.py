@@ -11,8 +11,8 @@ from math import inf, isnan
 class ValueRange:
     """Numbers with low < value <= high, and missing ones or not; low = inf for no number at all.
 
-    >>> Interval(3.0, 8.0, False).meet(Interval(5.0, inf, True))
-    Interval(low=5.0, high=8.0, with_missing=False)
+    >>> ValueRange(3.0, 8.0, False).meet(ValueRange(5.0, inf, True))
+    ValueRange(low=5.0, high=8.0, with_missing=False)
     """
 
     low: float = -inf
