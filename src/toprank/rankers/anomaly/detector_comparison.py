@@ -94,7 +94,8 @@ def as_text(judged: list[JudgedDetector]) -> str:
     """Return a table to print, a detector a line.
 
     >>> one = JudgedDetector("forest", Interval(0.0312, 0.0305, 0.032), 4.07, 0.25)
-    >>> print(as_text([one, JudgedDetector("tree", Interval(0.05, 0.05, 0.05), 2.5, 0.1, is_exact=True)]))
+    >>> other = JudgedDetector("tree", Interval(0.05, 0.05, 0.05), 2.5, 0.1, is_exact=True)
+    >>> print(as_text([one, other]))
     detector  area under MV        excess mass  seconds
     forest    .0312 (.0305-.0320)         4.07      0.2
     tree      .0500 exact                  2.5      0.1
