@@ -292,10 +292,12 @@ def test_all_parameters_come_back(known, tmp_path):
         again = tmp_path / "again"
         again.mkdir()
         loaded.save(again / "payments.toprank")
+    with PaymentModel.load(again / "payments.toprank") as moved:  # its history is there as well
+        assert list(moved.drop) == ["channel2"]
+        assert moved.gap == np.timedelta64(3, "D")
+        assert listed(moved.rank(rows, 5)) == listed(given.rank(rows, 5))
+        assert moved.state_.rows().num_rows == given.state_.rows().num_rows
     given.close()
-    moved = PaymentModel.load(again / "payments.toprank", history=tmp_path / "payments.history")
-    assert list(moved.drop) == ["channel2"]
-    assert moved.gap == np.timedelta64(3, "D")
 
 
 def test_labels_given_before_saving_are_in_the_ledger_afterwards(known, tmp_path):

@@ -50,6 +50,8 @@ def write_model(model: Any, path: Path, version: int = FIRST) -> None:
     is_new = model.state_ is not None and not isinstance(model.state_, HistoryStore)
     if is_new:
         model.state_ = _stored(model.state_, history_folder(path))
+    elif model.state_ is not None:
+        _copy_beside(model.state_, history_folder(path))
     files.save(model.ranker_, path, facts_of(model, version))
     if is_new:
         _drop_old_histories(path)
@@ -126,6 +128,16 @@ def _stored(state: PaymentState, folder: Path) -> HistoryStore:
     return HistoryStore.create(
         folder / history.id, history, rows, labels=state.ledger.entries_after(0)
     )
+
+
+def _copy_beside(store: HistoryStore, folder: Path) -> None:
+    """Write a history to the folder of a model that is saved to another place."""
+    target = folder / store.history.id
+    if store.folder.resolve() in (target.resolve(), folder.resolve()):
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    labels = store.ledger.entries_after(0)
+    HistoryStore.create(target, store.history, store.rows(), labels=labels).close()
 
 
 def _opened_state(
