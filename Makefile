@@ -8,15 +8,18 @@ BIN := $(VENV)/bin
 # who is done first takes tests from the other.
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test lint examples docs clean
+.PHONY: demo test test-slow lint examples docs clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)  ## train on made-up payments and show the alert list
 	$(BIN)/toprank demo
 
-test: $(READY)  ## every test; those of compiled kernels once more without compiling
+test: $(READY)  ## every behaviour, in minutes
 	$(TESTS)
-	NUMBA_DISABLE_JIT=1 $(TESTS) -m kernel
+
+test-slow: $(READY)  ## slow proofs: crashes, clusters, many examples, kernels uncompiled
+	TOPRANK_EXAMPLES=thorough $(TESTS) -m "slow or hypothesis"
+	NUMBA_DISABLE_JIT=1 $(TESTS) -m "kernel and not slow"
 
 lint: $(READY)  ## formatting, lint rules, types of the public modules
 	$(BIN)/ruff format --check .

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from river import (
@@ -27,6 +27,7 @@ from scipy.special import logit
 from sklearn.base import clone
 
 import toprank
+from examples import examples
 from toprank.rankers.online.booster import OnlineBooster
 from toprank.river import FromRiver, RiverClassifier
 
@@ -225,7 +226,7 @@ frames = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(frames, st.sets(st.sampled_from(["amount", "country"]))), max_size=4))
 def test_mini_batches_give_the_model_that_rows_give_as_columns_come_and_go(batches):
     one, many = made(n_learners=2, n_buckets=64), made(n_learners=2, n_buckets=64)

@@ -6,10 +6,11 @@ import warnings
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from examples import examples
 from toprank.bench.result_tables import html_parts, markdown_of, result_table
 from toprank.bench.standings import Standings, StandingsWarning
 from toprank.present.report import markup
@@ -206,7 +207,7 @@ nasty = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(names | nasty, names | nasty)
 def test_names_come_out_of_a_page_as_they_went_in(data, method):
     values = {name: {method: [0.5], "other": [0.4]} for name in [data, "b", "c", "d", "e"]}

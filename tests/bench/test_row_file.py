@@ -3,13 +3,14 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.bench.row_file import read_rows, writing
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(n_rows=st.integers(0, 4), n_torn=st.integers(0, 60))
 def test_a_file_cut_anywhere_has_whole_rows_and_takes_more(tmp_path_factory, n_rows, n_torn):
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"

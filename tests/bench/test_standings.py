@@ -9,11 +9,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy import stats
 
+from examples import examples
 from toprank.bench.standings import Standings, StandingsWarning
 
 # AUC of C4.5 and of three ways to tune it, on 14 data sets
@@ -98,7 +99,7 @@ def slow_chi_squared(ranks):
     return n * np.sum((ranks.mean(axis=0) - (k + 1) / 2) ** 2) / variance
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(tables, st.booleans())
 def test_a_rank_counts_those_that_are_better_and_half_of_those_that_tie(table, higher):
     standings = standings_of(table, higher_is_better=higher)
@@ -111,7 +112,7 @@ def test_a_rank_counts_those_that_are_better_and_half_of_those_that_tie(table, h
     assert list(standings.mean_ranks.values()) == sorted(standings.mean_ranks.values())
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(tables)
 def test_a_pair_counts_wins_and_tests_them_against_all_signs(table):
     standings = standings_of(table)
@@ -125,7 +126,7 @@ def test_a_pair_counts_wins_and_tests_them_against_all_signs(table):
         assert pair.p_value == approx(slow_wilcoxon(difference))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables)
 def test_friedman_measures_how_far_mean_ranks_are_from_their_middle(table):
     standings = standings_of(table)
@@ -206,7 +207,7 @@ def test_many_data_sets_are_tested_as_closely_by_the_normal_approximation():
         assert pair.p_value == approx(theirs, rel=0.1)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables)
 def test_holm_multiplies_each_p_value_by_how_many_are_as_large_or_still_to_test(table):
     pairs = standings_of(table).pairs
@@ -368,7 +369,7 @@ def test_demsars_two_classifiers_are_told_apart_by_wilcoxon():
     assert pair.p_value < 0.05
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables, st.sampled_from([0.01, 0.05, 0.5]))
 def test_groups_hold_exactly_the_pairs_that_are_not_told_apart(table, alpha):
     standings = standings_of(table)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy.special import expit
 from scipy.stats import binom, poisson
 
+from examples import examples
 from strategies import rankings
 from toprank.calibration import (
     SigmoidCalibration,
@@ -46,7 +47,7 @@ def test_the_variances_are_those_of_refitting_on_new_samples():
     assert fits[:, 4].mean() == approx(spread[1, 1], rel=0.35)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(rankings(max_rows=60), st.sampled_from(STRANGE_SCALES))
 def test_probabilities_add_up_to_the_positives_and_rise_with_the_score(sample, scaling):
     is_positive, raw = sample
@@ -167,7 +168,7 @@ def test_a_wider_level_gives_a_wider_range():
     assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(
     st.integers(1, 500),
     st.floats(0.0005, 0.9995),

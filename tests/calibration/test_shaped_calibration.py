@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy.special import expit, logit
@@ -12,6 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 import toprank
+from examples import examples
 from strategies import rankings
 from toprank.calibration import (
     METHODS,
@@ -66,7 +67,7 @@ def test_with_few_positives_the_smooth_one_is_all_but_a_sigmoid():
     assert wider >= narrower
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(rankings(max_rows=60), st.sampled_from(SHAPED))
 def test_any_labels_make_finite_probabilities_that_rise_with_the_score(sample, method):
     is_positive, raw = sample
@@ -162,7 +163,7 @@ def test_the_average_over_bends_is_the_one_of_the_slow_way():
     )
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.integers(2, 6), st.integers(0, 30), st.integers(0, 2**32 - 1))
 def test_sums_over_hats_are_products_with_their_matrix(n_knots, n_places, seed):
     generator = np.random.default_rng(seed)
@@ -197,7 +198,7 @@ def test_beta_of_a_reversed_score_keeps_its_order():
     assert np.all(np.diff(fitted.probability(np.sort(-raw))) >= 0)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(rankings(max_rows=40))
 def test_isotonic_has_the_steps_of_scikit_learn(sample):
     is_positive, raw = sample

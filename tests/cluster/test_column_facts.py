@@ -7,10 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank.cluster import column_facts
 from toprank.data.tables import Schema, TableError, TableWarning
 
@@ -23,7 +24,7 @@ COLUMNS = {
 TYPES = {"number": pa.float64(), "whole": pa.int64(), "boolean": pa.bool_(), "category": "string"}
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(
     st.lists(st.tuples(*COLUMNS.values()), min_size=1, max_size=12),
     st.lists(st.integers(0, 12), max_size=4),

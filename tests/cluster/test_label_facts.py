@@ -3,16 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.cluster.label_facts import ClassCounts, classes_of, facts_of_labels
 from toprank.data import inputs
 
 PARTS = st.lists(st.lists(st.sampled_from(["fraud", "usual"]), max_size=6), min_size=1, max_size=4)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(PARTS, st.sampled_from([None, "fraud", "usual"]))
 def test_the_classes_of_the_parts_are_those_of_the_whole(parts, positive_label):
     facts = [facts_of(part) for part in parts]

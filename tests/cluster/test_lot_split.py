@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank import splits
 from toprank.cluster import bucket_split
 from toprank.cluster.bucket_split import LotCounts
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(
     st.dictionaries(st.integers(0, 60), st.integers(1, 9), min_size=2, max_size=40),
     st.none() | st.floats(0, 20).map(lambda days: round(days * 4) / 4),

@@ -4,14 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.cluster.buckets import SplitColumns, lots_of
 from toprank.data.tables.labels import rows_by_value
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(
     st.lists(st.sampled_from(["usual", "usual", "fraud", None]), min_size=1, max_size=300),
     st.integers(0, 9),

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toprank.data.tables import TableError
@@ -24,7 +24,6 @@ def handbook():
     return pa.table({**dict.fromkeys(names, np.zeros_like(y)), "y": y})
 
 
-@settings(deadline=None)
 @given(
     columns=COLUMNS,
     y=st.lists(st.booleans(), min_size=2, max_size=9).filter(lambda y: len(set(y)) == 2),

@@ -1,7 +1,7 @@
 """Texts become numbers where all of them are numbers."""
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toprank.datasets.text_columns import number_or_category, plain_text
@@ -10,7 +10,6 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 AROUND = st.sampled_from(["{}", " {}", "{} ", "'{}'", " '{}' "])
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(FLOATS | st.none(), AROUND), min_size=1))
 def test_numbers_come_back_from_their_texts(cells):
     texts = [around.format("?" if number is None else repr(number)) for number, around in cells]
@@ -19,7 +18,6 @@ def test_numbers_come_back_from_their_texts(cells):
     assert column.to_pylist() == [number for number, _ in cells]
 
 
-@settings(deadline=None)
 @given(st.lists(FLOATS.map(repr)), st.sampled_from(["a", "1a", "x y", "1,5"]))
 def test_one_text_makes_a_column_categories(numbers, text):
     column = number_or_category(plain_text(pa.chunked_array([[*numbers, text]])))

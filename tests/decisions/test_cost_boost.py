@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from contracts import check_file_keeps, check_ranker
+from examples import examples
 from toprank.decisions.cost_boost import CostBoost, _alpha, _RowWeights
 from toprank.files.booster_check import check_booster
 from toprank.metrics import average_precision, recall_at_k, roc_auc
@@ -90,7 +91,7 @@ def boosted_rows(draw, heights):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @given(sample=boosted_rows(st.floats(-1, 1)), rate=st.sampled_from([1.0, 0.3]))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_weights_and_r_are_those_of_the_slow_twin(variant, sample, rate):
     is_positive, cost, trees = sample
     weights = _RowWeights(variant, is_positive, cost)
@@ -101,7 +102,7 @@ def test_weights_and_r_are_those_of_the_slow_twin(variant, sample, rate):
 
 
 @given(boosted_rows(st.sampled_from([-1.0, 1.0])))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_with_heights_of_1_and_minus_1_adac2_is_that_of_sun_and_others(sample):
     is_positive, cost, trees = sample
     y = np.where(is_positive, 1, -1)
@@ -121,7 +122,7 @@ def test_with_heights_of_1_and_minus_1_adac2_is_that_of_sun_and_others(sample):
 
 
 @given(boosted_rows(st.floats(-1, 1)))
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_at_a_cost_of_1_adac2_weighs_rows_as_ada_boost_does(sample):
     is_positive, cost, trees = sample
     y = np.where(is_positive, 1, -1)

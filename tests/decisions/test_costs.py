@@ -5,11 +5,12 @@ import time
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy.stats import norm
 
+from examples import examples
 from strategies import rankings
 from toprank.decisions import (
     CostMatrix,
@@ -69,7 +70,7 @@ def saved_by_checks(is_positive, suspicion, costs, k):
     return total
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(priced_rankings(), st.data())
 def test_an_alert_is_given_where_it_is_expected_to_cost_less(sample, data):
     is_positive, _, costs = sample
@@ -114,7 +115,7 @@ def test_the_thesis_table_charges_alerts_a_check_and_missed_frauds_their_amount(
     assert total_cost(genuine, nobody, costs) == 0
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(priced_rankings())
 def test_the_curve_is_what_checking_row_by_row_saves_ties_in_expectation(sample):
     is_positive, suspicion, costs = sample
@@ -125,7 +126,7 @@ def test_the_curve_is_what_checking_row_by_row_saves_ties_in_expectation(sample)
     assert curve.savings == approx(expected, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(priced_rankings())
 def test_no_threshold_saves_more_than_the_best(sample):
     is_positive, suspicion, costs = sample
@@ -139,7 +140,7 @@ def test_no_threshold_saves_more_than_the_best(sample):
     assert best.savings.low <= best.savings.value <= best.savings.high
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(priced_rankings(), st.data())
 def test_savings_to_expect_are_the_rows_expected_savings_added_up(sample, data):
     _, suspicion, costs = sample
@@ -225,7 +226,7 @@ def saved_fast(is_positive, is_alert, amount, check_cost):
     return amount[is_positive & is_alert].sum() - check_cost * is_alert.sum()
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(priced_rankings())
 def test_resampled_curves_spread_around_the_curve(sample):
     curve = savings_curve(*sample, n_resamples=60)

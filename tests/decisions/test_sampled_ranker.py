@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from imblearn.under_sampling import ClusterCentroids, RandomUnderSampler
 from pytest import approx
@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import toprank
 from contracts import check_file_keeps, check_ranker
+from examples import examples
 from toprank import BoostedRanker, MetaAP
 from toprank.data.tables import Schema
 from toprank.decisions import SampledRanker, undersampling_corrected
@@ -163,7 +164,7 @@ def nearest(X, row):
 
 
 @given(st.integers(0, 2**31))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_tomek_leaves_out_negatives_that_are_mutual_neighbours_of_a_positive(seed):
     generator = np.random.default_rng(seed)
     X = generator.normal(size=(40, 2)).astype(np.float32)

@@ -5,11 +5,12 @@ import time
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy.stats import norm
 
+from examples import examples
 from strategies import rankings
 from toprank import metrics
 from toprank.decisions import choose_threshold, f_beta_by_threshold
@@ -59,7 +60,7 @@ def alerted(chosen, is_positive, suspicion):
     return int(np.sum(is_alert & is_positive)), int(is_alert.sum())
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(rankings(), st.sampled_from([0.5, 1.0, 2.0]))
 def test_no_threshold_has_a_higher_f_beta_than_the_chosen_one(sample, beta):
     chosen = choose_threshold(*sample, beta=beta, n_resamples=2)
@@ -67,7 +68,7 @@ def test_no_threshold_has_a_higher_f_beta_than_the_chosen_one(sample, beta):
     assert at_chosen == approx(best_f_beta(*sample, beta))
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(rankings())
 def test_no_threshold_has_a_higher_mcc_than_the_chosen_one(sample):
     chosen = choose_threshold(*sample, "mcc", n_resamples=2)
@@ -75,7 +76,7 @@ def test_no_threshold_has_a_higher_mcc_than_the_chosen_one(sample):
     assert at_chosen == approx(best_mcc(*sample), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(rankings(), st.sampled_from([0.05, 0.3, 0.5, 0.7, 1.0]))
 def test_of_all_thresholds_precise_enough_the_chosen_one_finds_most(sample, least):
     tables = list(every_threshold(*sample))
@@ -93,7 +94,7 @@ def test_of_all_thresholds_precise_enough_the_chosen_one_finds_most(sample, leas
     assert found / n_alerts >= least
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(rankings(), st.data())
 def test_a_budget_is_never_exceeded_and_used_as_far_as_ties_allow(sample, data):
     suspicion = sample[1]
@@ -109,7 +110,7 @@ def test_a_budget_is_never_exceeded_and_used_as_far_as_ties_allow(sample, data):
     assert chosen.n_alerts == max(size for size in sizes if size <= budget)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(rankings(), st.sampled_from(["f_beta", "mcc"]))
 def test_a_threshold_is_half_way_between_neighbouring_scores(sample, aim):
     chosen = choose_threshold(*sample, aim, n_resamples=2)
@@ -122,7 +123,7 @@ def test_a_threshold_is_half_way_between_neighbouring_scores(sample, aim):
         assert chosen.threshold < scores[0]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(rankings(), st.sampled_from(["f_beta", "mcc"]))
 def test_every_figure_lies_in_its_interval_within_what_is_possible(sample, aim):
     chosen = choose_threshold(*sample, aim, n_resamples=20)
@@ -266,7 +267,7 @@ def test_blocks_of_resamples_give_what_all_at_once_give(monkeypatch):
     assert choose_threshold(*rows, n_resamples=30) == at_once
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(rankings(), st.sampled_from([0.5, 1.0, 2.0]), st.integers(2, 50))
 def test_the_curve_holds_the_best_threshold_and_only_true_values(sample, beta, n_points):
     curve = f_beta_by_threshold(*sample, beta, n_points)

@@ -3,9 +3,10 @@ import json
 import numpy as np
 import pytest
 import xgboost
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from files.ubjson_writer import MARKERS, written
 from toprank.files import ubjson
 
@@ -41,7 +42,7 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(values)
 def test_a_value_is_read_as_it_was_written(value):
     assert ubjson.read(written(value)) == value
@@ -140,7 +141,7 @@ def test_a_booster_cut_anywhere_is_refused(booster):
             ubjson.read(raw[:length])
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(st.lists(st.sampled_from([*b"[]{}$#iUIlLdDCSZTF", 0, 1, 2, 255]), max_size=40).map(bytes))
 def test_any_bytes_give_a_value_or_a_value_error(raw):
     try:

@@ -6,11 +6,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from losses.machines import machines
 from toprank.losses import ApLambda, ApSigmoid, make_loss, score_grid
 
@@ -58,7 +59,7 @@ def twin(loss, is_positive, raw, weight):
 
 
 @BOTH
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(case=lists(), alpha=st.sampled_from([0.3, 1.0, 20.0]))
 def test_few_rows_give_the_formula_to_ten_digits(kind, case, alpha):
     loss = kind(alpha)
@@ -70,7 +71,7 @@ def test_few_rows_give_the_formula_to_ten_digits(kind, case, alpha):
 
 
 @BOTH
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(case=lists(), alpha=st.sampled_from([0.3, 1.0, 20.0]))
 def test_even_cells_err_by_a_thousandth_of_a_rows_terms_at_most(kind, case, alpha):
     loss = kind(alpha)
@@ -103,7 +104,7 @@ def test_long_lists_meet_the_bound_in_every_row_and_do_better_in_the_norm(
     assert np.linalg.norm(found[0] - gradient) <= 1e-4 * np.linalg.norm(gradient)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(case=lists(max_rows=8), alpha=st.sampled_from([0.3, 1.0]))
 def test_the_gradient_of_ap_sigmoid_equals_moving_one_score_at_a_time(case, alpha):
     is_positive, raw, weight = case
@@ -114,7 +115,7 @@ def test_the_gradient_of_ap_sigmoid_equals_moving_one_score_at_a_time(case, alph
     assert gradient == approx(slopes, abs=1e-8)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(case=lists(max_rows=8), alpha=st.sampled_from([0.3, 1.0]))
 def test_the_gradient_of_ap_lambda_is_that_of_pairs_whose_weights_are_held(case, alpha):
     is_positive, raw, weight = case
@@ -140,7 +141,7 @@ def slopes_of(value, raw, step=1e-4):
     return np.array([(value(raw + move) - value(raw - move)) / (2 * step) for move in moves])
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(case=lists(), alpha=st.sampled_from([0.3, 1.0, 20.0]), even=st.booleans())
 def test_newton_leaves_of_ap_sigmoid_stay_within_one_over_alpha(case, alpha, even):
     is_positive, raw, weight = case
@@ -151,7 +152,7 @@ def test_newton_leaves_of_ap_sigmoid_stay_within_one_over_alpha(case, alpha, eve
 
 
 @BOTH
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists(), alpha=st.sampled_from([0.25, 4.0]))
 def test_alpha_only_sets_the_unit_of_the_scores(kind, case, alpha):
     is_positive, raw, weight = case

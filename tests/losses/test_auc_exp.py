@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from losses.machines import machines
 from toprank.losses import AucExp
 
@@ -44,7 +45,7 @@ def test_values_worked_out_by_hand():
     assert AucExp().gradient_curvature(is_positive, raw, weight)[0] == approx([-1, 6 / 7, 1 / 7])
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(case=lists())
 def test_each_class_shares_out_one_unit_of_gradient(case):
     is_positive, raw, weight = case
@@ -56,7 +57,7 @@ def test_each_class_shares_out_one_unit_of_gradient(case):
     assert not curvature[weight == 0].any()
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists())
 def test_the_curvature_lies_above_the_hessian(case):
     is_positive, raw, weight = case
@@ -75,7 +76,7 @@ def test_the_curvature_lies_above_the_hessian(case):
     assert np.linalg.eigvalsh(np.diag(curvature) - np.array(hessian)).min() >= -1e-5
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists(), shift=st.sampled_from([-(2.0**30), 3.0, 2.0**20]))
 def test_shifting_every_score_changes_nothing(case, shift):
     is_positive, raw, weight = case

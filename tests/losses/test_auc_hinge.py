@@ -4,11 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from losses.machines import machines
 from toprank.losses import AucHinge, Gather, auc_hinge, make_loss
 
@@ -75,7 +76,7 @@ def test_values_worked_out_by_hand():
 
 
 @pytest.mark.parametrize("p", WHOLE)
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(case=lists())
 def test_whole_powers_equal_the_sum_over_all_pairs(p, case):
     loss = AucHinge(tau=0.75, p=p)
@@ -100,7 +101,7 @@ def test_whole_powers_lose_no_digits_in_long_lists(p, spread, share):
 
 
 @pytest.mark.parametrize("p", OTHER)
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(case=lists())
 def test_other_powers_keep_their_bound_for_every_row(p, case):
     gradient, _ = reference.auc_hinge_gradient(*case, 0.75, p)
@@ -148,7 +149,7 @@ def test_the_curvature_stays_bounded_as_margins_close(p):
     assert 0 < curvature[0] <= p * 0.7 ** (p - 2) / 2 + 1e-12
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists(max_rows=8), p=st.sampled_from([1.5, 2.0, 3.5]))
 def test_gradients_equal_moving_one_score_at_a_time(case, p):
     is_positive, raw, weight = case
@@ -168,7 +169,7 @@ def test_gradients_equal_moving_one_score_at_a_time(case, p):
 
 
 @pytest.mark.parametrize("p", [2, 3, 1.5])
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists(), shift=st.sampled_from([-(2.0**20), 3.0, 1e6]))
 def test_shifting_every_score_changes_nothing(p, case, shift):
     is_positive, raw, weight = case
@@ -182,7 +183,7 @@ def test_shifting_every_score_changes_nothing(p, case, shift):
 
 
 @pytest.mark.parametrize("p", [2, 1.5, 2.5])
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists())
 def test_turning_scores_and_classes_round_turns_the_gradient_round(p, case):
     is_positive, raw, weight = case
@@ -194,7 +195,7 @@ def test_turning_scores_and_classes_round_turns_the_gradient_round(p, case):
 
 
 @pytest.mark.parametrize("p", [2, 3, 1.5, 2.5])
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists(max_rows=10), repeats=st.integers(0, 3))
 def test_a_weight_counts_like_so_many_copies_and_none_like_no_row(p, case, repeats):
     is_positive, raw, _ = case
@@ -211,7 +212,7 @@ def test_a_weight_counts_like_so_many_copies_and_none_like_no_row(p, case, repea
     assert AucHinge(p=p).value(is_positive, raw, weight) == approx(value, rel=BOUND, abs=1e-280)
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(
     thresholds=st.sets(st.floats(-1e9, 1e9), min_size=1, max_size=30),
     copies=st.sampled_from([1, 1e-3, 1e-12]),

@@ -4,11 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy.special import expit
 
+from examples import examples
 from losses.machines import machines
 from toprank.losses import score_grid
 from toprank.losses.gather import HERE
@@ -48,7 +49,7 @@ def differences(gaps):
 
 
 @pytest.mark.parametrize("kernel", EVERY_KERNEL)
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(case=nodes())
 def test_sums_keep_their_digits_however_far_apart_the_nodes_are(kernel, case):
     gaps, mass = case
@@ -60,7 +61,7 @@ def test_sums_keep_their_digits_however_far_apart_the_nodes_are(kernel, case):
 
 
 @pytest.mark.parametrize("kernel", EVERY_KERNEL)
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(case=nodes())
 def test_mirrored_sums_swap_source_and_target(kernel, case):
     gaps, mass = case
@@ -122,7 +123,7 @@ def test_scores_that_are_not_finite_are_refused(wrong):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     parts=st.lists(
         st.lists(st.sampled_from([0.0, -0.0, 1.5, -2.5, 1e30, -1e-30, 3.0, -1e9]), max_size=5),

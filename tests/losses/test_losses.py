@@ -6,11 +6,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from losses.machines import machines
 from toprank.losses import (
     LOSSES,
@@ -76,7 +77,7 @@ def central_differences(loss, is_positive, raw, weight, step):
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(case=lists())
 def test_value_equals_the_formula_written_out(loss, case):
     is_positive, raw, weight = case
@@ -85,7 +86,7 @@ def test_value_equals_the_formula_written_out(loss, case):
 
 
 @pytest.mark.parametrize("loss", OF_ONE_VALUE, ids=str)
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(case=lists())
 def test_gradient_equals_moving_one_score_at_a_time(loss, case):
     is_positive, raw, weight = case
@@ -105,7 +106,7 @@ def test_only_ap_lambda_descends_no_value_of_its_own():
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(case=lists())
 def test_curvature_is_positive_and_finite_at_any_scale(loss, case):
     is_positive, raw, weight = case
@@ -115,7 +116,7 @@ def test_curvature_is_positive_and_finite_at_any_scale(loss, case):
     assert (curvature > 0).all()
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists())
 def test_curvature_of_log_is_the_second_derivative(case):
     is_positive, raw, weight = case
@@ -130,7 +131,7 @@ def test_curvature_of_log_is_the_second_derivative(case):
         assert curvature[i] == approx((slope_up - slope_down) / (up[i] - down[i]), abs=1e-6)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(case=lists())
 def test_newton_leaves_of_ap_exp_stay_within_one(case):
     is_positive, raw, weight = case
@@ -140,7 +141,7 @@ def test_newton_leaves_of_ap_exp_stay_within_one(case):
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(case=lists(), repeats=st.integers(1, 3))
 def test_a_weight_counts_like_so_many_copies(loss, case, repeats):
     is_positive, raw, _ = case

@@ -4,10 +4,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank import metrics
 
 pytestmark = pytest.mark.kernel
@@ -48,7 +49,7 @@ def checked_one_by_one(y, suspicion, card, day, amount, k):
     return found_by_day, money_by_day
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(payments(tied=False), budgets)
 def test_without_ties_each_day_finds_what_a_plain_loop_finds(sample, k):
     y, suspicion, card, day, n = sample
@@ -66,7 +67,7 @@ def test_without_ties_each_day_finds_what_a_plain_loop_finds(sample, k):
     assert recall == approx(sum(found) / n_positive_cards)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(payments(), budgets)
 def test_on_one_day_ties_count_as_the_mean_over_all_their_orders(sample, k):
     y, suspicion, card, _, _ = sample
@@ -83,7 +84,7 @@ def test_on_one_day_ties_count_as_the_mean_over_all_their_orders(sample, k):
     assert value == approx([np.mean(found)])
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(payments(), budgets, st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_the_names_of_cards_matter(sample, k, random):
     y, suspicion, card, day, n = sample
@@ -98,7 +99,7 @@ def test_neither_the_order_of_rows_nor_the_names_of_cards_matter(sample, k, rand
         assert one == approx(other)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(payments(), budgets)
 def test_no_day_checks_more_than_k_or_finds_more_than_there_is(sample, k):
     y, suspicion, card, day, _ = sample
@@ -124,7 +125,7 @@ def most_found(positive_days, k, room=None):
     return best
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(payments(), st.integers(1, 3))
 def test_the_ceiling_is_the_best_of_all_choices_and_no_suspicion_passes_it(sample, k):
     y, suspicion, card, day, _ = sample

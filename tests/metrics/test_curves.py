@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn import metrics as sklearn_metrics
 
+from examples import examples
 from strategies import rankings
 from toprank import metrics
 
 pytestmark = pytest.mark.kernel
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_precision_recall_curve_has_a_point_per_distinct_suspicion(sample):
     is_positive, suspicion = sample
@@ -23,7 +23,6 @@ def test_precision_recall_curve_has_a_point_per_distinct_suspicion(sample):
         assert recall == approx((suspicion >= threshold)[is_positive].mean())
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_average_precision_is_the_steps_under_the_precision_recall_curve(sample):
     curve = metrics.precision_recall_curve(*sample)
@@ -32,7 +31,6 @@ def test_average_precision_is_the_steps_under_the_precision_recall_curve(sample)
     assert steps @ curve.precision == approx(metrics.average_precision(*sample))
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_roc_curve_is_that_of_scikit_learn_and_has_roc_auc_below_it(sample):
     curve = metrics.roc_curve(*sample)
@@ -44,7 +42,7 @@ def test_roc_curve_is_that_of_scikit_learn_and_has_roc_auc_below_it(sample):
     assert area == approx(metrics.roc_auc(*sample))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(rankings())
 def test_checks_curve_holds_precision_and_recall_at_every_k(sample):
     n_rows = sample[1].size
@@ -92,7 +90,6 @@ def test_checks_outside_the_rows_are_refused(checks, message):
         metrics.checks_curve([1, 0, 0], [3, 2, 1], checks=np.array(checks, dtype=int))
 
 
-@settings(deadline=None)
 @given(rankings(), st.integers(1, 12))
 def test_calibration_bins_are_in_order_hold_all_rows_and_bracket_what_was_observed(sample, n_bins):
     is_positive, suspicion = sample
@@ -110,7 +107,6 @@ def test_calibration_bins_are_in_order_hold_all_rows_and_bracket_what_was_observ
         assert np.all(curve.predicted * curve.n_rows >= 5 - 1e-9)
 
 
-@settings(deadline=None)
 @given(rankings(), st.randoms(use_true_random=False))
 def test_calibration_does_not_depend_on_the_order_of_rows(sample, random):
     is_positive, suspicion = sample

@@ -3,11 +3,12 @@ import time
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pytest import approx
 from scipy.stats import poisson
 
 import reference
+from examples import examples
 from strategies import rankings
 from toprank import metrics
 from toprank.metrics import Comparison, Interval, compare, interval
@@ -57,7 +58,7 @@ def test_resampled_groups_vary_as_resampled_rows_do():
     assert np.std(values) == approx(expected.std(), rel=0.2)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(rankings(), rankings())
 def test_paired_resamples_hold_the_same_rows_and_never_lack_a_class(sample, other):
     is_positive, suspicion = sample

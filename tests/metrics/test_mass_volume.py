@@ -3,11 +3,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy import stats
 
+from examples import examples
 from strategies import rankings
 from toprank import metrics
 
@@ -39,7 +40,6 @@ def best_excess(curve, level):
     return float(np.max(curve.mass - level * curve.volume))
 
 
-@settings(deadline=None)
 @given(rows_and_points())
 def test_the_area_is_the_share_of_pairs_whose_point_is_less_suspicious(sample):
     rows, points, _ = sample
@@ -48,7 +48,6 @@ def test_the_area_is_the_share_of_pairs_whose_point_is_less_suspicious(sample):
     )
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_on_even_points_the_area_is_one_minus_the_roc_auc(sample):
     is_point, suspicion = sample
@@ -57,7 +56,6 @@ def test_on_even_points_the_area_is_one_minus_the_roc_auc(sample):
     assert area == approx(1 - metrics.roc_auc(is_point, suspicion))
 
 
-@settings(deadline=None)
 @given(rows_and_points())
 def test_the_curve_has_the_share_of_rows_and_points_up_to_each_suspicion(sample):
     rows, points, _ = sample
@@ -71,7 +69,6 @@ def test_the_curve_has_the_share_of_rows_and_points_up_to_each_suspicion(sample)
         assert curve.volume[i] == approx(np.mean(points <= t))
 
 
-@settings(deadline=None)
 @given(rows_and_points())
 def test_a_weighted_curve_rises_from_nothing_to_the_whole_box(sample):
     curve = metrics.mass_volume_curve(*sample)
@@ -82,7 +79,6 @@ def test_a_weighted_curve_rises_from_nothing_to_the_whole_box(sample):
     assert np.all(np.diff(curve.volume) >= 0)
 
 
-@settings(deadline=None)
 @given(rows_and_points(), st.integers(1, 3))
 def test_weights_whose_mean_is_1_count_points_as_often_as_they_say(sample, times):
     rows, points, _ = sample
@@ -103,7 +99,6 @@ def test_weights_that_miss_a_mean_of_1_are_mended_by_regression_on_themselves():
     assert metrics.area_under_mass_volume(rows, points, weight) == approx(expected)
 
 
-@settings(deadline=None)
 @given(rows_and_points())
 def test_the_area_does_not_depend_on_the_scale_of_suspicion(sample):
     rows, points, weight = sample
@@ -120,7 +115,6 @@ def test_a_row_above_all_points_counts_the_whole_box():
     assert metrics.area_under_mass_volume([9, 9, 9, 0], [1, 2, 3]) == approx(0.75)
 
 
-@settings(deadline=None)
 @given(rows_and_points())
 def test_groups_with_the_counts_of_rows_and_points_have_the_same_curve(sample):
     rows, points, _ = sample
@@ -133,7 +127,6 @@ def test_groups_with_the_counts_of_rows_and_points_have_the_same_curve(sample):
     assert curve.mass == approx(metrics.mass_volume_curve(rows, points).mass)
 
 
-@settings(deadline=None)
 @given(curves(), st.floats(0, 50))
 def test_excess_mass_is_the_best_mass_less_level_times_volume(curve, level):
     excess = curve.excess_mass()
@@ -141,7 +134,6 @@ def test_excess_mass_is_the_best_mass_less_level_times_volume(curve, level):
     assert np.interp(level, *excess) == approx(best_excess(curve, level), abs=1e-12)
 
 
-@settings(deadline=None)
 @given(curves())
 def test_excess_mass_falls_from_1_and_bends_upwards(curve):
     level, excess = curve.excess_mass()
@@ -154,7 +146,7 @@ def test_excess_mass_falls_from_1_and_bends_upwards(curve):
         assert excess[i] <= chord + 1e-12
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(curves(), st.sampled_from([0.0, 0.5, 0.9]))
 def test_the_area_under_excess_mass_is_that_of_fine_steps(curve, down_to):
     excess = curve.excess_mass()
@@ -238,7 +230,6 @@ def test_with_rows_that_vary_the_interval_holds_the_true_area_as_often_as_promis
     assert held == approx(0.9, abs=0.04)
 
 
-@settings(deadline=None)
 @given(rows_and_points(), st.sampled_from([0.5, 0.9, 0.99]), st.booleans())
 def test_the_interval_holds_its_value_and_stays_within_0_and_1(sample, level, rows_vary):
     area, low, high = metrics.mass_volume_interval(*sample, level=level, rows_vary=rows_vary)

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn import metrics as sklearn_metrics
 
 import reference
+from examples import examples
 from strategies import rankings
 from toprank import metrics
 from toprank.metrics.points import FORMULAS
@@ -61,7 +62,6 @@ def test_fourteen_points_on_a_line_score_as_worked_out_by_hand(sign, ap, auc):
     assert metrics.roc_auc(y, sign * x) == approx(auc, abs=5e-4)
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_average_precision_is_that_of_scikit_learn(sample):
     expected = sklearn_metrics.average_precision_score(*sample)
@@ -70,7 +70,6 @@ def test_average_precision_is_that_of_scikit_learn(sample):
     assert metrics.average_precision(*sample) == approx(reference.average_precision(*sample))
 
 
-@settings(deadline=None)
 @given(rankings(), st.data())
 def test_a_row_of_weight_two_counts_as_two_rows_and_one_of_none_not_at_all(sample, data):
     y, suspicion = sample
@@ -97,7 +96,6 @@ def test_weights_that_do_not_fit_are_refused(weight, words):
         metrics.average_precision([1, 0, 0], [3, 2, 1], weight)
 
 
-@settings(deadline=None)
 @given(rankings(), shares)
 def test_prevalence_adjusted_ap_weighs_negatives_to_the_prevalence(sample, prevalence):
     is_positive, _ = sample
@@ -108,7 +106,6 @@ def test_prevalence_adjusted_ap_weighs_negatives_to_the_prevalence(sample, preva
     assert unchanged == approx(metrics.average_precision(*sample))
 
 
-@settings(deadline=None)
 @given(rankings(), st.data())
 def test_found_precision_and_recall_at_k_are_expectations_over_ties(sample, data):
     is_positive, suspicion = sample
@@ -120,7 +117,7 @@ def test_found_precision_and_recall_at_k_are_expectations_over_ties(sample, data
     assert metrics.recall_at_k(*sample, k) == approx(found / is_positive.sum())
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(rankings(max_rows=6), st.data())
 def test_found_at_k_is_the_mean_over_all_ways_to_break_ties(sample, data):
     k = data.draw(st.integers(1, sample[1].size))
@@ -130,7 +127,6 @@ def test_found_at_k_is_the_mean_over_all_ways_to_break_ties(sample, data):
     )
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_positives_at_top_is_the_share_strictly_above_all_negatives(sample):
     assert metrics.positives_at_top(*sample) == approx(reference.positives_at_top(*sample))
@@ -140,14 +136,12 @@ def test_a_positive_tied_with_the_highest_negative_is_not_at_the_top():
     assert metrics.positives_at_top([1, 1, 0, 0], [3, 2, 2, 1]) == 0.5
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_roc_auc_is_the_share_of_pairs_in_order(sample):
     assert metrics.roc_auc(*sample) == approx(reference.roc_auc(*sample))
     assert metrics.roc_auc(*sample) == approx(sklearn_metrics.roc_auc_score(*sample))
 
 
-@settings(deadline=None)
 @given(rankings(), shares)
 def test_partial_roc_auc_is_the_area_up_to_max_fpr_over_max_fpr(sample, max_fpr):
     value = metrics.partial_roc_auc(*sample, max_fpr)
@@ -160,13 +154,11 @@ def test_partial_roc_auc_is_the_area_up_to_max_fpr_over_max_fpr(sample, max_fpr)
     assert value == approx(reference.partial_roc_auc(*sample, max_fpr), abs=5e-3)
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_partial_roc_auc_up_to_1_is_roc_auc(sample):
     assert metrics.partial_roc_auc(*sample, max_fpr=1) == approx(metrics.roc_auc(*sample))
 
 
-@settings(deadline=None)
 @given(rankings(), st.integers(-4, 4), betas)
 def test_metrics_at_a_threshold_are_those_of_scikit_learn(sample, threshold, beta):
     is_positive, suspicion = sample
@@ -181,7 +173,6 @@ def test_metrics_at_a_threshold_are_those_of_scikit_learn(sample, threshold, bet
     assert metrics.matthews_correlation(*sample, threshold) == approx(correlation, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(rankings(), betas)
 def test_best_f_beta_is_reached_at_its_threshold_and_nowhere_exceeded(sample, beta):
     best = metrics.best_f_beta(*sample, beta)
@@ -190,7 +181,6 @@ def test_best_f_beta_is_reached_at_its_threshold_and_nowhere_exceeded(sample, be
     assert best.value == approx(metrics.f_beta(*sample, best.threshold, beta))
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_precision_recall_gain_is_the_mean_precision_gain_over_recall_gains(sample):
     expected = reference.precision_recall_gain(*sample)
@@ -205,7 +195,6 @@ def test_precision_recall_gain_is_0_for_a_constant_and_1_when_perfect():
     assert metrics.precision_recall_gain(y, [2, 2, 1, 1, 1, 1]) == approx(1)
 
 
-@settings(deadline=None)
 @given(rankings(), st.randoms(use_true_random=False))
 def test_strictly_increasing_maps_and_row_order_change_no_metric(sample, random):
     is_positive, suspicion = sample
@@ -217,7 +206,6 @@ def test_strictly_increasing_maps_and_row_order_change_no_metric(sample, random)
     assert all_values(is_positive[order], suspicion[order]) == approx(expected)
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_shares_lie_between_0_and_1_and_a_perfect_ranking_reaches_1(sample):
     is_positive, suspicion = sample
@@ -232,7 +220,7 @@ def test_shares_lie_between_0_and_1_and_a_perfect_ranking_reaches_1(sample):
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(sample=rankings())
 def test_merging_groups_of_negatives_changes_no_metric(name, sample):
     options = options_of(name, sample[1].size)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from strategies import rankings
 from toprank.metrics.positive_resamples import PositiveResamples
 
@@ -27,7 +28,7 @@ def repeated(is_positive, suspicion, counts, weight):
     return reference.average_precision(is_positive[rows], suspicion[rows])
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(rankings(), st.integers(0, 1000))
 def test_the_first_is_the_average_precision_of_the_rows_as_they_are(sample, seed):
     is_positive, suspicion = sample
@@ -38,7 +39,7 @@ def test_the_first_is_the_average_precision_of_the_rows_as_they_are(sample, seed
     assert precisions.size == len(resamples)
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(rankings(), st.integers(0, 1000), st.booleans())
 def test_each_resample_repeats_positives_and_leaves_the_negatives(sample, seed, weighted):
     is_positive, suspicion = sample
@@ -56,7 +57,7 @@ def test_each_resample_repeats_positives_and_leaves_the_negatives(sample, seed, 
     assert precisions == approx(np.array(expected))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(rankings(), st.floats(1e-6, 1e6))
 def test_the_unit_of_weights_does_not_matter(sample, unit):
     is_positive, suspicion = sample
@@ -68,7 +69,7 @@ def test_the_unit_of_weights_does_not_matter(sample, unit):
     assert small == approx(large)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(rankings())
 def test_only_the_order_of_scores_counts(sample):
     is_positive, suspicion = sample

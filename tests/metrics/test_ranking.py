@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import rankings
 from toprank.metrics import Ranking
 
 
-@settings(deadline=None)
 @given(rankings())
 def test_a_ranking_counts_the_rows_at_and_above_each_distinct_suspicion(sample):
     is_positive, suspicion = sample
@@ -21,7 +20,6 @@ def test_a_ranking_counts_the_rows_at_and_above_each_distinct_suspicion(sample):
         assert found == np.sum(is_positive & (suspicion >= threshold))
 
 
-@settings(deadline=None)
 @given(rankings(), st.integers(-4, 4))
 def test_merging_keeps_the_rows_in_at_most_two_groups_per_positive_and_two_more(sample, border):
     is_positive, suspicion = sample

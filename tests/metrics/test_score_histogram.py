@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from strategies import rankings
 from toprank import metrics
 from toprank.metrics.score_histogram import ScoreHistogram
@@ -34,7 +35,7 @@ def bin_of(score):
     return int(histogram_of([True], [score]).to_arrays()["bins"][0])
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(crowds())
 def test_the_average_precision_of_the_scores_lies_between_the_bounds(sample):
     bounded = histogram_of(*sample).average_precision()
@@ -43,7 +44,6 @@ def test_the_average_precision_of_the_scores_lies_between_the_bounds(sample):
     assert bounded.low - 1e-12 <= metrics.average_precision(*sample) <= bounded.high + 1e-12
 
 
-@settings(deadline=None)
 @given(crowds(), st.data())
 def test_precision_and_recall_at_k_of_the_scores_lie_between_the_bounds(sample, data):
     k = data.draw(st.integers(1, sample[1].size))
@@ -56,7 +56,7 @@ def test_precision_and_recall_at_k_of_the_scores_lie_between_the_bounds(sample, 
     assert recall.low - 1e-12 <= metrics.recall_at_k(*sample, k) <= recall.high + 1e-12
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(crowds(max_rows=4), st.data())
 def test_the_bounds_are_the_worst_and_the_best_that_any_order_within_bins_gives(sample, data):
     is_positive, scores = sample
@@ -72,7 +72,6 @@ def test_the_bounds_are_the_worst_and_the_best_that_any_order_within_bins_gives(
         assert (bounded.low, bounded.high) == approx((min(values), max(values)))
 
 
-@settings(deadline=None)
 @given(crowds(), st.data())
 def test_the_value_takes_the_rows_of_a_bin_as_tied(sample, data):
     is_positive, scores = sample
@@ -127,7 +126,6 @@ def test_a_count_of_any_size_is_measured_at_once():
     assert low == approx((1 + 1 - np.log(3 / 2)) / 2)
 
 
-@settings(deadline=None)
 @given(finite | edges, finite | edges)
 def test_bins_are_in_the_order_of_the_scores(a, b):
     low, high = sorted([a, b])
@@ -135,7 +133,6 @@ def test_bins_are_in_the_order_of_the_scores(a, b):
     assert bin_of(low) <= bin_of(high)
 
 
-@settings(deadline=None)
 @given(st.floats(2.0**-126, 1e38), st.sampled_from([-1, 1]))
 @example(1.0, 1)
 @example(np.nextafter(1.0, 0), 1)
@@ -155,7 +152,6 @@ def test_minus_zero_is_zero_and_scores_beyond_float32_are_its_largest():
     assert bin_of(-(2.0**-149)) == bin_of(0.0) - 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(finite | edges, st.booleans()), max_size=20))
 def test_rows_added_one_by_one_are_counted_as_all_at_once(rows):
     one_by_one = ScoreHistogram()
@@ -168,7 +164,6 @@ def test_rows_added_one_by_one_are_counted_as_all_at_once(rows):
     assert one_by_one.n_positives == sum(is_positive)
 
 
-@settings(deadline=None)
 @given(st.floats(-LARGEST, LARGEST) | edges)
 def test_a_threshold_is_the_lowest_float32_of_its_bin(score):
     threshold = float(histogram_of([True], [score]).ranking().threshold[0])
@@ -181,7 +176,6 @@ def test_a_threshold_is_the_lowest_float32_of_its_bin(score):
         )
 
 
-@settings(deadline=None)
 @given(crowds(), crowds())
 def test_the_sum_of_two_histograms_counts_the_rows_of_both(first, second):
     a, b = histogram_of(*first), histogram_of(*second)
@@ -195,7 +189,6 @@ def test_the_sum_of_two_histograms_counts_the_rows_of_both(first, second):
     assert b == histogram_of(*second)
 
 
-@settings(deadline=None)
 @given(st.lists(finite | edges, max_size=20))
 def test_a_histogram_comes_back_from_its_arrays(scores):
     histogram = histogram_of(np.arange(len(scores)) % 3 == 0, scores)

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import toprank
+from examples import examples
 from payments.features.slow_history import (
     EVERY_KIND,
     PAIR,
@@ -137,7 +138,7 @@ def random_rows(n_rows, seed, n_cards=300, n_terminals=500, late=0.05):
 # What features are
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(st.lists(some_rows(), min_size=1, max_size=4))
 def test_tables_give_what_looking_at_every_row_gives(batches):
     history, slow = fresh(), SlowHistory(EVERY_KIND)
@@ -145,7 +146,7 @@ def test_tables_give_what_looking_at_every_row_gives(batches):
         assert_same(history.batch(table_of(rows)).to_pylist(), slow.batch(rows))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(some_rows(most=25))
 def test_rows_one_by_one_give_what_looking_at_every_row_gives(rows):
     history, slow = fresh(), SlowHistory(EVERY_KIND)
@@ -286,7 +287,7 @@ def test_a_mean_of_equal_amounts_is_that_amount():
 # Nothing looks ahead
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(some_rows(least=2), some_rows(least=2), st.integers(0, 40), st.data())
 def test_what_comes_after_a_moment_changes_no_feature_at_or_before_it(rows, others, second, data):
     moment = second * SECOND
@@ -313,7 +314,7 @@ def test_what_comes_after_a_moment_changes_no_feature_at_or_before_it(rows, othe
     assert_same(after, before, exactly=True)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(some_rows(), st.integers(0, 40), st.data())
 def test_a_label_not_known_at_a_moment_changes_no_feature_at_or_before_it(rows, second, data):
     moment, delay = second * SECOND, 2 * SECOND  # the shortest delay of EVERY_KIND
@@ -394,7 +395,7 @@ def test_a_number_and_its_digits_are_one_key():
     assert history.batch(table)[0].to_pylist() == [5.0, None]
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(some_rows(), some_rows())
 def test_labels_that_come_by_id_count_as_those_that_come_with_their_rows(rows, more):
     together, apart = fresh(), fresh(row_id="id")
@@ -439,7 +440,7 @@ def test_an_empty_table_gives_no_rows():
 # What is kept
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(some_rows(most=20), some_rows(most=20), st.integers(0, 40))
 def test_a_purge_changes_no_feature_of_rows_from_then_on(rows, more, second):
     whole, purged = fresh(), fresh()
@@ -516,7 +517,7 @@ def test_keys_unseen_for_long_are_forgotten_and_begin_anew():
     assert answers(history, time=1001, card="new", terminal=2) == [0.0, 0.0, 1.0]
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(rows=some_rows(most=20), more=some_rows(), second=st.one_of(st.none(), st.integers(0, 40)))
 def test_a_saved_history_goes_on_as_if_it_had_never_stopped(tmp_path_factory, rows, more, second):
     path = tmp_path_factory.mktemp("saved") / "history.toprank"

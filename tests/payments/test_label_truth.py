@@ -7,9 +7,10 @@ again now and then, and through the slow twin of a history.
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from payments.features.slow_history import SECOND, START, SlowHistory, assert_same
 from toprank.payments.features import LabelRisk, Recent
 from toprank.payments.history_store import HistoryStore
@@ -88,7 +89,7 @@ class Model:
         return self.model.state_.history.look(payment)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(given_steps=st.lists(steps, min_size=1, max_size=9))
 @pytest.mark.filterwarnings("ignore::toprank.data.tables.TableWarning")
 @pytest.mark.parametrize("place", ["memory", "folder"])

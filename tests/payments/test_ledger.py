@@ -13,10 +13,11 @@ from time import process_time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank import metrics
 from toprank.data.tables.ids import id_text
 from toprank.payments.ledger import (
@@ -77,7 +78,7 @@ def add(ledger, batch):
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.one_of(
         labels(st.integers(-3, 3)),
@@ -458,7 +459,7 @@ def twin_of_recording(entries, label):
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(labels(st.sampled_from("ab")))
 def test_recording_writes_what_is_not_known_and_says_what_became_of_each(
     kind, tmp_path_factory, batches
@@ -538,7 +539,7 @@ def test_another_store_is_given_what_it_missed(ledger):
 
 
 @pytest.mark.parametrize("how", ["append", "record"])
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(data=st.data())
 def test_two_threads_come_to_what_their_labels_come_to(how, tmp_path_factory, data):
     """The order in which they were added is the ledger's own, and the rules hold for it."""

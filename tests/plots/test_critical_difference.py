@@ -4,11 +4,12 @@ import io
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from pytest import approx
 
+from examples import examples
 from toprank.plots.critical_difference import critical_difference
 
 LONG_NAMES = [f"a learner with a very long name, number {number}" for number in range(12)]
@@ -92,7 +93,7 @@ def test_a_ruler_longer_than_the_ranks_still_fits():
     assert "over 1 data set (" in ax.get_xlabel()
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     st.lists(st.floats(1, 12), min_size=2, max_size=12),
     st.floats(0.1, 4),

@@ -5,11 +5,12 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from pytest import approx
 
+from examples import examples
 from toprank import metrics, plots
 
 
@@ -197,7 +198,7 @@ def test_plots_never_load_pyplot():
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-@settings(deadline=None, max_examples=8)
+@examples(8)
 @given(st.lists(st.booleans(), min_size=2, max_size=12).filter(lambda y: 0 < sum(y) < len(y)))
 def test_every_curve_draws_on_a_handful_of_rows(y):
     suspicion = np.round(np.linspace(1, 0, len(y)), 1)

@@ -5,12 +5,13 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 
+from examples import examples
 from toprank import BoostedRanker, MetaAP, RankForest
 from toprank.data.tables import Column, Schema
 from toprank.rankers import reasons
@@ -105,7 +106,7 @@ def test_numbers_read_as_people_write_them(value, text):
     assert number_text(value) == text
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(st.floats(-1e18, 1e18) | st.floats(-2, 2) | st.floats(-2e4, 2e4))
 def test_the_text_of_a_number_is_true_to_three_digits_or_half_a_hundredth(value):
     text = number_text(value)

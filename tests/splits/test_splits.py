@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank import splits
 
 DAY = np.timedelta64(1, "D")
@@ -28,7 +29,7 @@ def split_or_skip(time, **options):
         raise
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(times(), st.sampled_from([None, 0 * DAY, 5 * HOUR, 2 * DAY]))
 def test_the_parts_and_the_gap_hold_every_row_once_and_ascending(time, gap):
     split = split_or_skip(time, gap=gap)
@@ -39,7 +40,7 @@ def test_the_parts_and_the_gap_hold_every_row_once_and_ascending(time, gap):
     assert all(rows.size for rows in split.parts().values())
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(times(), st.sampled_from([None, 0 * DAY, 5 * HOUR, 2 * DAY]))
 def test_no_part_sees_a_moment_of_a_later_part(time, gap):
     split = split_or_skip(time, gap=gap)
@@ -52,7 +53,7 @@ def test_no_part_sees_a_moment_of_a_later_part(time, gap):
     assert np.all(time[split.gap] < time[split.test].min())
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(times(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_change_their_part(time, random):
     split = split_or_skip(time)
@@ -63,7 +64,7 @@ def test_the_order_of_rows_does_not_change_their_part(time, random):
         assert np.array_equal(np.sort(shuffle[shuffled.parts()[part]]), rows)
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(times())
 def test_periods_are_the_first_and_last_moment_of_each_part(time):
     split = split_or_skip(time)
@@ -157,7 +158,7 @@ def labels(draw):
 SHARES = st.sampled_from([(0.15, 0.25), (0.01, 0.01), (0.5, 0.45), (0.1, 0.85)])
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(labels(), SHARES, st.integers(0, 5))
 def test_stratified_parts_hold_every_row_once_and_both_classes(is_positive, shares, seed):
     validation, test = shares
@@ -170,7 +171,7 @@ def test_stratified_parts_hold_every_row_once_and_both_classes(is_positive, shar
     splits.check_positives(split, is_positive)
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(labels())
 def test_stratified_parts_keep_the_share_of_positives_to_a_row(is_positive):
     split = splits.stratified(is_positive)
@@ -243,7 +244,7 @@ def test_one_positive_cannot_be_on_both_sides():
         splits.held_out(np.arange(9) == 0, 0.2)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(labels(), st.integers(1, 5), st.integers(0, 5))
 def test_folds_spread_both_classes_evenly(is_positive, n_folds, seed):
     n_folds = min(n_folds, is_positive.sum(), (~is_positive).sum())
@@ -262,7 +263,7 @@ def test_folds_spread_both_classes_evenly(is_positive, n_folds, seed):
             assert abs(members[apart].sum() - members.sum() / n_apart) <= 1
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(labels(), st.integers(2, 3), st.integers(0, 5))
 def test_with_several_folds_every_row_is_apart_once(is_positive, n_folds, seed):
     apart = [apart for _, apart in splits.folds(is_positive, n_folds, seed)]
@@ -293,7 +294,7 @@ def test_a_number_of_folds_that_cannot_be_is_refused(n_folds, error, message):
         splits.folds(np.arange(20) < 3, n_folds)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(times(), st.sampled_from([0.05, 0.2, 0.5, 0.9]))
 def test_the_latest_rows_come_after_all_earlier_ones_at_the_nearest_moment(time, share):
     assume(np.unique(time).size > 1)

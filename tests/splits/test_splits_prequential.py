@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
+from examples import examples
 from toprank import splits
 from toprank.splits.moments import moment_of, moments_of
 
@@ -45,7 +46,7 @@ def between(time, begin, end):
     return np.flatnonzero((time >= begin) & (time < end))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(payments(), st.integers(1, 3), st.integers(0, 5), st.integers(0, 6), st.integers(1, 7))
 def test_folds_are_the_stretches_named_each_later_by_a_test(sample, n_folds, first, delay, test):
     time, _, _ = sample
@@ -76,7 +77,7 @@ def left_out_by_hand(time, cards, is_positive, fold_begin, delay, rows):
     return np.array(kept, dtype=np.int64)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(payments(), st.integers(0, 9), st.integers(1, 12))
 def test_a_test_day_does_without_the_cards_known_when_it_began(sample, delay, test):
     time, cards, is_positive = sample
@@ -120,7 +121,7 @@ def test_a_fraud_from_before_the_training_leaves_its_card_in():
     assert fold.test.size == 6
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(payments(), st.integers(0, 3))
 def test_with_one_side_no_card_is_on_both_in_any_fold(sample, seed):
     time, cards, _ = sample

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank import AnomalyTreeRank, BoostedRanker
 from toprank.data.inputs import Encoded
 from toprank.data.tables import Schema, TableError, TableWarning, WrittenBatch
@@ -43,7 +44,7 @@ def parts(table, borders):
     return [table.slice(a, b - a) for a, b in zip([0, *borders], [*borders, N_ROWS], strict=True)]
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     st.lists(st.integers(0, N_ROWS), max_size=6).map(sorted),
     st.sampled_from([1, 2, 17, N_ROWS, N_ROWS + 50]),
@@ -232,7 +233,7 @@ def test_another_table_than_the_one_learned_from_is_refused(forest):
         most_unusual(forest, payments(299), 5)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.lists(st.integers(0, N_ROWS), max_size=4).map(sorted), st.integers(1, 40))
 def test_one_row_of_each_card_is_listed_its_most_suspicious_whatever_the_batches(
     ranker, borders, budget
@@ -246,7 +247,7 @@ def test_one_row_of_each_card_is_listed_its_most_suspicious_whatever_the_batches
     assert (alerts.row_numbers - 1).tolist() == falling[np.sort(first)][:budget].tolist()
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(st.lists(st.integers(0, N_ROWS), max_size=4).map(sorted), st.booleans())
 def test_rows_are_scored_as_read_and_listed_as_written(ranker, borders, is_one_per_card):
     table = payments()
@@ -288,7 +289,7 @@ def with_cards(n_cards=23):
     return table.set_column(0, "card", pa.array(cards)), np.array(cards, dtype=object)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(
     st.lists(st.integers(0, N_ROWS), max_size=4).map(sorted),
     st.sets(st.integers(0, 25).map(lambda card: f"{card:03d}"), min_size=1),

@@ -3,11 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from strategies import rankings
 from toprank import BoostedRanker, metrics
 from toprank.data import tables
@@ -18,7 +19,7 @@ def figures_of(is_positive, suspicion, budget, day=None):
     return evaluate(is_positive, suspicion, np.zeros(len(suspicion)), budget, day)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(rankings(), st.integers(1, 60))
 def test_what_one_list_finds_is_found_at_k(sample, budget):
     is_positive, suspicion = sample
@@ -30,7 +31,7 @@ def test_what_one_list_finds_is_found_at_k(sample, budget):
     )
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(rankings(), st.integers(1, 60), st.randoms(use_true_random=False))
 def test_what_days_find_is_the_mean_over_the_days(sample, budget, random):
     is_positive, suspicion = sample
@@ -46,7 +47,7 @@ def test_what_days_find_is_the_mean_over_the_days(sample, budget, random):
     assert figures.found_with(budget) == approx(by_hand)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(rankings(), st.integers(1, 60), st.booleans(), st.randoms(use_true_random=False))
 def test_one_more_list_is_less_sure_than_the_average_list(sample, budget, has_days, random):
     is_positive, suspicion = sample

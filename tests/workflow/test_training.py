@@ -7,10 +7,11 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank import BoostedRanker, MetaAP, RankForest, TreeRank
 from toprank.calibration import fit_calibration
 from toprank.data.tables import TableError, values
@@ -72,7 +73,7 @@ def test_the_task_holds_the_labelled_rows_without_label_time_and_dropped_columns
     assert np.array_equal(task.time, table["paid_at"].to_numpy()[known])
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.integers(0, 10_000), st.sampled_from([None, 0, 3]))
 def test_every_part_comes_after_the_one_before(seed, gap_days):
     gap = None if gap_days is None else gap_days * DAY

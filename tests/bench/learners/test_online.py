@@ -5,10 +5,11 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from examples import examples
 from toprank.bench.learners.online_rivals import ONLINE_LEARNERS, make_online_learner
 from toprank.bench.learners.vowpal_bbm import VowpalBBM, _moments_so_far
 
@@ -108,7 +109,7 @@ def test_what_no_row_before_had_does_not_stop_vowpal_wabbit():
         elements=st.one_of(st.just(np.nan), st.integers(-50, 50).map(lambda value: value + 1e4)),
     )
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_moments_so_far_are_those_of_the_rows_up_to_each(values):
     means, spreads = _moments_so_far(values)
     for row in range(len(values)):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank import metrics
 from toprank.bench.sampling.resamples import N_RESAMPLES, Resamples, difference
 
@@ -18,7 +19,7 @@ def tied_scores(draw):
     return is_positive, np.array(levels) / 4, draw(st.integers(0, 5)) / 4
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(tied_scores())
 def test_every_resample_has_the_metrics_of_its_repeated_rows(sample):
     is_positive, suspicion, threshold = sample

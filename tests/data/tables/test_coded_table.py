@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toprank.data.tables import CodedTable, Schema, TableError
@@ -46,7 +46,6 @@ def learned(make):
             return str(error)
 
 
-@settings(deadline=None)
 @given(tables_with_rows(), st.integers(0, 11))
 def test_schema_and_codes_are_those_of_the_rows_taken_out_of_the_table(drawn, n_first):
     table, rows = drawn

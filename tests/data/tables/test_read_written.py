@@ -33,7 +33,7 @@ def csv_of(rows, delimiter=","):
     return "\n".join([delimiter.join(("amount", "vip", "shop", "card")), *lines, ""])
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(NUMBERS, TRUTHS, TEXTS, TEXTS), min_size=1, max_size=9), st.integers(1, 4)
 )

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.data.tables import Column, Schema, TableError
 
 COLUMNS = (
@@ -54,7 +55,7 @@ def outcome(encode):
         return type(error), str(error)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.sampled_from(COLUMNS), cells)
 @example(COLUMNS[0], 2**63)
 @example(COLUMNS[0], Decimal("1.1"))
@@ -79,7 +80,6 @@ plain = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(plain)
 def test_a_row_is_what_it_is_in_a_table_of_arrow(row):
     table = pa.table({name: [cell] for name, cell in row.items()})

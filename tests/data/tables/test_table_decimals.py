@@ -8,10 +8,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from examples import examples
 from toprank.data.tables import Column, Schema, TableError, TableWarning, read_batches, read_table
 from toprank.data.tables.decimals import looks_like_number
 
@@ -173,7 +174,7 @@ def rows(notes):
     return st.lists(some, min_size=1, max_size=20)
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(rows(["x", "ok, fine", "1,5", "0.5"]), st.sampled_from(";\t|"), st.booleans())
 def test_both_spellings_of_a_table_are_scored_alike(rows, delimiter, is_quoted):
     with TemporaryDirectory() as folder:
@@ -186,7 +187,7 @@ def test_both_spellings_of_a_table_are_scored_alike(rows, delimiter, is_quoted):
     assert_array_equal(from_commas, from_points)
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(rows(["x", "ok, fine", "1,5 or 0.5"]), st.sampled_from(";\t|"), st.booleans())
 def test_both_spellings_of_a_table_are_learned_alike(rows, delimiter, is_quoted):
     rows = [(0.25, 1, "x"), *rows]

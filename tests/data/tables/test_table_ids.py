@@ -7,9 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.data.tables import TableError, key_codes
 from toprank.data.tables.ids import comparable_ids, id_numbers, id_text, id_texts, key_text
 from toprank.splits.card_numbers import card_numbers
@@ -40,13 +41,13 @@ def in_a_column(values):
         return TableError
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(st.lists(MIXED, max_size=6))
 def test_a_list_of_any_values_has_the_ids_of_its_values(values):
     assert in_a_column(values) == one_by_one(values)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(st.data())
 def test_a_column_of_any_type_has_the_ids_of_its_values(data):
     arrow_type, of = data.draw(
@@ -79,7 +80,6 @@ def test_a_column_of_any_type_has_the_ids_of_its_values(data):
         assert in_a_column(column.dictionary_encode()) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(WHOLE | TEXT | st.integers(-20, 20).map(float) | st.none(), max_size=8))
 def test_cards_and_keys_are_equal_where_their_texts_are(values):
     texts = [id_text(value, "card") for value in values]

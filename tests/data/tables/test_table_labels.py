@@ -5,9 +5,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.data.tables import TableError, split_label, truths
 
 STORED_LABELS = {
@@ -46,7 +47,7 @@ def test_what_names_itself_or_is_rarer_is_positive_however_labels_are_stored(nam
     assert (labels.positive, labels.negative) == (positive, negative)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.sampled_from([0, 1, None]), min_size=2, max_size=40))
 def test_every_known_row_is_of_one_class(values):
     if len(set(values) - {None}) < 2:

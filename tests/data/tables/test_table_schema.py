@@ -10,10 +10,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from examples import examples
 from toprank.data.tables import MAX_CATEGORIES, Column, Schema, TableError, TableWarning
 
 LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -54,7 +55,7 @@ def test_feature_types_are_q_but_for_categories(frame_of):
     assert [column.kind for column in schema.columns] == ["number", "boolean", "category"]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.one_of(st.none(), st.text("ab é", max_size=3)), min_size=1, max_size=30))
 def test_a_code_leads_back_to_its_category(values):
     if all(value is None for value in values):
@@ -69,7 +70,7 @@ def test_a_code_leads_back_to_its_category(values):
     assert [None if np.isnan(c) else categories[int(c)] for c in codes] == values
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.one_of(st.none(), st.floats(width=32, allow_infinity=False)), min_size=1))
 def test_numbers_come_back_as_they_were(values):
     expected = np.array([nan if value is None else value for value in values], dtype=np.float32)

@@ -7,9 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.data.tables import TableError, time_column
 
 NOON = datetime.datetime(2018, 4, 1, 12)
@@ -47,7 +48,7 @@ def test_a_date_is_its_midnight():
     assert times.tolist() == [datetime.datetime(2018, 4, 1)]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.lists(
         st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2200, 1, 1)), min_size=1

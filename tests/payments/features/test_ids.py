@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.payments.features import FirstTime, History, LabelRisk, Recent, SinceLast, Value
 from toprank.payments.features.id_table import IdTable, RowIds
 
@@ -203,7 +204,7 @@ def test_rows_of_a_table_looked_at_see_earlier_rows_and_labels_of_the_same_table
 some_ids = st.lists(st.text(alphabet="ab\x00é", max_size=3), max_size=30)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(some_ids, max_size=6), st.randoms(use_true_random=False))
 def test_the_table_of_ids_is_a_dict_whose_last_entries_can_be_taken_back(batches, random):
     table, wanted = IdTable(), {}

@@ -5,9 +5,10 @@ import os
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from payments.features.slow_history import (
     EVERY_KIND,
     SECOND,
@@ -154,7 +155,7 @@ class Both:
         assert everything(self.fast) == before
 
 
-@settings(deadline=None, max_examples=N_EXAMPLES)
+@examples(N_EXAMPLES)
 @given(given_steps=st.lists(steps, min_size=1, max_size=12), probes=st.lists(rows(), max_size=6))
 def test_whatever_comes_features_are_what_looking_at_every_row_and_label_gives(
     tmp_path_factory, given_steps, probes
@@ -180,7 +181,7 @@ label_steps = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=N_EXAMPLES)
+@examples(N_EXAMPLES)
 @given(first=rows(id=few_ids), given_steps=st.lists(label_steps, max_size=12))
 def test_labels_hold_from_when_they_are_known_however_they_are_given(
     tmp_path_factory, first, given_steps
@@ -193,7 +194,7 @@ def test_labels_hold_from_when_they_are_known_however_they_are_given(
         both.do("look", first | {"id": None, "label": None, "time": second * SECOND})
 
 
-@settings(deadline=None, max_examples=N_EXAMPLES)
+@examples(N_EXAMPLES)
 @given(tables, tables, labels, labels, st.one_of(st.none(), st.integers(0, 20)))
 def test_a_table_gives_what_its_rows_give_one_by_one_with_corrections_in_play(
     rows, more, some, others, second
@@ -227,7 +228,7 @@ def test_a_table_gives_what_its_rows_give_one_by_one_with_corrections_in_play(
         assert_same([by_table.look(later)], [by_row.look(later)], exactly=True)
 
 
-@settings(deadline=None, max_examples=N_EXAMPLES)
+@examples(N_EXAMPLES)
 @given(
     st.lists(st.tuples(few_ids, flags, moments, st.sampled_from(SOURCES)), max_size=8),
     st.one_of(st.none(), st.integers(0, 40)),

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from payments.history_store.payments_made import (
     START,
     assert_same,
@@ -53,7 +54,7 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(steps=steps, seed=st.integers(0, 3))
 def test_a_store_holds_to_the_last_bit_what_a_history_in_memory_does(
     tmp_path_factory, steps, seed

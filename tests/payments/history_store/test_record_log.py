@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toprank.files import ModelFileError
@@ -29,7 +29,6 @@ def payloads_in(path):
     return [bytes(record.payload) for record in records(path)]
 
 
-@settings(deadline=None)
 @given(payloads=st.lists(st.binary(max_size=40)))
 def test_what_was_added_comes_back_in_order(tmp_path_factory, payloads):
     path = filled(tmp_path_factory.mktemp("log") / "log", payloads)

@@ -5,12 +5,13 @@ from functools import cache
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
+from examples import examples
 from files.mutations import change_parameters, change_state
 from files.packing import members_of, npy_of, refused, rewrite
 from rankers.trees.kernel.test_meta_tree import assert_same
@@ -175,7 +176,7 @@ def test_so_many_rows_are_drawn_for_each_tree(max_samples, n_drawn):
 
 
 @given(n_rows=st.integers(1, 200), share=st.floats(0, 1), seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_rows_are_drawn_without_replacement_in_rising_order(n_rows, share, seed):
     n_drawn = max(1, round(share * n_rows))
     drawn = forest_module._drawn(n_rows, n_drawn, np.random.default_rng(seed))

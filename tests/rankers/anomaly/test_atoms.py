@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank.data.tables import Schema
 from toprank.rankers.anomaly.atoms import Atom, atoms_of, atoms_sentence
 
@@ -71,7 +72,7 @@ def test_different_rows_with_atoms_in_different_columns_do_not_repeat():
 
 
 @given(st.integers(0, 2**32), st.floats(0.2, 1))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_the_share_of_a_row_is_that_of_its_copies(seed, share):
     generator = np.random.default_rng(seed)
     rows = generator.normal(size=(200, 3))

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank.rankers.anomaly.box import BOUNDS, Box
 
 NUMBERS = np.array([False])
@@ -26,7 +27,7 @@ def tables(draw):
 
 
 @given(tables())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_range_holds_all_rows_it_is_around(features):
     box = Box.around(features, np.zeros(features.shape[1], bool))
     assert box.holds(features).all()
@@ -34,7 +35,7 @@ def test_the_range_holds_all_rows_it_is_around(features):
 
 
 @given(tables(), st.sampled_from(BOUNDS))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_row_is_held_if_no_value_is_beyond_a_bound(features, way):
     box = Box.around(features, np.zeros(features.shape[1], bool), way)
     beyond = (features < box.low) | (features > box.high)
@@ -60,7 +61,7 @@ def test_a_robust_box_is_not_blown_up_by_a_few_wild_values():
 
 
 @given(tables())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_a_robust_box_lies_within_the_range(features):
     nothing = np.zeros(features.shape[1], bool)
     wide, robust = (Box.around(features, nothing, way) for way in BOUNDS)

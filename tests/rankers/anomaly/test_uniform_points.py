@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from rankers.trees.made_payments import payments
 from toprank.data.tables import Schema
 from toprank.rankers.anomaly.uniform_points import RotatedSpace, UprightSpace, as_input
@@ -73,7 +74,7 @@ def test_a_tenth_of_the_points_miss_a_value_where_rows_do_and_none_elsewhere():
 
 
 @given(st.lists(st.integers(-20, 20), min_size=2, max_size=12))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_whole_numbers_are_drawn_whole_and_inside_the_box(values):
     _, space, points = upright(np.array(values, dtype=float)[:, None])
 

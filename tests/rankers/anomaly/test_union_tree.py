@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from rankers.anomaly import slow_twins
 from rankers.anomaly.slow_twins import made_space
 from toprank.rankers.anomaly.box import Box
@@ -78,7 +79,7 @@ def test_leaves_that_are_no_neighbours_become_one_union():
 
 
 @given(space=spaces(), local_depth=st.integers(1, 3), least=LEAST)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_every_sum_is_that_of_the_rows_and_boxes_that_come_there(space, local_depth, least):
     tree = grown(space, local_depth=local_depth, min_leaf=least)
     found = replayed(tree, space)
@@ -94,7 +95,7 @@ def test_every_sum_is_that_of_the_rows_and_boxes_that_come_there(space, local_de
 
 
 @given(space=spaces(), local_depth=st.integers(1, 3), least=LEAST)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_every_cut_is_as_good_as_trying_all_columns_and_edges(space, local_depth, least):
     tree = grown(space, local_depth=local_depth, min_leaf=least)
     found = replayed(tree, space)
@@ -112,7 +113,7 @@ def test_every_cut_is_as_good_as_trying_all_columns_and_edges(space, local_depth
 
 
 @given(space=spaces(), local_depth=st.integers(1, 3), least=LEAST)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_what_is_not_parted_has_no_cut_to_gain_by(space, local_depth, least):
     tree = grown(space, global_depth=3, local_depth=local_depth, min_leaf=least)
     found = replayed(tree, space)
@@ -124,7 +125,7 @@ def test_what_is_not_parted_has_no_cut_to_gain_by(space, local_depth, least):
 
 
 @given(space=spaces(), local_depth=st.integers(1, 3))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_leaves_with_more_of_the_volume_than_of_the_rows_go_left(space, local_depth):
     tree = grown(space, local_depth=local_depth)
     found = replayed(tree, space)
@@ -137,7 +138,7 @@ def test_leaves_with_more_of_the_volume_than_of_the_rows_go_left(space, local_de
 
 
 @given(space=spaces())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_a_left_union_is_emptier_than_the_right_one_beside_it(space):
     tree = grown(space)
     density = tree.union_sums[:, 0] / tree.union_sums[:, 1]
@@ -166,7 +167,7 @@ def test_a_leaf_has_so_many_rows_with_its_volume_counted_as_rows(least):
 
 
 @given(space=spaces(), local_depth=st.integers(1, 3))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_parents_come_before_children_and_unions_are_placed_from_left_to_right(space, local_depth):
     tree = grown(space, local_depth=local_depth)
     column, edge, left, right, parent, union = tree.node.T

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank.rankers.anomaly.box import Box
 from toprank.rankers.anomaly.volume_bins import MISSING_SHARE, grid_of
 
@@ -43,7 +44,7 @@ def axis(grid, column):
 
 
 @given(tables(), st.sampled_from([2, 3, 255]))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_edges_rise_from_0_to_1_and_every_row_is_between_two(table, max_bins):
     features, n_categories = table
     grid, _ = made_grid(features, n_categories, max_bins)
@@ -69,7 +70,7 @@ def test_edges_rise_from_0_to_1_and_every_row_is_between_two(table, max_bins):
 
 
 @given(tables())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_bin_of_numbers_is_as_long_as_it_is_wide_in_the_box(table):
     features, n_categories = table
     grid, box = made_grid(features, n_categories)

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy import stats
 from scipy.special import gammaln
 
+from examples import examples
 from toprank import metrics
 from toprank.rankers.anomaly import volume_points
 from toprank.rankers.anomaly.box import Box
@@ -117,7 +118,7 @@ def test_the_interval_holds_the_exact_area_in_10_columns_as_often_as_promised():
     assert 0.78 <= hits / 60 <= 0.99
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(0, 10**6))
 def test_weights_are_at_most_4_and_1_on_average(n_columns, n_rows, seed):
     generator = np.random.default_rng(seed)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from rankers.auto.encoded import AMOUNT, COLUMNS, COUNTRY, number_columns, numbers, payments
 from toprank.data.inputs import TrainingRows
 from toprank.rankers.auto.blend import sampled
@@ -168,7 +169,7 @@ def test_a_weight_counts_like_so_many_copies(recipe, within):
     assert np.abs(plain - repeated).max() > 2 * np.abs(weighted - repeated).max()
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.integers(1, 80), st.integers(1, 80), st.integers(2, 60), st.integers(0, 9), st.booleans()
 )

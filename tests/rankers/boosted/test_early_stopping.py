@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pytest import approx
 
 import reference
+from examples import examples
 from strategies import rankings
 from toprank.rankers.boosted.early_stopping import RoundVote
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(rankings())
 def test_the_reported_ap_is_that_of_the_rows_as_they_are(ranking):
     is_positive, suspicion = ranking

@@ -7,12 +7,13 @@ from threading import Thread
 import numpy as np
 import pytest
 import xgboost
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.ensemble import ExtraTreesRegressor
 
 import reference
+from examples import examples
 from toprank.rankers.boosted import booster_trees, flat_trees, xgboost_engine
 
 pytestmark = pytest.mark.kernel
@@ -104,7 +105,7 @@ def test_shares_are_those_of_xgboost_but_for_its_rounding(booster):
         assert ours(features) == approx(expected, abs=1e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10**6), st.sampled_from([1, 2, 4]), st.booleans())
 def test_shares_are_those_of_every_order_of_features(seed, depth, is_one_hot):
     booster = grown(

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from toprank.data.inputs import TrainingRows
 from toprank.losses import Log
 from toprank.rankers.boosted import latents
@@ -32,7 +33,7 @@ def trees_for(rows, seed, n_trees):
     log_odds=st.floats(-12, 3),
     trees=st.lists(st.floats(-3, 3), min_size=1, max_size=3),
 )
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_the_start_is_linear_boosting_whatever_the_thresholds(n_latents, log_odds, trees):
     start = linear_start(n_latents, log_odds)
     inputs = start.biases[:, None].copy()
@@ -111,7 +112,7 @@ def test_slopes_by_weight_are_central_differences_of_the_loss(n_latents, weighte
     n_latents=st.integers(1, 8),
     rate=st.sampled_from([0.1, 1.0, 20.0]),
 )
-@settings(deadline=None, max_examples=15)
+@examples(15)
 def test_learning_follows_the_slow_twin(seed, n_latents, rate):
     rows = rows_of(seed, n=25)
     heights = trees_for(rows, seed, 4)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.base import clone
@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import reference
 from contracts import check_ranker
+from examples import examples
 from toprank import RankBoost
 from toprank.metrics import roc_auc
 
@@ -69,7 +70,7 @@ def samples(draw):
 
 
 @given(samples(), st.sampled_from([1.0, 0.3]))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_every_stump_is_the_best_of_all_thresholds_on_all_pairs(sample, rate):
     features, is_positive, weight = sample
     ranker = RankBoost(n_estimators=4, learning_rate=rate, positive_label=True, n_jobs=1)

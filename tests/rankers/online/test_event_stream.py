@@ -3,10 +3,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import toprank
+from examples import examples
 from toprank import AdaBoostOL, BoostedRanker, OnlineNonLinearBoost, StreamBoost
 from toprank.files import ModelFileError
 from toprank.rankers.online import drift
@@ -327,7 +328,7 @@ def test_a_stream_goes_on_after_loading_as_if_it_had_not_stopped(place, tmp_path
     assert state_of(parts) == state_of(whole)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.sets(st.integers(0, 60), max_size=4), st.integers(1, 20), st.integers(0, 9))
 def test_wherever_it_is_cut_a_stream_ends_the_same(cuts, most, seed):
     rows, labels = made_rows(60, seed)

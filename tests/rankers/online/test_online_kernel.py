@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
 from scipy.special import expit
 
 import reference
+from examples import examples
 from toprank.rankers.online import online_kernel
 from toprank.rankers.online import weights as all_weights
 from toprank.rankers.online.classes import Classes
@@ -144,7 +145,7 @@ def check_twins_agree(model, twin, stream):
 
 
 @EVERY_WAY
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(
     streams(),
     st.booleans(),
@@ -157,7 +158,7 @@ def test_every_rule_learns_as_its_slow_twin(rule, update, stream, averaged, bala
 
 
 @pytest.mark.parametrize(("rule", "update"), STAGED)
-@settings(deadline=None, max_examples=8)
+@examples(8)
 @given(streams(n_classes=4), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_several_outputs_learn_as_their_slow_twin(rule, update, stream, averaged, balanced, seed):
     settings_drawn = {"is_averaged": averaged, "is_balanced": balanced, "seed": seed}
@@ -261,7 +262,7 @@ def places_of(array):
     return list(np.ndindex(array.shape))
 
 
-@settings(deadline=None, max_examples=12)
+@examples(12)
 @given(begun_models([("non-linear", "full"), ("linear", "full")]))
 def test_full_follows_the_gradient_of_the_loss_of_the_whole_model(begun):
     model, twin, row, inputs, label = begun
@@ -281,7 +282,7 @@ def test_full_follows_the_gradient_of_the_loss_of_the_whole_model(begun):
             assert gradient[place] == approx(expected, rel=1e-4, abs=1e-7), (name, place)
 
 
-@settings(deadline=None, max_examples=12)
+@examples(12)
 @given(begun_models([("non-linear", "prefix"), ("linear", "prefix")]))
 def test_prefix_follows_the_gradients_of_the_losses_of_the_first_learners(begun):
     model, twin, row, inputs, label = begun
@@ -310,7 +311,7 @@ def test_prefix_follows_the_gradients_of_the_losses_of_the_first_learners(begun)
             assert gradient[place] == approx(expected, rel=1e-4, abs=1e-7), (name, place)
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(begun_models([("non-linear", "residual"), ("linear", "residual")]))
 def test_residual_moves_each_output_to_what_the_learners_before_it_leave(begun):
     model, twin, row, inputs, label = begun
@@ -326,7 +327,7 @@ def test_residual_moves_each_output_to_what_the_learners_before_it_leave(begun):
 # Boost by majority, AdaBoost, gradient boosting
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.lists(st.sampled_from([1, -1]), min_size=1, max_size=7),
     st.floats(0.01, 0.9),
@@ -461,7 +462,7 @@ def test_the_list_has_a_first_and_a_last_bin():
     assert seen.ranked.sum() == approx(6, rel=1e-3)
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(streams(most_rows=12), st.booleans())
 def test_calibration_follows_the_scores_from_before_each_row(stream, averaged):
     model = model_of("majority", is_calibrated=True, is_averaged=averaged)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.rankers.online import pending as pending_rows
 from toprank.rankers.online.pending import LONGEST_ID, PendingRows, Scored
 from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns
@@ -126,7 +127,7 @@ operations = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(operations, st.integers(1, 6))
 def test_it_does_what_a_dict_of_rows_does_however_often_it_is_saved(steps, most):
     pending, plain, n_dropped = PendingRows(most), {}, 0

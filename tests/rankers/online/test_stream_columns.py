@@ -8,10 +8,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from examples import examples
 from toprank.data.tables.columns import TableError, as_frame
 from toprank.rankers.online import stream_columns as all_columns
 from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns, own_name
@@ -179,7 +180,7 @@ TYPES = {
 }
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.fixed_dictionaries(CELLS), min_size=1, max_size=6))
 def test_a_table_is_its_rows_one_by_one(rows):
     columns = columns_of(*CELLS)
@@ -230,7 +231,7 @@ def test_dates_of_a_table_are_refused():
         columns_of("day").encode_frame(frame)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.fixed_dictionaries(CELLS), max_size=12), st.integers(1, 40))
 def test_blocks_of_a_table_are_its_rows_in_their_order(rows, n_cells):
     columns = columns_of(*CELLS)

@@ -6,10 +6,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from toprank import AdaBoostOL, OnlineNonLinearBoost, metrics
 from toprank.rankers.online.drift import DriftWatch
 from toprank.rankers.online.validation import progressive_validation
@@ -76,14 +77,14 @@ def check_against_one_by_one(learner, table, labels, is_due, **options):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(stream=streams(), delay=st.integers(0, 30))
 def test_a_delay_in_rows_gives_the_scores_of_the_obvious_loop(name, stream, delay):
     check_against_one_by_one(LEARNERS[name], *stream, lambda j, i: j + delay < i, delay=delay)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(stream=streams(), delay=st.sampled_from([0, 0.1, 0.3, 2, 50]), data=st.data())
 def test_a_delay_in_time_gives_the_scores_of_the_obvious_loop(name, stream, delay, data):
     n = len(stream[1])

@@ -4,7 +4,7 @@ from math import ceil, inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
@@ -50,7 +50,6 @@ def last(stream, n_rows):
     return [column[len(column) - n_rows :] for column in stream]
 
 
-@settings(deadline=None)
 @given(streams(), st.integers(1, 40), st.data())
 def test_a_short_window_measures_exactly_the_last_rows(stream, size, data):
     window = Window(size, budget=data.draw(st.integers(1, size)))
@@ -74,7 +73,6 @@ def test_a_short_window_measures_exactly_the_last_rows(stream, size, data):
             assert bounded.value == approx(value)
 
 
-@settings(deadline=None)
 @given(paned(), streams())
 def test_a_long_window_counts_the_last_rows_and_lacks_less_than_a_pane(window, stream):
     add_one_by_one(window, stream)
@@ -95,7 +93,6 @@ def test_a_long_window_counts_the_last_rows_and_lacks_less_than_a_pane(window, s
             assert summary.recall_at_budget == histogram.recall_at(summary.n_alerts)
 
 
-@settings(deadline=None)
 @given(paned(), streams())
 def test_a_long_window_never_holds_more_panes_than_it_was_told(window, stream):
     for row in range(stream[0].size):
@@ -128,7 +125,6 @@ def test_a_full_window_of_panes_loses_the_oldest_with_the_next_row():
 
 
 @pytest.mark.parametrize("exact_up_to", [0, 10_000])
-@settings(deadline=None)
 @given(stream=streams(), size=st.integers(1, 30), data=st.data())
 def test_batches_of_any_size_are_the_same_as_rows_one_by_one(exact_up_to, stream, size, data):
     one_by_one, in_batches = (Window(size, 1, exact_up_to=exact_up_to) for _ in range(2))
@@ -172,7 +168,6 @@ def test_the_metrics_of_a_long_stream_lie_between_the_bounds_of_a_long_window():
 
 
 @pytest.mark.parametrize("exact_up_to", [0, 10_000])
-@settings(deadline=None)
 @given(before=streams(), after=streams(), size=st.integers(1, 30))
 def test_a_window_goes_on_from_its_state_as_if_it_had_never_stopped(
     exact_up_to, before, after, size

@@ -1,10 +1,11 @@
 """RankRLS against every pair written out, and against ridges fitted without two rows."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from rankers.pairwise import slow_twins
 from toprank import RankRLS
 from toprank.data.inputs import TrainingRows
@@ -33,7 +34,7 @@ def fitted_to(sample, **parameters):
 
 
 @given(samples(), st.sampled_from([1e-6, 0.01, 1.0, 50.0]))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_line_has_the_least_squares_over_all_pairs(sample, regularization):
     X, is_positive, weight = sample
     ranker = fitted_to(sample, regularization=regularization)
@@ -43,7 +44,7 @@ def test_the_line_has_the_least_squares_over_all_pairs(sample, regularization):
 
 
 @given(samples(), st.sampled_from([0.001, 0.1, 1.0]))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_bumps_around_all_rows_have_the_least_squares_over_all_pairs(sample, regularization):
     X, is_positive, weight = sample
     ranker = fitted_to(sample, kernel="gaussian", gamma=0.3, regularization=regularization)
@@ -54,7 +55,7 @@ def test_bumps_around_all_rows_have_the_least_squares_over_all_pairs(sample, reg
 
 
 @given(samples(), st.sampled_from([1e-4, 0.1, 10.0]))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_left_out_leads_are_those_of_ridges_fitted_without_the_two_rows(sample, regularization):
     X, is_positive, weight = sample
     design = fitted_to(sample, regularization=1.0).design_

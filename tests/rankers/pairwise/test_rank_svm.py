@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.exceptions import ConvergenceWarning
 
 import reference
+from examples import examples
 from rankers.pairwise import slow_twins
 from toprank import RankSVM
 from toprank.data.inputs import TrainingRows
@@ -27,7 +28,7 @@ def samples(draw):
 
 
 @given(samples(), st.sampled_from([0.01, 1.0]))
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_value_and_gradient_are_those_of_all_pairs(sample, held):
     points, rows, line = sample
     value, gradient = hinge_over_pairs(line, points, rows, held)

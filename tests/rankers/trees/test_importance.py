@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.metrics import average_precision_score
 
+from examples import examples
 from rankers.trees.kernel.test_cuts import tables
 from rankers.trees.kernel.test_meta_tree import grown, ranks_of
 from rankers.trees.made_payments import payments
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.kernel
 
 
 @given(tables(), st.integers(1, 3), st.sampled_from(["gini", "ap"]))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_what_partings_add_comes_to_the_ap_of_the_groups(table, global_depth, criterion):
     assume(np.unique(table.is_positive).size == 2)
     tree = grown(table, Growth(criterion, 2), global_depth, "ap")
@@ -35,7 +36,7 @@ def test_what_partings_add_comes_to_the_ap_of_the_groups(table, global_depth, cr
 
 
 @given(tables(), st.integers(1, 3), st.sampled_from(["ap", "auc"]))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_importances_add_up_to_1_over_the_columns_that_are_cut(table, global_depth, aim):
     assume(np.unique(table.is_positive).size == 2)
     tree = grown(table, Growth("entropy", 2), global_depth, aim)

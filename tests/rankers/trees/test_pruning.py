@@ -4,12 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
+from examples import examples
 from rankers.trees.kernel.test_cuts import made_table, tables
 from rankers.trees.kernel.test_meta_tree import assert_same, grown, ranks_of
 from rankers.trees.made_payments import numbers
@@ -51,7 +52,7 @@ def with_parted(tree, parted):
 
 
 @given(ranking_trees())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_what_partings_add_comes_to_the_auc_of_the_groups(drawn):
     tree, table = drawn
     gains = auc_gains(tree.unions)
@@ -63,7 +64,7 @@ def test_what_partings_add_comes_to_the_auc_of_the_groups(drawn):
 
 
 @given(ranking_trees())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_no_subtree_is_better_for_any_penalty(drawn):
     tree, table = drawn
     candidates = [with_parted(tree, parted) for parted in every_subtree(tree.unions)]
@@ -77,7 +78,7 @@ def test_no_subtree_is_better_for_any_penalty(drawn):
 
 
 @given(ranking_trees())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_a_higher_penalty_leaves_a_part_of_what_a_lower_one_does(drawn):
     tree, _ = drawn
     unions, ends_at = tree.unions, penalties(tree.unions)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from scipy.special import expit
 
+from examples import examples
 from rankers.trees.kernel.test_cuts import made_table
 from rankers.trees.kernel.test_meta_tree import grown, ranks_of
 from rankers.trees.kernel.test_walking import ROWS, hand_made_tree, trees_and_rows
@@ -32,14 +33,14 @@ def suspicion_of(tree, table, rows, ways):
 
 @EVERY_WAY
 @given(data=st.data(), drawn=trees_and_rows())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_suspicion_is_finite(way, data, drawn):
     tree, table, rows = drawn
     assert np.isfinite(suspicion_of(tree, table, rows, data.draw(scorings(way)))).all()
 
 
 @given(drawn=trees_and_rows())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_groups_lie_at_the_log_odds_of_their_shares_where_these_fall(drawn):
     tree, _, _ = drawn
     level, low, high = scoring.group_ranges(tree, 5.0)
@@ -54,7 +55,7 @@ def test_groups_lie_at_the_log_odds_of_their_shares_where_these_fall(drawn):
 
 
 @given(drawn=trees_and_rows())
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_groups_are_put_in_the_order_of_their_shares(drawn):
     tree, _, rows = drawn
     moved = scoring.ordered(tree, Scoring("rank + soft"))
@@ -69,7 +70,7 @@ def test_groups_are_put_in_the_order_of_their_shares(drawn):
 
 @pytest.mark.parametrize("way", ["rank + soft", "rank + distance", "rank"])
 @given(data=st.data(), drawn=trees_and_rows())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_rows_of_a_group_come_before_all_of_the_next(way, data, drawn):
     tree, table, rows = drawn
     suspicion = suspicion_of(tree, table, rows, data.draw(scorings(way)))
@@ -82,7 +83,7 @@ def test_rows_of_a_group_come_before_all_of_the_next(way, data, drawn):
 
 @EVERY_WAY
 @given(data=st.data(), drawn=trees_and_rows())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_a_row_is_scored_alike_alone_and_among_others(way, data, drawn):
     tree, table, rows = drawn
     ways = data.draw(scorings(way))
@@ -151,7 +152,7 @@ def test_the_spread_of_large_values_close_to_one_another_is_exact():
 
 @EVERY_WAY
 @given(data=st.data(), drawn=trees_and_rows())
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_contributions_of_columns_add_up_to_the_suspicion(way, data, drawn):
     tree, table, rows = drawn
     ways, std = data.draw(scorings(way)), scoring.column_std(table.features, table.weight)

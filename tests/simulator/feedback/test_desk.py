@@ -2,9 +2,10 @@
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from toprank.simulator.feedback.desk import Desk
 from toprank.simulator.feedback.replayed_payments import NEVER, ReplayedPayments
 
@@ -92,7 +93,7 @@ ROWS = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     st.lists(ROWS, min_size=2, max_size=40),
     st.integers(1, 4),

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.metrics import f1_score
 
+from examples import examples
 from toprank.workflow.comparison.differences import (
     PairedDifference,
     error_sentence,
@@ -28,7 +29,7 @@ def few_resamples(monkeypatch):
     monkeypatch.setattr("toprank.workflow.comparison.differences._N_CELL_RESAMPLES", 1000)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(bits)
 def test_a_lead_in_f1_is_the_difference_of_the_two_scores(rows):
     y, called, other = np.array(rows).T
@@ -38,7 +39,7 @@ def test_a_lead_in_f1_is_the_difference_of_the_two_scores(rows):
     assert f1_lead(y, called, other, 0.95).value == approx(scores[0] - scores[1])
 
 
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(bits)
 def test_a_lead_turns_around_when_the_two_are_swapped(rows):
     y, called, other = np.array(rows).T

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from rankers.trees.kernel.test_cuts import tables
 from toprank.rankers.trees.kernel import binning
 from toprank.rankers.trees.kernel.binning import bin_columns
@@ -31,7 +32,7 @@ def bins_of(values, max_bins=255, n_categories=0):
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=60), st.integers(1, 80))
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_each_bin_spans_the_values_that_have_its_code(values, max_bins):
     codes, low, high = bins_of(values, max_bins)
     values = column(values)[:, 0]
@@ -49,7 +50,7 @@ def test_each_bin_spans_the_values_that_have_its_code(values, max_bins):
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=60))
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_every_value_is_a_bin_of_its_own_where_bins_suffice(values):
     distinct = np.unique(column(values))
     distinct = distinct[~np.isnan(distinct)]
@@ -60,7 +61,7 @@ def test_every_value_is_a_bin_of_its_own_where_bins_suffice(values):
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=60), st.integers(1, 20))
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_bins_hold_an_equal_share_of_the_rows_unless_one_value_has_more(values, max_bins):
     codes, _, high = bins_of(values, max_bins)
     values = column(values)[:, 0]
@@ -91,7 +92,7 @@ def test_categories_that_do_not_occur_have_a_bin_all_the_same():
 
 
 @given(tables())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_columns_are_binned_each_by_itself(table):
     binned = table.binned(max_bins=6)
     assert (binned.n_rows, binned.n_columns) == table.features.shape
@@ -104,7 +105,7 @@ def test_columns_are_binned_each_by_itself(table):
 
 
 @given(st.lists(NUMBERS, min_size=30, max_size=60), st.integers(1, 20))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_bins_decided_by_every_kth_row_take_in_all_rows(values, max_bins):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(binning, "_ROWS_FOR_EDGES", 10)

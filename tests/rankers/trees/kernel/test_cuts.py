@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pytest import approx
 
 import reference
+from examples import examples
 from toprank.rankers.trees.kernel.binning import bin_columns
 from toprank.rankers.trees.kernel.cuts import CRITERIA, best_cuts
 from toprank.rankers.trees.kernel.growing import NO_WEIGHT
@@ -137,7 +138,7 @@ def _cut(binned, rows, place, numbers, sides):
 
 @EVERY_CRITERION
 @given(tables(), st.sampled_from([1, 2, 5]), st.sampled_from([1.0, 0.25, 5.0]))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_no_cut_is_better_than_the_one_found(criterion, table, min_leaf, factor):
     target, weight = table.target_of(criterion), table.masses
     best = reference.best_cut(
@@ -158,7 +159,7 @@ def test_no_cut_is_better_than_the_one_found(criterion, table, min_leaf, factor)
 
 @EVERY_CRITERION
 @given(tables(max_rows=30), st.integers(0, 1000))
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_nodes_cut_together_are_cut_as_if_alone(criterion, table, seed):
     generator = np.random.default_rng(seed)
     node = generator.integers(0, 3, table.is_positive.size)
@@ -242,7 +243,7 @@ def test_categories_of_a_mass_below_five_stay_together_with_the_missing_ones():
 
 @EVERY_CRITERION
 @given(tables(max_rows=12, kinds=("many", "few")), st.sampled_from([1, 2]))
-@settings(deadline=None, max_examples=20)
+@examples(20)
 def test_rows_sorted_and_rows_put_in_bins_give_the_same_cut(criterion, table, min_leaf):
     n = table.is_positive.size
     # other rows of the table give the column so many bins that few rows are sorted instead
@@ -278,7 +279,7 @@ def test_ap_refuses_a_cut_that_ranks_worse_than_the_cut_above_promised():
 
 
 @given(st.integers(1, 5), st.integers(0, 2**40))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_only_as_many_columns_as_asked_for_are_tried(n_tried, seed):
     # column j parts j + 1 of the 6 positives from all other rows: the last is the best
     features = np.zeros((12, 5), dtype=np.float32)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.tree import DecisionTreeClassifier
 
 import reference
+from examples import examples
 from rankers.trees.kernel.test_cuts import EVERY_CRITERION, Table, made_table, tables
 from toprank.rankers.trees.kernel.binning import MOST_BINS
 from toprank.rankers.trees.kernel.cuts import CRITERIA
@@ -62,7 +63,7 @@ def sets_of(tree):
 
 
 @given(tables(), growths())
-@settings(deadline=None, max_examples=120)
+@examples(120)
 def test_every_node_has_its_best_cut_and_every_leaf_a_reason(table, growth):
     tree, sample = grown(table, growth)
     target, weight = table.target_of(growth.criterion), table.masses
@@ -98,7 +99,7 @@ def test_every_node_has_its_best_cut_and_every_leaf_a_reason(table, growth):
 
 
 @given(tables(), growths(), st.sampled_from([3, 255]))
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_the_cut_as_written_sends_every_row_where_it_was_moved(table, growth, max_bins):
     tree, sample = grown(table, growth, max_bins=max_bins)
     for node, column in enumerate(tree.column):
@@ -125,7 +126,7 @@ def test_the_cut_as_written_sends_every_row_where_it_was_moved(table, growth, ma
 
 
 @given(tables(), growths())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_leaves_are_those_of_a_tree_grown_by_recursion(table, growth):
     tree, sample = grown(table, growth)
     leaves = np.flatnonzero(tree.column < 0)
@@ -140,7 +141,7 @@ def test_leaves_are_those_of_a_tree_grown_by_recursion(table, growth):
 
 
 @given(tables(), growths(), st.integers(0, 1000))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_trees_grown_together_equal_trees_grown_alone(table, growth, seed):
     of_tree = np.random.default_rng(seed).integers(0, 3, table.is_positive.size)
     blocks = [np.flatnonzero(of_tree == number) for number in np.unique(of_tree)]
@@ -200,7 +201,7 @@ def test_drawing_as_many_columns_as_there_are_is_trying_all():
 
 
 @given(tables(), growths(), st.integers(0, 1000))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_row_of_weight_w_is_w_rows(table, growth, seed):
     times = np.random.default_rng(seed).integers(1, 4, table.is_positive.size)
     weighted = table._replace(weight=times.astype(float))
@@ -216,7 +217,7 @@ def test_a_row_of_weight_w_is_w_rows(table, growth, seed):
 
 
 @given(tables(), growths(), st.integers(0, 1000))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_order_of_rows_changes_nothing(table, growth, seed):
     order = np.random.default_rng(seed).permutation(table.is_positive.size)
     sample = Sample.of(order, table.target_of(growth.criterion), table.weight)
@@ -226,7 +227,7 @@ def test_the_order_of_rows_changes_nothing(table, growth, seed):
 
 
 @given(tables(), growths(), st.integers(-8, 8), st.sampled_from([4, 255]))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_column_times_a_power_of_two_changes_thresholds_only(table, growth, power, max_bins):
     scale = np.where(table.is_category, 1.0, 2.0**power).astype(np.float32)
     scaled, _ = grown(table._replace(features=table.features * scale), growth, max_bins=max_bins)
@@ -236,7 +237,7 @@ def test_a_column_times_a_power_of_two_changes_thresholds_only(table, growth, po
 
 
 @given(tables(), growths())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_as_many_bins_as_values_give_the_exact_tree(table, growth):
     exact, _ = grown(table, growth, max_bins=MOST_BINS)
     for max_bins in (255, table.is_positive.size):

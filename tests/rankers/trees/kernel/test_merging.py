@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from examples import examples
 from toprank.rankers.trees.kernel.merging import MERGES, merge
 
 pytestmark = pytest.mark.kernel
@@ -45,7 +46,7 @@ def rows_of_leaves(mass, hits):
 
 @EVERY_AIM
 @given(roots=leaves_of_roots())
-@settings(deadline=None, max_examples=120)
+@examples(120)
 def test_the_left_union_is_the_best_prefix(aim, roots):
     for (mass, hits), is_left in zip(roots, merged(roots, aim), strict=True):
         expected = reference.first_leaves(*rows_of_leaves(mass, hits), aim)
@@ -53,7 +54,7 @@ def test_the_left_union_is_the_best_prefix(aim, roots):
 
 
 @given(roots=leaves_of_roots())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_no_union_of_leaves_is_further_above_the_diagonal(roots):
     for (mass, hits), is_left in zip(roots, merged(roots, "auc"), strict=True):
         others = mass - hits
@@ -67,7 +68,7 @@ def test_no_union_of_leaves_is_further_above_the_diagonal(roots):
 
 @EVERY_AIM
 @given(roots=leaves_of_roots(), power=st.integers(-20, 20))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_all_weights_times_a_number_change_nothing(aim, roots, power):
     scaled = [(mass * 2.0**power, hits * 2.0**power) for mass, hits in roots]
     for one, other in zip(merged(roots, aim), merged(scaled, aim), strict=True):

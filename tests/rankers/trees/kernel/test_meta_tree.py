@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from rankers.trees.kernel.test_cuts import made_table, tables
 from toprank.rankers.trees import scoring
 from toprank.rankers.trees.kernel.growing import Growth, Sample
@@ -60,7 +61,7 @@ def assert_same(one, other, but=()):
 
 @EVERY_AIM
 @given(table=tables(), growth=growths(), global_depth=st.integers(1, 3))
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_groups_are_those_of_a_tree_grown_by_recursion(aim, table, growth, global_depth):
     tree = grown(table, growth, global_depth, aim)
     expected = reference.ranking_tree(
@@ -72,7 +73,7 @@ def test_groups_are_those_of_a_tree_grown_by_recursion(aim, table, growth, globa
 
 @EVERY_AIM
 @given(table=tables(), growth=growths(), max_bins=st.sampled_from([3, 255]))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_rows_walked_to_every_node_are_those_it_was_grown_on(aim, table, growth, max_bins):
     tree = grown(table, growth, 3, aim, max_bins=max_bins)
     walked = np.zeros((tree.nodes.column.size, 3))
@@ -91,7 +92,7 @@ def test_the_rows_walked_to_every_node_are_those_it_was_grown_on(aim, table, gro
 
 @EVERY_AIM
 @given(table=tables(), growth=growths())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_nodes_and_unions_lead_to_one_another_as_promised(aim, table, growth):
     tree = grown(table, growth, 3, aim)
     nodes, unions = tree.nodes, tree.unions
@@ -118,7 +119,7 @@ def test_nodes_and_unions_lead_to_one_another_as_promised(aim, table, growth):
 
 @EVERY_AIM
 @given(table=tables(), growth=growths(), depth=st.integers(1, 4))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_tree_cut_back_is_a_tree_grown_less_deep(aim, table, growth, depth):
     cut_back = grown(table, growth, 4, aim).cut_back(depth)
     less_deep = grown(table, growth, depth, aim)
@@ -166,7 +167,7 @@ def test_pruned_unions_become_groups_and_all_others_stay():
 
 @EVERY_AIM
 @given(table=tables(), growth=growths(), seed=st.integers(0, 1000))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_trees_grown_together_rank_as_trees_grown_alone(aim, table, growth, seed):
     of_tree = np.random.default_rng(seed).integers(0, 3, table.is_positive.size)
     blocks = [np.flatnonzero(of_tree == number) for number in np.unique(of_tree)]
@@ -211,7 +212,7 @@ def test_rows_drawn_twice_count_twice():
 
 @EVERY_AIM
 @given(table=tables(), growth=growths(), seed=st.integers(0, 1000))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_the_order_of_rows_changes_nothing(aim, table, growth, seed):
     order = np.random.default_rng(seed).permutation(table.is_positive.size)
     moved = grown(table, growth, 2, aim, blocks=[order])

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
 import reference
+from examples import examples
 from rankers.trees.kernel.test_cuts import made_table, tables
 from rankers.trees.kernel.test_meta_tree import EVERY_AIM, grown, growths
 from toprank.rankers.trees import scoring
@@ -111,7 +112,7 @@ def test_shares_are_drawn_to_the_node_above_and_local_roots_to_the_root_before()
 
 
 @given(trees_and_rows())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_rows_reach_the_leaf_at_the_end_of_their_path(drawn):
     tree, _, rows = drawn
     expected = [reference.path_of(tree, row)[-1] for row in rows]
@@ -119,7 +120,7 @@ def test_rows_reach_the_leaf_at_the_end_of_their_path(drawn):
 
 
 @given(trees_and_rows(), st.sampled_from([0.05, 0.25, 1.0]), st.sampled_from([0.0, 1.0, 5.0]))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_soft_means_are_those_of_a_recursion_but_for_parts_too_small(drawn, softness, shrinkage):
     tree, table, rows = drawn
     std = scoring.column_std(table.features, table.weight)
@@ -133,7 +134,7 @@ def test_soft_means_are_those_of_a_recursion_but_for_parts_too_small(drawn, soft
 
 @pytest.mark.parametrize("is_whole_path", [False, True])
 @given(drawn=trees_and_rows())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_distances_are_those_to_the_nearest_cut(is_whole_path, drawn):
     tree, _, rows = drawn
     expected = [reference.border_distance(tree, row, is_whole_path) for row in rows]
@@ -145,7 +146,7 @@ def test_distances_are_those_to_the_nearest_cut(is_whole_path, drawn):
 
 @EVERY_AIM
 @given(table=tables(), growth=growths())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_a_path_without_softness_ends_in_the_share_of_its_leaf(aim, table, growth):
     tree = grown(table, growth, 2, aim)
     std = np.ones(table.features.shape[1])

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from rankers.trees.kernel.test_cuts import made_table, tables
 from rankers.trees.kernel.test_meta_tree import grown, growths, ranks_of
 from rankers.trees.reading import hand_made
@@ -39,7 +40,7 @@ def new_rows(table, seed):
 
 
 @given(graphs(), st.integers(0, 100))
-@settings(deadline=None, max_examples=120)
+@examples(120)
 def test_every_row_ends_in_the_group_it_ended_in_before(made, seed):
     tree, graph, table = made
     for rows in (table.features, new_rows(table, seed)):
@@ -47,7 +48,7 @@ def test_every_row_ends_in_the_group_it_ended_in_before(made, seed):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_cuts_come_before_what_they_lead_to_and_each_is_needed(made):
     tree, graph, _ = made
     assert len(graph.cuts) <= np.count_nonzero(tree.nodes.column >= 0)
@@ -63,7 +64,7 @@ def test_cuts_come_before_what_they_lead_to_and_each_is_needed(made):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_cuts_and_groups_know_the_rows_that_reach_them(made):
     _, graph, table = made
     asked = np.zeros((len(graph.cuts), 2, 3))
@@ -84,7 +85,7 @@ def test_cuts_and_groups_know_the_rows_that_reach_them(made):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_row_can_take_either_way_at_every_cut(made):
     _, graph, _ = made
     taken = set()

@@ -6,8 +6,9 @@ from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from examples import examples
 from rankers.trees.kernel.test_cuts import made_table
 from rankers.trees.kernel.test_meta_tree import grown
 from rankers.trees.reading import hand_made
@@ -66,7 +67,7 @@ def test_a_tree_as_text(graph, seen):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_text_tells_every_cut_once_and_refers_to_it_elsewhere(made):
     _, graph, _ = made
     tree, table = as_text(graph).split("\n\n")
@@ -91,7 +92,7 @@ def test_a_tree_as_dot(graph, seen):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_no_box_covers_another_and_all_are_inside_the_picture(made):
     _, graph, _ = made
     svg = as_svg(graph)

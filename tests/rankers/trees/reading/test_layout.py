@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from examples import examples
 from rankers.trees.reading import hand_made
 from rankers.trees.reading.test_compact import graphs
 from toprank.rankers.trees.reading.compact import compact
@@ -23,7 +24,7 @@ def placed_boxes(graph):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_items_of_a_layer_keep_their_distance(made):
     _, graph, _ = made
     placed, widths = placed_boxes(graph)
@@ -37,7 +38,7 @@ def test_items_of_a_layer_keep_their_distance(made):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_groups_are_in_order_in_the_last_layer_and_lines_lead_one_layer_down(made):
     _, graph, _ = made
     placed, _ = placed_boxes(graph)
@@ -49,7 +50,7 @@ def test_groups_are_in_order_in_the_last_layer_and_lines_lead_one_layer_down(mad
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=50)
+@examples(50)
 def test_lines_lead_where_the_cuts_do_and_carry_their_rows(made):
     _, graph, _ = made
     placed, _ = placed_boxes(graph)

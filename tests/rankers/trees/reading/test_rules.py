@@ -4,10 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
+from examples import examples
 from rankers.trees.reading import hand_made
 from rankers.trees.reading.test_compact import graphs, new_rows
 from toprank.rankers.trees.reading import rules as rules_module
@@ -30,7 +31,7 @@ def seen(graph):
 
 
 @given(graphs(), st.integers(0, 100))
-@settings(deadline=None, max_examples=80)
+@examples(80)
 def test_every_row_meets_one_rule_and_it_is_its_groups(made, seed):
     _, graph, table = made
     groups = rules_of(graph)
@@ -40,7 +41,7 @@ def test_every_row_meets_one_rule_and_it_is_its_groups(made, seed):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_rule_counts_the_training_rows_that_meet_it(made):
     _, graph, table = made
     seen = seen_in(graph, table.features, table.is_positive, table.weight)
@@ -56,7 +57,7 @@ def test_a_rule_counts_the_training_rows_that_meet_it(made):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_no_two_rules_of_a_group_could_be_one(made):
     _, graph, _ = made
     for group in rules_of(graph):
@@ -125,7 +126,7 @@ def test_a_rows_path_in_words(graph, seen):
 
 
 @given(graphs(), st.integers(0, 100))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_path_is_the_rule_that_holds_the_row(made, seed):
     _, graph, table = made
     seen = seen_in(graph, table.features, table.is_positive, table.weight)
@@ -140,7 +141,7 @@ def test_a_path_is_the_rule_that_holds_the_row(made, seed):
 
 
 @given(graphs(), st.integers(0, 100))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_near_group_is_where_the_smallest_change_of_one_number_leads(made, seed):
     _, graph, table = made
     std = column_std(table.features, None)

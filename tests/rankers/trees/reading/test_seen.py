@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pytest import approx
 
+from examples import examples
 from rankers.trees.reading import hand_made
 from rankers.trees.reading.test_compact import graphs
 from toprank.rankers.trees.reading.compact import Tally, compact
@@ -25,7 +26,7 @@ def code_of(graph, row):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_every_path_has_the_rows_that_take_it(made):
     _, graph, table = made
     seen = seen_in(graph, table.features, table.is_positive, table.weight)
@@ -40,7 +41,7 @@ def test_every_path_has_the_rows_that_take_it(made):
 
 
 @given(graphs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_values_around_a_threshold_are_the_nearest_in_training(made):
     _, graph, table = made
     seen = seen_in(graph, table.features, table.is_positive)

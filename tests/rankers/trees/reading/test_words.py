@@ -4,9 +4,10 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from examples import examples
 from rankers.trees.reading import hand_made
 from rankers.trees.reading.test_compact import graphs
 from toprank.data.tables import Column, Schema
@@ -23,7 +24,7 @@ def number(text):
 
 
 @given(st.one_of(FLOATS, st.integers(-50, 50).map(float)), FLOATS, st.floats(0, 0.999))
-@settings(max_examples=400)
+@examples(400)
 def test_a_written_threshold_parts_its_neighbours(below, above, share):
     assume(below < above)
     threshold = min(max(below + (above - below) * share, below), np.nextafter(above, -inf))
@@ -67,7 +68,7 @@ def test_a_threshold_is_written_as_short_as_it_can_be(threshold, below, above, t
 
 @pytest.mark.kernel
 @given(graphs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_written_thresholds_part_the_training_rows_as_the_cuts_do(made):
     _, graph, table = made
     words = Words(graph, seen_in(graph, table.features, table.is_positive))
