@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from toprank.bench.provenance import provenance
+from toprank_bench.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -25,12 +25,12 @@ from matplotlib.figure import Figure
 from sklearn.model_selection import KFold
 
 import toprank
-from toprank import bench, datasets
-from toprank.bench.learners.online_rivals import make_online_learner
-from toprank.bench.protocols import Cell
-from toprank.bench.protocols.progressive import ProgressiveValidation
-from toprank.bench.row_file import read_rows
-from toprank.bench.runner import recorded
+from toprank_bench import datasets
+from toprank_bench.learners.online_rivals import make_online_learner
+from toprank_bench.protocols import Cell
+from toprank_bench.protocols.progressive import ProgressiveValidation
+from toprank_bench.row_file import read_rows
+from toprank_bench.runner import recorded
 
 NAME = "onlb_figures"
 IMAGES = RESULTS.parents[1] / "docs" / "images"
