@@ -25,10 +25,10 @@ def test_every_stage_is_a_function_of_the_package(name):
 def test_calls_and_seconds_are_those_of_functions_in_the_file_named():
     profile = Profile()
     profile.runcall(_called)
-    n_calls, seconds = _entry(pstats.Stats(profile), "bench/test_command_stages.py:_called")
+    n_calls, seconds = _entry(pstats.Stats(profile), "tests/test_command_stages.py:_called")
     assert n_calls == 1
     assert seconds >= 0
-    assert _entry(pstats.Stats(profile), "bench/other.py:_called") == (0, 0.0)
+    assert _entry(pstats.Stats(profile), "tests/other.py:_called") == (0, 0.0)
 
 
 def _called():

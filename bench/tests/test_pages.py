@@ -7,8 +7,8 @@ import pytest
 from toprank_bench import pages
 
 ROOT = Path(__file__).parents[2]
-RESULTS, PAGES = ROOT / "benchmarks" / "results", ROOT / "docs" / "results"
-AGAIN = "write them again: toprank bench pages docs/results --results benchmarks/results"
+RESULTS, PAGES = ROOT / "bench" / "results", ROOT / "docs" / "results"
+AGAIN = "write them again: toprank bench pages docs/results --results bench/results"
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 """Figures to reach: computed from rows, met or missed, unknown while a set has no rows."""
 
 import pytest
-from test_experiment_summary import rows_of
 
 from small_experiment import experiment
+from test_experiment_summary import rows_of
 from toprank_bench.targets import target_results
 
 TARGET = """

@@ -75,13 +75,13 @@ def _lines(path: Path) -> list[bytes]:
 
     A crash between writing the one and deleting the other leaves the same rows in both.
     """
+    try:  # first this one: if its run ends now, its rows are in the other
+        *added, _half = _open_file(path).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        added = []
     kept = lzma.decompress(path.read_bytes()).split(b"\n")[:-1] if path.exists() else []
-    added = _open_file(path)
-    if not added.exists():
-        return kept
-    *whole, _half = added.read_bytes().split(b"\n")
     known = set(kept)
-    return [*kept, *(line for line in whole if line not in known)]
+    return [*kept, *(line for line in added if line not in known)]
 
 
 def _row(numbered: tuple[int, bytes], path: Path) -> Row:

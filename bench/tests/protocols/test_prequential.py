@@ -226,8 +226,8 @@ def test_a_wrong_parameter_leaves_a_method_out_with_a_sentence(spy):
     [
         (("[options.data.rich]", "[options.data.poor]"), "must say what 'rich' is; it has weeks"),
         (('features = "default"', 'features = "all"'), "must be one of 'handbook', 'default'"),
-        (('start = "2024-03-04"', "start = 2024-03-04"), "start must be a day in text"),
-        (('start = "2024-03-04"', 'start = "Monday"'), "start must be a day in text"),
+        (('start = "2024-03-04"', "start = 2024-03-04"), "start must be a date in quotes"),
+        (('start = "2024-03-04"', 'start = "Monday"'), "start must be a date in quotes"),
         (('set = "payments"\n', ""), "must have set, features, start"),
         (("card_precision(3)", "card_precision(0)"), "there is card_precision(K)"),
         (("[options.data.weeks]", "[options]\nweeks = 3\n[options.data.weeks]"), "option 'weeks'"),

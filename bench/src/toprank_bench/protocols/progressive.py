@@ -112,7 +112,7 @@ class ProgressiveValidation:
         method = self.experiment.method(cell.method)
         candidates = self.candidates(method, cell.data)
         dataset = datasets.load(cell.data, folder=folder)
-        features, is_positive = _matrix_or_table(dataset.X), dataset.is_positive
+        features, is_positive = matrix_or_table(dataset.X), dataset.is_positive
         compile_online_kernels(method.learner, method.parameters)
         judged = []
         parting = KFold(self.n_folds, shuffle=True, random_state=cell.seed)
@@ -121,8 +121,8 @@ class ProgressiveValidation:
             learned = _learned(
                 method.learner,
                 candidates,
-                (_taken(features, stream), is_positive[stream]),
-                _taken(features, test),
+                (rows_taken(features, stream), is_positive[stream]),
+                rows_taken(features, test),
                 cell.seed,
             )
             judged.append(_judged(learned, candidates, is_positive[test]))
@@ -227,7 +227,7 @@ def _error(suspicion: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> fl
     return float(np.mean((suspicion > 0) != is_positive))
 
 
-def _matrix_or_table(features: pa.Table) -> Features:
+def matrix_or_table(features: pa.Table) -> Features:
     """Return a matrix where all columns are numbers.
 
     Weights begin by the names of columns, and the recorded rows are those of a matrix.
@@ -241,7 +241,8 @@ def _is_number(kind: pa.DataType) -> bool:
     return pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind)
 
 
-def _taken(features: Features, rows: NDArray[np.intp]) -> Features:
+def rows_taken(features: Features, rows: NDArray[np.intp]) -> Features:
+    """Return some rows of a matrix or table."""
     return features.take(rows) if isinstance(features, pa.Table) else features[rows]
 
 

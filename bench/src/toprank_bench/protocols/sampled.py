@@ -120,6 +120,11 @@ class SampledInTime:
         return _choosing(data, folder, self.payments.get(data))
 
 
+def split_in_time(data: str, folder: Path | None, cards: CardPast | None) -> SplitParts:
+    """Return the training, validation and test rows of a data set, in the order of time."""
+    return _choosing(data, folder, cards).parts
+
+
 def _scores(
     learner: str, chosen: Mapping[str, ChosenFit], seed: int, choosing: Choosing
 ) -> dict[str, FitScores]:

@@ -1,14 +1,11 @@
-"""A stream that is killed twenty times against one that is not: nothing may differ.
+"""A stream that is killed many times, compared with one that is not: nothing may differ.
 
-    python -m benchmarks.quality.stream_crashes [--rows 200000] [--kills 20]
-
-Made-up payments of ten columns with text and gaps; half of the labels come late, as lines of
-their own. `toprank stream` gets SIGKILL at drawn points of its output, and is started again each
-time. At the end, what was learned, the window, the rows that wait, the counts and the file of
-scores must be, bit for bit, those of a run that nobody killed.
+Made-up payments of ten columns with text and gaps; half of the labels come late, as lines of their
+own. `toprank stream` gets SIGKILL at random points of its output, and is started again each time.
+At the end, what was learned, the window, the pending rows, the counts and the file of scores must
+be, bit for bit, those of a run that nobody killed.
 """
 
-import argparse
 import json
 import random
 import subprocess
@@ -19,69 +16,68 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.record import record
-
 from toprank import files
+from toprank_bench.protocols.protocol import TrialOutcome
 
-SEED = 1
-CHECKPOINT_EVERY = 10_000
-BYTES_A_SCORE = 110  # about; more for alerts, which have reasons
-DELAY = 2_000  # rows between a row and its late label
+METRICS = ("parts_that_differ", "kills", "most_rows_lost", "rows_per_second")
+DATA = ("made-up payments",)
+_CHECKPOINT_EVERY = 10_000
+_BYTES_PER_SCORE = 110  # about; more for alerts, which have reasons
+_DELAY = 2_000  # rows between a row and its late label
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--kills", type=int, default=20)
-    options = parser.parse_args()
-    with TemporaryDirectory() as folder:
-        events = Path(folder, "events.ndjson")
-        n_lines = _write_events(events, options.rows)
-        killed, whole = Path(folder, "killed"), Path(folder, "whole")
-        lost = _killed_run(events, killed, options.kills, options.rows)
+def stream_crashes(
+    data: str, seed: int, folder: Path | None, *, rows: int = 200_000, kills: int = 20
+) -> TrialOutcome:
+    """Return how many parts differ after so many kills, and how many rows a kill undid."""
+    with TemporaryDirectory() as name:
+        events = Path(name, "events.ndjson")
+        n_lines = _write_events(events, rows, seed)
+        killed, whole = Path(name, "killed"), Path(name, "whole")
+        lost = _killed_run(events, killed, kills, rows, seed)
         begin = time.perf_counter()
         _started(events, whole).wait()
         seconds = time.perf_counter() - begin
         differing = _differences(killed, whole)
-    record(
-        "stream_crashes",
-        seed=SEED,
-        rows=options.rows,
-        lines=n_lines,
-        kills=len(lost),
-        checkpoint_every=CHECKPOINT_EVERY,
-        rows_lost_per_kill=lost,
-        most_rows_lost=max(lost, default=0),
-        differing=differing,
-        verdict="different" if differing else "identical",
-        rows_per_second=round(options.rows / seconds),
+    return TrialOutcome(
+        {
+            "parts_that_differ": len(differing),
+            "kills": len(lost),
+            "most_rows_lost": max(lost, default=0),
+            "rows_per_second": rows / seconds,
+        },
+        {"rows": rows, "kills": kills},
+        {"run without kills": round(seconds, 3)},
+        {
+            "rows": rows,
+            "lines": n_lines,
+            "checkpoint_every": _CHECKPOINT_EVERY,
+            "rows_lost_per_kill": lost,
+            "differing": differing,
+        },
     )
-    if differing:
-        sys.exit(1)
 
 
-def _killed_run(events: Path, name: Path, n_kills: int, n_rows: int) -> list[int]:
+def _killed_run(events: Path, name: Path, n_kills: int, n_rows: int, seed: int) -> list[int]:
     """Return how many scored rows each kill undid, which the next start scored again."""
-    draw = random.Random(SEED)
+    draw = random.Random(seed)
     lost = []
-    for target in sorted(draw.randrange(n_rows * BYTES_A_SCORE) for _ in range(n_kills)):
+    for target in sorted(draw.randrange(n_rows * _BYTES_PER_SCORE) for _ in range(n_kills)):
         run = _started(events, name)
         while run.poll() is None and _n_bytes(name) < target:
             time.sleep(0.005)
-        time.sleep(0.1 * draw.random())  # and so into the midst of a saving, now and then
+        time.sleep(0.1 * draw.random())  # so that some kills come while a file is being saved
         run.kill()
         if run.wait() == 0:
-            break  # it had come to its end
-        n_scored = _n_scored(name)
-        lost.append(n_scored - _n_saved(name))
-        print(f"killed at row {n_scored:,}: {lost[-1]:,} rows lost", file=sys.stderr)
+            break  # it had finished
+        lost.append(_n_scored(name) - _n_saved(name))
     _started(events, name).wait()
     return lost
 
 
 def _started(events: Path, name: Path) -> subprocess.Popen:
     arguments = ("stream", events, "--model", _model(name), "-o", _scores(name))
-    more = ("--checkpoint-every", CHECKPOINT_EVERY, "--window", 20_000)
+    more = ("--checkpoint-every", _CHECKPOINT_EVERY, "--window", 20_000)
     return subprocess.Popen(
         [sys.executable, "-c", "from toprank.cli import main; main()"]
         + [str(each) for each in (*arguments, *more)],
@@ -126,20 +122,20 @@ def _scores(name: Path) -> Path:
     return name.with_suffix(".ndjson")
 
 
-def _write_events(path: Path, n_rows: int) -> int:
+def _write_events(path: Path, n_rows: int, seed: int) -> int:
     """Write rows and late labels; return how many lines that makes."""
-    draw = random.Random(SEED)
+    draw = random.Random(seed)
     late: deque[dict[str, Any]] = deque()
     n_lines = 0
     with path.open("w") as stream:
-        for i in range(n_rows):
+        for number in range(n_rows):
             is_fraud = draw.random() < 0.02
-            row = _payment(draw, i, is_fraud)
-            if i % 2:
+            row = _payment(draw, number, is_fraud)
+            if number % 2:
                 late.append({"id": row["id"], "label": int(is_fraud)})
             else:
                 row["label"] = int(is_fraud)
-            lines = [row, *([late.popleft()] if len(late) > DELAY // 2 else [])]
+            lines = [row, *([late.popleft()] if len(late) > _DELAY // 2 else [])]
             stream.writelines(f"{json.dumps(line)}\n" for line in lines)
             n_lines += len(lines)
     return n_lines
@@ -159,7 +155,3 @@ def _payment(draw: random.Random, number: int, is_fraud: bool) -> dict[str, Any]
         if draw.random() < 0.1:
             row[name] = None
     return row
-
-
-if __name__ == "__main__":
-    main()
