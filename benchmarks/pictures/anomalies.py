@@ -10,23 +10,23 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from toprank import AnomalyTreeRank, metrics, plots
-from toprank.bench import find_experiment
-from toprank.bench.learners.detectors import make_detector
-from toprank.bench.worlds.anomaly_worlds import AnomalyWorld, make_world
+from toprank_bench import find_experiment
+from toprank_bench.learners.detectors import make_detector
+from toprank_bench.simulated.anomaly_data import AnomalySample, anomaly_sample
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SHOWN = ("RankForest", "AnomalyTreeRank", "RankBoost")
 
 
 def main() -> None:
-    toy = make_world("toy", 0, 1)
-    _curves(toy, make_world("toy", 1, 1)).savefig(FOLDER / "mass-volume.png", dpi=130)
+    toy = anomaly_sample("toy", 0, 1)
+    _curves(toy, anomaly_sample("toy", 1, 1)).savefig(FOLDER / "mass-volume.png", dpi=130)
     tree = AnomalyTreeRank(global_depth=2, local_depth=2, bounds=toy.bounds).fit(toy.rows)
     (FOLDER / "anomaly-tree.svg").write_text(tree.to_svg())
     print(f"Wrote mass-volume.png and anomaly-tree.svg to {FOLDER}")
 
 
-def _curves(toy: AnomalyWorld, fresh: AnomalyWorld) -> Figure:
+def _curves(toy: AnomalySample, fresh: AnomalySample) -> Figure:
     """Return mass-volume and excess-mass curves of some detectors and of the true density."""
     suspicions = {"true density": lambda places: -toy.density(places)}
     experiment = find_experiment("anomaly-area")

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import pearsonr
 
-from toprank.bench.protocols.correlation import PAIRS, Rankings, simulated
+from toprank_bench.protocols.correlation import PAIRS, Rankings, simulated
 
 TARGET = Path(__file__).parents[2] / "docs" / "images" / "ap-f1-correlation.png"
 BETAS = (1.0, 0.5, 2.0)

@@ -10,8 +10,8 @@ from benchmarks.pictures.rows import IMAGES, rows_of
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toprank.bench import Experiment, find_experiment
-from toprank.bench.row_file import Row
+from toprank_bench import Experiment, find_experiment
+from toprank_bench.row_file import Row
 from toprank.plots.canvas import calm
 
 TARGET = IMAGES / "falling-positives.png"

@@ -14,7 +14,7 @@ from benchmarks.pictures.rows import IMAGES, means_of
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toprank.bench import Experiment, find_experiment
+from toprank_bench import Experiment, find_experiment
 from toprank.plots.canvas import calm
 
 Lines = Mapping[str, Sequence[tuple[float, float]]]

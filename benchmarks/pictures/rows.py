@@ -4,9 +4,9 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 
-from toprank.bench import Experiment
-from toprank.bench.row_file import Row, read_rows, rows_file
-from toprank.bench.runner import recorded
+from toprank_bench import Experiment
+from toprank_bench.row_file import Row, read_rows, rows_file
+from toprank_bench.runner import recorded
 
 ROOT = Path(__file__).parents[2]
 RESULTS, IMAGES = ROOT / "benchmarks" / "results", ROOT / "docs" / "images"

@@ -22,12 +22,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.special import expit
 
-from toprank import bench, metrics
-from toprank.bench.protocols.sampled import SampledInTime
-from toprank.bench.row_file import Row, read_rows
-from toprank.bench.runner import recorded
-from toprank.bench.sampling.fits import SplitPart, SplitParts, figures_on_test, make_model, scores
-from toprank.bench.sampling.resamples import difference
+import toprank_bench
+from toprank import metrics
+from toprank_bench.protocols.sampled import SampledInTime
+from toprank_bench.row_file import Row, read_rows
+from toprank_bench.runner import recorded
+from toprank_bench.sampling.fits import SplitPart, SplitParts, figures_on_test, make_model, scores
+from toprank_bench.sampling.resamples import difference
 from toprank.data.tables import Schema
 from toprank.decisions.samplers import Sampling, resampled
 

@@ -28,9 +28,9 @@ LAYERS = {
     ],
     "workflow": ["workflow"],
     "payments": ["payments"],
-    "simulator": ["simulator", "datasets"],
+    "simulator": ["simulator"],
     "present": ["plots", "present"],
-    "around it": ["cluster", "bench"],
+    "around it": ["cluster"],
     "commands": ["cli"],
 }  # fmt: skip
 
@@ -60,23 +60,16 @@ ALLOWED = {
         ),
         "payments": "data splits metrics files rankers rankers/online workflow",
         "simulator": "data splits wording metrics rankers rankers/online payments",
-        "datasets": "data simulator",
         "plots": "data wording metrics decisions",
         "present": (
             "data wording metrics rankers rankers/trees rankers/anomaly "
             "rankers/auto workflow simulator plots"
         ),
         "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
-        "bench": (
-            "data splits registry wording metrics losses rankers rankers/boosted "
-            "rankers/trees rankers/pairwise rankers/online rankers/anomaly "
-            "rankers/auto decisions river workflow payments simulator datasets "
-            "plots present"
-        ),
         "cli": (
             "data registry losses files rankers rankers/boosted rankers/trees "
             "rankers/online rankers/anomaly workflow payments simulator present "
-            "cluster bench"
+            "cluster"
         ),
     }.items()
 }

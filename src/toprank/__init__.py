@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from toprank import registry
 
 if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test holds both equal
-    from toprank import datasets as datasets
     from toprank import losses as losses
     from toprank import metrics as metrics
     from toprank import plots as plots
@@ -73,7 +72,7 @@ _OTHERS = (
 HOMES = {
     home.partition(":")[2]: home for home in (*_OTHERS, *(row.home for row in registry.LEARNERS))
 }
-_MODULES = ("datasets", "losses", "metrics", "plots", "splits")
+_MODULES = ("losses", "metrics", "plots", "splits")
 
 __all__ = sorted([*HOMES, *_MODULES])
 

@@ -11,8 +11,8 @@ import click
 
 from toprank import __version__
 from toprank.cli import screen
+from toprank.cli.added_commands import ToprankGroup
 from toprank.cli.anomalies import anomalies
-from toprank.cli.bench import bench
 from toprank.cli.compare import compare
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
@@ -26,7 +26,10 @@ from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=ToprankGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="toprank")
 def commands() -> None:
     """Rank rare events: the shortest list of alerts with the most frauds in it.
@@ -41,7 +44,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, explain, evaluate, compare, anomalies, stream, simulate,
-    feedback, bench,
+    feedback,
 ):  # fmt: skip
     commands.add_command(command)
 

@@ -6,7 +6,6 @@ another model. Nothing here touches pyplot's global state.
 """
 
 from toprank.plots.anomaly_plots import excess_mass_curves, mass_volume_curves
-from toprank.plots.critical_difference import critical_difference
 from toprank.plots.curve_plots import calibration, checks, precision_recall, roc
 from toprank.plots.feedback_plots import card_precision_by_day, cards_found_by_day
 from toprank.plots.named_rows import importance, intervals
@@ -17,7 +16,6 @@ __all__ = [
     "card_precision_by_day",
     "cards_found_by_day",
     "checks",
-    "critical_difference",
     "excess_mass_curves",
     "f_beta_by_threshold",
     "importance",

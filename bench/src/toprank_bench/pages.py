@@ -1,0 +1,219 @@
+"""The results as pages in Markdown, made from recorded rows alone: a page an experiment, and one
+that says how we stand to every figure that is to be reached.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from toprank.data.atomic import atomic_path
+from toprank_bench import speed
+from toprank_bench.experiment import Experiment
+from toprank_bench.experiment_summary import (
+    ExperimentSummary,
+    markdown,
+    picture_of,
+    section_of,
+    summary_of,
+)
+from toprank_bench.reading import find_experiment, names
+from toprank_bench.row_file import Row, read_rows, rows_file
+from toprank_bench.runner import cells_of, recorded
+from toprank_bench.speed.speed_runner import speed_file
+from toprank_bench.targets import TargetResult, target_results
+
+TARGET_HEADINGS = ["what", "theirs", "asked", "ours", "", "rows", "experiment"]
+_EXPERIMENT_HEADINGS = ["experiment", "what", "source", "rows"]
+_FEWEST_SETS_TO_DRAW = 3
+_MOST_METRICS = 4  # of more, those with published figures are shown
+
+
+class RecordedRows(NamedTuple):
+    """An experiment and all rows that its file has."""
+
+    experiment: Experiment
+    rows: list[Row]
+
+
+def recorded_experiments(results: Path) -> list[RecordedRows]:
+    """Return every experiment of the package with its rows, none where nothing is recorded."""
+    experiments = map(find_experiment, names())
+    return [RecordedRows(each, read_rows(rows_file(results, each.name))) for each in experiments]
+
+
+def write_pages(results: Path, folder: Path) -> list[Path]:
+    """Write all pages and their pictures to a folder, and return the paths in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    experiments = recorded_experiments(results)
+    shown = []
+    for each in experiments:
+        if (summary := _summary(each)) is not None:
+            written += _write_page(summary, each.rows, folder)
+            shown.append(each.experiment.name)
+    races = _races(results)
+    if races is not None:
+        written += _write_races(races, folder)
+    written.append(_write(folder / "index.md", index_page(experiments, shown, races)))
+    return written
+
+
+def index_page(
+    experiments: Sequence[RecordedRows], shown: Collection[str], races: speed.RaceSummary | None
+) -> str:
+    """Return the page that says how we stand; `shown` are experiments with a page of their own."""
+    parts = [
+        "# How we stand",
+        "Every figure on these pages is made from recorded rows by `toprank bench pages`, none "
+        "by hand; a row says with which commit, seed, parameters and machine it was measured.",
+        "## Figures to reach",
+        _markdown_table(TARGET_HEADINGS, target_lines(experiments, shown)),
+    ]
+    if races is not None:
+        parts += [
+            "## Speed and memory to keep",
+            speed.markdown_of_races(races, with_limits_only=True),
+            "All races, with their rounds and pictures: [speed](speed.md).",
+        ]
+    parts += [
+        "## Experiments",
+        _markdown_table(
+            _EXPERIMENT_HEADINGS, [_experiment_line(each, shown) for each in experiments]
+        ),
+        "A row is one method on one data set with one seed. Any of these runs again with `toprank "
+        "bench run NAME`, within minutes with `--quick`: [experiments](../bench.md).",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def target_lines(
+    experiments: Iterable[RecordedRows], linked: Collection[str] = ()
+) -> list[list[str]]:
+    """Return a line for every target: theirs, asked, ours, met or missed, and from which rows."""
+    return [
+        _target_line(result, _named(each.experiment.name, linked))
+        for each in experiments
+        for result in target_results(*each)
+    ]
+
+
+def target_facts(experiments: Iterable[RecordedRows]) -> list[dict[str, Any]]:
+    """Return every target in plain values."""
+    return [
+        {
+            "experiment": each.experiment.name,
+            "what": result.target.what,
+            "method": result.target.method,
+            "metric": result.target.metric,
+            "theirs": result.target.theirs,
+            "at_least": result.target.at_least,
+            "at_most": result.target.at_most,
+            "figure": result.figure,
+            "verdict": result.verdict,
+            "rows": result.n_rows,
+        }
+        for each in experiments
+        for result in target_results(*each)
+    ]
+
+
+def _target_line(result: TargetResult, experiment: str) -> list[str]:
+    target = result.target
+    return [
+        target.what,
+        "" if target.theirs is None else f"{target.theirs:g}",
+        result.asked,
+        "–" if result.figure is None else f"{result.figure:.4g}",
+        result.verdict,
+        f"{result.n_rows:,}",
+        experiment,
+    ]
+
+
+def _experiment_line(each: RecordedRows, linked: Collection[str]) -> list[str]:
+    experiment, rows = each
+    n_rows, n_cells = len(recorded(experiment, rows)), len(cells_of(experiment))
+    return [
+        _named(experiment.name, linked),
+        experiment.title,
+        experiment.source,
+        f"{n_rows:,} of {n_cells:,}",
+    ]
+
+
+def _named(name: str, linked: Collection[str]) -> str:
+    return f"[{name}]({name}.md)" if name in linked else name
+
+
+def _summary(each: RecordedRows, metric: str | None = None) -> ExperimentSummary | None:
+    """Return the summary of an experiment, None while there is nothing to show or compare."""
+    try:
+        return summary_of(*each, metric)
+    except ValueError:
+        return None
+
+
+def _write_page(summary: ExperimentSummary, rows: list[Row], folder: Path) -> list[Path]:
+    experiment = summary.experiment
+    name = experiment.name
+    parts, written = [markdown(summary)], []
+    if experiment.is_ranked and len(summary.comparison.datasets) >= _FEWEST_SETS_TO_DRAW:
+        picture = folder / f"{name}.png"
+        with atomic_path(picture) as beside:
+            picture_of(summary).savefig(beside, format="png", dpi=110, metadata={"Software": None})
+        written.append(picture)
+        parts.append(f"![Mean ranks of the methods, the best on the right]({name}.png)\n")
+    further = (
+        _summary(RecordedRows(experiment, rows), m) for m in _further_metrics(experiment, rows)
+    )
+    parts += [section_of(each) for each in further if each is not None]
+    parts.append(
+        f"Rows: `bench/results/{name}.jsonl.xz`. Run it again: `toprank bench run {name}`. Other "
+        f"metrics: `toprank bench show {name} --metric NAME` ({', '.join(experiment.metrics)}).\n"
+    )
+    return [_write(folder / f"{name}.md", "\n".join(parts)), *written]
+
+
+def _further_metrics(experiment: Experiment, rows: list[Row]) -> list[str]:
+    """Return the metrics after the first that have a table of their own."""
+    measured = {name for row in recorded(experiment, rows).values() for name in row["figures"]}
+    few = len(experiment.metrics) <= _MOST_METRICS
+    return [
+        metric
+        for metric in experiment.metrics[1:]
+        if metric in measured and (few or metric in experiment.published)
+    ]
+
+
+def _races(results: Path) -> speed.RaceSummary | None:
+    try:
+        return speed.race_summary_of(
+            speed.chosen_races(), read_rows(speed_file(results, quick=False))
+        )
+    except ValueError:  # nothing is recorded yet that counts
+        return None
+
+
+def _write_races(races: speed.RaceSummary, folder: Path) -> list[Path]:
+    parts, written = ["# Speed and memory\n", speed.markdown_of_races(races)], []
+    if any("rows" in row["facts"] for row in races.rows.values()):
+        picture = folder / "speed.png"
+        with atomic_path(picture) as beside:
+            speed.picture_of(races).savefig(
+                beside, format="png", dpi=110, metadata={"Software": None}
+            )
+        written.append(picture)
+        parts.append("\n![Seconds of a fit by its rows, both axes logarithmic](speed.png)\n")
+    parts.append("\nRows: `bench/results/speed.jsonl.xz`. Run it again: `toprank bench speed`.\n")
+    return [_write(folder / "speed.md", "\n".join(parts)), *written]
+
+
+def _write(path: Path, page: str) -> Path:
+    with atomic_path(path) as beside:
+        beside.write_text(page, encoding="utf-8", newline="\n")
+    return path
+
+
+def _markdown_table(headings: list[str], lines: Iterable[list[str]]) -> str:
+    rows = [headings, ["---"] * len(headings), *lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in rows)

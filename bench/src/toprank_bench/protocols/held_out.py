@@ -1,0 +1,213 @@
+"""One held-out test per cell: the later rows where there is a time, otherwise a random share.
+
+A method gets the training rows with their labels and the test rows without; nothing is tuned, and
+the labels of the test are read once, by the metrics. In addition to the metrics of a ranking there
+is `seconds`: those of fitting and scoring, on one thread.
+
+Options:
+
+- `test_share`: of the data sets that are split at random, stratified by class; a seed is a split;
+- `data.NAME`: a table for each name that is not simply a data set. `set` is the data set;
+  `train_before` and `test_from` are values of its time column, a number or a date in quotes, and a
+  seed is that of the learner; `payments` makes features from the past of bare payments, of
+  `n_cards` cards from the number `first_card` on, from the day `first_day` on. With `folds`, the
+  test period is left alone: a seed is the number of a stratified fold of the training rows.
+"""
+
+import inspect
+import time
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from toprank import metrics
+from toprank.data import checks
+from toprank_bench import datasets, named_metrics
+from toprank_bench.experiment import Experiment, Method
+from toprank_bench.learners.rankers import (
+    LEARNERS,
+    compile_kernels,
+    make_learner,
+    what_it_chose,
+    why_not_learner,
+)
+from toprank_bench.protocols.declared import (
+    check_sets_alike,
+    check_untuned,
+    options_of,
+    seed_by_seed,
+)
+from toprank_bench.protocols.protocol import Cell, TrialOutcome
+from toprank_bench.simulated.payment_past import CardPast, past_of_payments
+
+SECONDS = "seconds"
+_DEFAULTS: dict[str, Any] = {"test_share": 0.3, "data": {}}
+_KEYS = ("set", "train_before", "test_from", "payments", "folds")
+
+
+class HeldOutTests:
+    """Tests by time or at random, of methods as they are given."""
+
+    learners: ClassVar[Collection[str]] = LEARNERS.keys()
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        options = options_of(experiment, _DEFAULTS)
+        self.test_share = checks.number_above(options["test_share"], "test_share", 0)
+        self.periods = {
+            name: _period(table, f"options.data.{name}") for name, table in options["data"].items()
+        }
+        self.of_ranking = [name for name in experiment.metrics if name != SECONDS]
+        for name in self.of_ranking:
+            named_metrics.figure(name)
+        check_untuned(experiment)
+        check_sets_alike(experiment)
+
+    def cells(self) -> list[Cell]:
+        """Return all cells, seed by seed."""
+        return seed_by_seed(self.experiment)
+
+    def why_not_data(self, data: str, folder: Path | None) -> str | None:
+        """Return why a data set cannot be loaded or split."""
+        try:
+            self._loaded(data, folder)
+        except (ValueError, OSError) as error:
+            return str(error)
+        return None
+
+    def why_not_method(self, method: str) -> str | None:
+        """Return which package a method lacks, or which of its parameters is wrong."""
+        return why_not_learner(self.experiment.method(method))
+
+    def run(self, cell: Cell, folder: Path | None) -> TrialOutcome:
+        """Return the test figures of one method."""
+        rows = self._loaded(cell.data, folder)
+        train, test = self._split(cell, rows)
+        method = self.experiment.method(cell.method)
+        seconds, suspicion, chosen = _ranked(method, cell.seed, rows, train, test)
+        is_positive = rows.is_positive[test]
+        figures = named_metrics.figures(self.of_ranking, is_positive, suspicion)
+        if SECONDS in self.experiment.metrics:
+            figures[SECONDS] = sum(seconds.values())
+        interval = metrics.interval("average_precision", is_positive, suspicion)
+        return TrialOutcome(
+            figures,
+            dict(method.parameters),
+            {step: round(value, 3) for step, value in seconds.items()},
+            {
+                "rows": rows.is_positive.size,
+                "train_rows": train.size,
+                "train_positives": int(rows.is_positive[train].sum()),
+                "test_rows": test.size,
+                "test_positives": int(is_positive.sum()),
+                "ap_interval": [round(interval.low, 5), round(interval.high, 5)],
+                **({"chosen": chosen} if chosen else {}),
+            },
+        )
+
+    def _loaded(self, data: str, folder: Path | None) -> "_HeldOutRows":
+        return _loaded(data, self.periods.get(data), folder)
+
+    def _split(self, cell: Cell, rows: "_HeldOutRows") -> tuple[NDArray, NDArray]:
+        """Return the training rows and the test rows."""
+        if rows.train is None or rows.test is None:
+            train, test = train_test_split(
+                np.arange(rows.is_positive.size),
+                stratify=rows.is_positive,
+                test_size=self.test_share,
+                random_state=cell.seed,
+            )
+            return train, test
+        n_folds = self.periods[cell.data].folds
+        if n_folds is None:
+            return rows.train, rows.test
+        is_positive = rows.is_positive[rows.train]
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+        train, test = list(folds.split(is_positive, is_positive))[cell.seed]
+        return rows.train[train], rows.train[test]
+
+
+class _Period(NamedTuple):
+    set: str
+    train_before: Any
+    test_from: Any
+    payments: CardPast | None
+    folds: int | None
+
+
+class _HeldOutRows(NamedTuple):
+    """The rows of a data set; `train` and `test` where they are split by time."""
+
+    features: pa.Table
+    is_positive: NDArray[np.bool_]
+    moments: NDArray[Any] | None = None
+    train: NDArray[np.intp] | None = None
+    test: NDArray[np.intp] | None = None
+
+
+@lru_cache(maxsize=2)  # methods of the same data set follow each other
+def _loaded(data: str, period: _Period | None, folder: Path | None) -> _HeldOutRows:
+    if period is None:
+        dataset = datasets.load(data, folder=folder)
+        return _HeldOutRows(dataset.X, dataset.is_positive)
+    dataset = datasets.load(period.set, folder=folder)
+    if period.payments is not None:
+        past = past_of_payments(dataset, period.payments)
+        moments, features, is_positive = past.moments, pa.table(past.features), past.is_positive
+    else:
+        if "time" not in dataset.roles:
+            raise ValueError(f"{period.set} must have a time column to be split by; it has none.")
+        moments = dataset.features[dataset.roles["time"]].to_numpy()
+        features, is_positive = dataset.X, dataset.is_positive
+    train, test = moments < _moment(period.train_before), moments >= _moment(period.test_from)
+    for part, name in ((train, "train_before"), (test, "test_from")):
+        if not is_positive[part].any():
+            raise ValueError(f"options.data.{data}.{name} must leave positives; it leaves none.")
+    return _HeldOutRows(
+        features, is_positive, moments, np.flatnonzero(train), np.flatnonzero(test)
+    )
+
+
+def _moment(value: Any) -> Any:
+    return np.datetime64(value, "us") if isinstance(value, str) else value
+
+
+def _ranked(
+    method: Method, seed: int, rows: _HeldOutRows, train: NDArray, test: NDArray
+) -> tuple[dict[str, float], NDArray[np.float64], str | None]:
+    """Return seconds by step, the suspicion of the test rows, and what the method chose."""
+    learning, asked = rows.features.take(train), rows.features.take(test)
+    compile_kernels(method.learner, method.parameters)
+    ranker: Any = make_learner(method.learner, seed, method.parameters)
+    takes_time = "time" in inspect.signature(ranker.fit).parameters
+    more = {"time": rows.moments[train]} if takes_time and rows.moments is not None else {}
+    begin = time.perf_counter()
+    ranker.fit(learning, rows.is_positive[train], **more)
+    fitted = time.perf_counter()
+    suspicion = checks.finite_vector(ranker.suspicion(asked), "suspicion")
+    seconds = {"fit": fitted - begin, "score": time.perf_counter() - fitted}
+    return seconds, suspicion, what_it_chose(ranker)
+
+
+def _period(given: Any, where: str) -> _Period:
+    if not isinstance(given, Mapping) or not {"set", "train_before", "test_from"} <= set(given):
+        raise ValueError(f"{where} must have set, train_before and test_from; got {given!r}.")
+    for name in given:
+        if name not in _KEYS:
+            hint = checks.nearest_name(name, list(_KEYS)) or f"; known are {', '.join(_KEYS)}."
+            raise ValueError(f"{where}: key {name!r} is not known{hint}")
+    cards = given.get("payments")
+    folds = given.get("folds")
+    return _Period(
+        given["set"],
+        given["train_before"],
+        given["test_from"],
+        None if cards is None else CardPast(**cards),
+        None if folds is None else checks.whole_number(folds, f"{where}.folds", 2),
+    )

@@ -1,0 +1,53 @@
+"""The trials by name: what each measures, on which data, and what it needs."""
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from toprank_bench.protocols.protocol import TrialOutcome
+from toprank_bench.trials import (
+    convergence,
+    feedback_ways,
+    late_labels,
+    latents,
+    store_cost,
+    stream_crashes,
+    tree_size,
+    two_workers,
+    undersampling_curves,
+    warm_start,
+    yield_coverage,
+)
+
+
+class Trial(NamedTuple):
+    """A function `(data, seed, folder, **parameters)` and the metrics it returns.
+
+    `data` are the names it takes; none means that it takes the names of data sets.
+    """
+
+    measure: Callable[..., TrialOutcome]
+    metrics: Collection[str]
+    data: Collection[str] = ()
+
+
+TRIALS: dict[str, Trial] = {
+    "convergence": Trial(convergence.convergence, convergence.METRICS),
+    "feedback-ways": Trial(
+        feedback_ways.feedback_ways, feedback_ways.METRICS, feedback_ways.PATTERNS
+    ),
+    "late-labels": Trial(late_labels.late_labels, late_labels.METRICS),
+    "latents": Trial(latents.latents, latents.METRICS),
+    "store-cost": Trial(store_cost.store_cost, store_cost.METRICS, store_cost.DATA),
+    "stream-crashes": Trial(
+        stream_crashes.stream_crashes, stream_crashes.METRICS, stream_crashes.DATA
+    ),
+    "tree-size": Trial(tree_size.tree_size, tree_size.METRICS),
+    "two-workers": Trial(two_workers.two_workers, two_workers.METRICS, two_workers.LOSSES),
+    "undersampling-curves": Trial(
+        undersampling_curves.undersampling_curves, undersampling_curves.METRICS
+    ),
+    "warm-start": Trial(warm_start.warm_start, warm_start.METRICS, warm_start.DATA),
+    "yield-coverage": Trial(
+        yield_coverage.yield_coverage, yield_coverage.METRICS, yield_coverage.DATA
+    ),
+}
