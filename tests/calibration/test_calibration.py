@@ -1,4 +1,4 @@
-"""Calibration: known sigmoids come back, sums are counts, ranges hold what they promise."""
+"""Calibration: known sigmoids come back, sums are counts, ranges cover what they promise."""
 
 import numpy as np
 import pytest

@@ -89,7 +89,7 @@ def test_weights_whose_mean_is_1_count_points_as_often_as_they_say(sample, times
     assert area == approx(metrics.area_under_mass_volume(rows, repeated))
 
 
-def test_weights_that_miss_a_mean_of_1_are_mended_by_regression_on_themselves():
+def test_weights_that_miss_a_mean_of_1_are_corrected_by_regression_on_themselves():
     rows, points = np.array([2.5]), np.array([1.0, 2.0, 3.0, 4.0])
     weight = np.array([0.2, 0.4, 1.0, 2.0])
     carried = weight * [1, 1, 0, 0]
@@ -220,14 +220,14 @@ def coverage(truth_of, n_points, is_weighted, rows_vary, n_times=600):
 def test_the_interval_holds_the_area_with_exact_volumes_as_often_as_promised(
     n_points, is_weighted
 ):
-    held = coverage(np.mean, n_points, is_weighted, rows_vary=False)
-    assert held == approx(0.9, abs=0.04)
+    covered = coverage(np.mean, n_points, is_weighted, rows_vary=False)
+    assert covered == approx(0.9, abs=0.04)
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_with_rows_that_vary_the_interval_holds_the_true_area_as_often_as_promised(is_weighted):
-    held = coverage(lambda _: TRUE_AREA, 100, is_weighted, rows_vary=True)
-    assert held == approx(0.9, abs=0.04)
+    covered = coverage(lambda _: TRUE_AREA, 100, is_weighted, rows_vary=True)
+    assert covered == approx(0.9, abs=0.04)
 
 
 @given(rows_and_points(), st.sampled_from([0.5, 0.9, 0.99]), st.booleans())
@@ -259,7 +259,7 @@ def test_the_interval_of_no_point_among_the_rows_is_that_of_no_success():
 
 def test_too_few_points_among_the_rows_are_warned_of_with_the_way_out():
     points = np.append(np.ones(2997), [0.0, 0.0, 0.0])
-    with pytest.warns(metrics.HopelessVolume, match=r"only 3\.0 points' worth of 3,000 .*impor"):
+    with pytest.warns(metrics.HopelessVolume, match=r"only 3\.0 .* 3,000 .*importance_points"):
         metrics.area_under_mass_volume(np.full(50, 0.5), points)
 
 

@@ -37,7 +37,7 @@ def bin_of(score):
 
 @examples(200)
 @given(crowds())
-def test_the_average_precision_of_the_scores_lies_between_the_bounds(sample):
+def test_the_average_precision_of_the_scores_is_between_the_bounds(sample):
     bounded = histogram_of(*sample).average_precision()
 
     assert bounded.low <= bounded.value <= bounded.high
@@ -45,7 +45,7 @@ def test_the_average_precision_of_the_scores_lies_between_the_bounds(sample):
 
 
 @given(crowds(), st.data())
-def test_precision_and_recall_at_k_of_the_scores_lie_between_the_bounds(sample, data):
+def test_precision_and_recall_at_k_of_the_scores_are_between_the_bounds(sample, data):
     k = data.draw(st.integers(1, sample[1].size))
     histogram = histogram_of(*sample)
     precision, recall = histogram.precision_at(k), histogram.recall_at(k)
@@ -140,7 +140,7 @@ def test_scores_that_differ_by_more_than_a_128th_never_share_a_bin(score, sign):
     assert bin_of(sign * score) != bin_of(sign * score * (1 + 1 / 128) * (1 + 1e-15))
 
 
-def test_a_score_and_what_lies_a_500th_above_it_may_share_a_bin():
+def test_a_score_and_one_a_500th_above_it_may_share_a_bin():
     assert bin_of(1.0) == bin_of(1.002)
     assert bin_of(0.997) == bin_of(0.999)
 
@@ -209,8 +209,8 @@ ONES = np.ones(2, dtype=np.int64)
         ({"bins": BINS[None, :]}, r"array 'bins' must be one row of uint16; .* shape \(1, 2\)"),
         ({"bins": BINS[::-1]}, "array 'bins' must rise"),
         ({"bins": BINS[[0, 0]]}, "array 'bins' must rise"),
-        ({"bins": BINS - BINS}, "array 'bins' must lie between 128 and 65407"),
-        ({"bins": BINS | np.uint16(65408)}, "array 'bins' must lie between 128 and 65407"),
+        ({"bins": BINS - BINS}, "array 'bins' must be between 128 and 65407"),
+        ({"bins": BINS | np.uint16(65408)}, "array 'bins' must be between 128 and 65407"),
         ({"n_positive": np.ones(3, dtype=np.int64)}, "'n_positive' must be one row of 2 int64"),
         ({"n_negative": np.ones(2)}, "'n_negative' must be one row of 2 int64; got float64"),
         ({"n_negative": np.array([1, -1])}, "must not be negative; got -1"),
@@ -253,7 +253,7 @@ def test_a_label_too_few_is_refused():
         ScoreHistogram().add([1.0, 2.0], [True])
 
 
-def test_what_cannot_be_measured_is_told():
+def test_what_cannot_be_measured_is_refused():
     with pytest.raises(ValueError, match="must hold at least one row; got 0"):
         ScoreHistogram().precision_at(1)
     histogram = histogram_of([False, False, False], [1.0, 2.0, 3.0])

@@ -1,4 +1,4 @@
-"""GeometricTree: scikit-learn's cuts, and rows ranked by how far they lie from them."""
+"""GeometricTree: scikit-learn's cuts, and rows ranked by their distance from them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What MetaAP, TreeRank, RankForest and GeometricTree all keep: contracts, bad input, files."""
+"""What MetaAP, TreeRank, RankForest and GeometricTree share: contracts, bad input, files."""
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ def test_it_keeps_the_promises_of_every_ranker(ranker):
 
 
 @EVERYTHING
-def test_shares_of_any_row_are_exact_and_those_of_a_column_of_no_use_0(ranker):
+def test_shares_of_any_row_are_exact_and_those_of_an_unused_column_0(ranker):
     frame, is_fraud = payments(200)
     frame = frame.assign(same=1.0)
     fitted = clone(ranker).fit(frame, is_fraud)
@@ -84,7 +84,7 @@ def test_the_frauds_come_first(ranker):
     fitted = clone(ranker).fit(frame[:400], is_fraud[:400])
     found = average_precision(is_fraud[400:], fitted.suspicion(frame[400:]))
     lift = found / is_fraud[400:].mean()
-    # the baseline goes by units, and gives rows told apart by categories alone no distance
+    # the baseline depends on units, and categories have no distance
     assert lift > (1.3 if isinstance(ranker, GeometricTree) else 1.7)
 
 
@@ -138,7 +138,7 @@ def test_a_whole_weight_counts_like_so_many_copies(tree):
 
 
 @EVERY_LEARNER
-def test_a_row_of_no_weight_is_no_row(learner):
+def test_a_row_of_zero_weight_is_ignored(learner):
     frame, is_fraud = payments(200)
     weight = np.arange(200) % 3 > 0
     frame = frame.assign(amount=frame["amount"].where(weight, 1e6))
@@ -307,7 +307,7 @@ def test_the_criterion_of_the_other_one_is_refused(ranker):
 def test_folds_need_two_of_either_class(ranker, monkeypatch):
     monkeypatch.setattr(MetaAP, "_growths", lambda self: [Growth("gini", 2)])
     X = np.arange(20.0)[:, None]
-    sentence = r"at least two rows of either class; got 1 of one\. Name the depths, or leave"
+    sentence = r"at least two rows of each class; got 1 of one\. Set the depths"
     with pytest.raises(ValueError, match=sentence):
         ranker.fit(X, np.arange(20) == 3)
     assert np.isfinite(ranker.fit(X, np.arange(20) < 2).suspicion(X)).all()

@@ -25,7 +25,7 @@ def test_leaves_are_merged_where_tpr_is_furthest_above_fpr():
 
 
 def test_a_purer_leaf_comes_first_however_small_it_is():
-    # 2 to 1, 30 to 30, 1 to 99; and 2/32 - 1/31 > 0 parts the first two again
+    # 2 to 1, 30 to 30, 1 to 99; and 2/32 - 1/31 > 0 splits the first two again
     X, y = rows_of((2, 3), (30, 60), (1, 100))
     ranker = TreeRank(min_samples_leaf=1).fit(X, y)
     assert groups_of_values(ranker, 3) == [0, 1, 2]
