@@ -273,11 +273,11 @@ def test_a_dozen_points_among_the_rows_are_not_warned_of():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (([], [1.0]), "suspicion must hold at least one value; got none"),
-        (([1.0], []), "volume_suspicion must hold at least one value; got none"),
-        (([1.0], [np.nan]), "volume_suspicion must hold finite numbers"),
+        (([], [1.0]), "suspicion must .*got none"),
+        (([1.0], []), "volume_suspicion must .*got none"),
+        (([1.0], [np.nan]), "volume_suspicion must .*finite"),
         (([1.0], [1.0, 2.0], [1.0]), "volume_weight must have 2 values, one per point; got 1"),
-        (([1.0], [1.0, 2.0], [-1.0, 3.0]), "volume_weight must hold no negative number"),
+        (([1.0], [1.0, 2.0], [-1.0, 3.0]), "volume_weight must .*got -1 to 3"),
         (([1.0], [1.0, 2.0], [5.0, 5.0]), "volume_weight must be about 1 on average; got 5"),
     ],
 )
@@ -289,7 +289,7 @@ def test_input_that_makes_no_curve_is_refused(arguments, message):
 def test_groups_need_a_volume_each():
     with pytest.raises(ValueError, match="volume must have 2 values, one per group; got 3"):
         metrics.mass_volume_of_groups([1, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match="mass must hold no negative number and at least one"):
+    with pytest.raises(ValueError, match="mass must .*got 0 to 0"):
         metrics.mass_volume_of_groups([0, 0], [1, 2])
 
 

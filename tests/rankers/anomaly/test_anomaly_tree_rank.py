@@ -455,9 +455,9 @@ def test_numbers_of_any_size_below_0_can_be_learned(detector, lowest):
 def test_infinite_numbers_are_refused(detector):
     with pytest.raises(ValueError, match="contains infinity"):
         clone(detector).fit([[1.0], [np.inf], [2.0]])
-    with pytest.raises(ValueError, match=r"column 'x0' must hold finite numbers below 3\.4e38"):
+    with pytest.raises(ValueError, match=r"column 'x0' must .*3\.4e38"):
         clone(detector).fit([[1.0], [1e39], [2.0]])
-    with pytest.raises(ValueError, match=r"column 'a' must hold finite numbers"):
+    with pytest.raises(ValueError, match=r"column 'a' must .*finite"):
         clone(detector).fit(pd.DataFrame({"a": [1.0, np.inf]}))
     with pytest.raises(ValueError, match="contains infinity"):
         clone(detector).fit([[1.0], [2.0]]).suspicion([[-np.inf]])
@@ -466,14 +466,14 @@ def test_infinite_numbers_are_refused(detector):
 @EVERY_DETECTOR
 @pytest.mark.parametrize("kind", [np.array, lambda values: pd.DataFrame(values, columns=["x0"])])
 def test_a_column_without_any_value_is_named(detector, kind):
-    with pytest.raises(ValueError, match="column 'x0' must hold some values; all 20 of the rows"):
+    with pytest.raises(ValueError, match="column 'x0' must .*all 20"):
         clone(detector).fit(kind(np.full((20, 1), np.nan)))
 
 
 @EVERY_DETECTOR
 def test_a_box_without_any_row_is_refused(detector):
     name = "bounds" if detector is TREE else "tree__bounds"
-    with pytest.raises(ValueError, match=r"bounds must contain some of the rows; got none of \d+"):
+    with pytest.raises(ValueError, match=r"bounds must .*got none of \d+"):
         clone(detector).set_params(**{name: [[50, 51], [50, 51]]}).fit(clouds())
 
 
@@ -483,9 +483,9 @@ def test_a_box_without_any_row_is_refused(detector):
         ({"global_depth": 0}, r"global_depth must be between 1 and 30; got 0"),
         ({"local_depth": 31}, r"local_depth must be between 1 and 30; got 31"),
         ({"min_samples_leaf": 0}, r"min_samples_leaf must be at least 1; got 0"),
-        ({"pruning": "auc"}, r"pruning must be None or 'cv'; got 'auc'"),
-        ({"pruning": True}, r"pruning must be None or 'cv'; got True"),
-        ({"bounds": "narrow"}, r"bounds must be one of 'range', 'robust'; got 'narrow'"),
+        ({"pruning": "auc"}, r"pruning must .*got 'auc'"),
+        ({"pruning": True}, r"pruning must .*got True"),
+        ({"bounds": "narrow"}, r"bounds must .*got 'narrow'"),
         ({"bounds": [[0, 1]]}, r"bounds must be .* for each of the 2 columns, lowest and highest"),
         ({"bounds": [[1, 0], [0, 1]]}, r"bounds of column 0 must be finite, .*; got 1 and 0"),
         ({"shrinkage": -1}, r"shrinkage must be greater than 0 .*; got -1"),

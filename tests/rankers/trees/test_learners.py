@@ -183,15 +183,15 @@ def test_suspicion_is_finite_and_keeps_groups_apart(kind, way):
 
 @EVERY_LEARNER
 def test_one_class_is_refused(learner):
-    with pytest.raises(ValueError, match="y must hold two classes; got one class"):
+    with pytest.raises(ValueError, match="y must .*got one class"):
         clone(learner).fit(np.arange(6.0)[:, None], np.ones(6))
-    with pytest.raises(ValueError, match="y must hold two classes; got one class"):
+    with pytest.raises(ValueError, match="y must .*got one class"):
         clone(learner).fit(np.arange(6.0)[:, None], np.arange(6) < 2, np.arange(6) > 1)
 
 
 @EVERY_LEARNER
 def test_one_row_is_refused(learner):
-    with pytest.raises(ValueError, match="y must hold two classes; got one class"):
+    with pytest.raises(ValueError, match="y must .*got one class"):
         clone(learner).fit([[1.0]], [True])
 
 
@@ -223,7 +223,7 @@ def test_constant_columns_leave_all_rows_in_one_group(learner):
 @EVERY_LEARNER
 @pytest.mark.parametrize("kind", [np.array, lambda values: pd.DataFrame(values, columns=["x0"])])
 def test_a_column_without_any_value_is_named(learner, kind):
-    with pytest.raises(ValueError, match="column 'x0' must hold some values; all 20 of the rows"):
+    with pytest.raises(ValueError, match="column 'x0' must .*all 20"):
         clone(learner).fit(kind(np.full((20, 1), np.nan)), np.arange(20) < 4)
 
 
@@ -240,7 +240,7 @@ def test_a_column_whose_values_all_have_no_weight_is_left_aside(learner):
 def test_infinite_numbers_are_refused(learner):
     with pytest.raises(ValueError, match="contains infinity"):
         clone(learner).fit([[1.0], [np.inf], [2.0]], [False, True, False])
-    with pytest.raises(ValueError, match=r"column 'x0' must hold finite numbers below 3\.4e38"):
+    with pytest.raises(ValueError, match=r"column 'x0' must .*3\.4e38"):
         clone(learner).fit([[1.0], [1e39], [2.0]], [False, True, False])
 
 
@@ -278,7 +278,7 @@ def test_a_plain_tree_may_have_more_categories_than_bins():
         ({"shrinkage": -1}, r"shrinkage must be .*; got -1"),
         ({"min_samples_leaf": 0}, r"min_samples_leaf must be at least 1; got 0"),
         ({"max_bins": 1}, r"max_bins must be between 2 and 65534; got 1"),
-        ({"positive_label": "x"}, r"positive_label must be one of \[False, True\]; got 'x'"),
+        ({"positive_label": "x"}, r"positive_label must .*got 'x'"),
     ],
     ids=str,
 )

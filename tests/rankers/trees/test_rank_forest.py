@@ -220,11 +220,11 @@ def test_one_positive_is_enough():
         ({"max_features": True}, ValueError, r"max_features must be 'sqrt', .*; got True"),
         ({"max_features": 0}, ValueError, r"max_features must be at least 1; got 0"),
         ({"max_features": 1.5}, ValueError, r"max_features must be .* at most 1; got 1.5"),
-        ({"bootstrap": 1}, TypeError, r"bootstrap must be True or False; got 1"),
+        ({"bootstrap": 1}, TypeError, r"bootstrap must .*got 1"),
         (
             {"tree": "MetaAP"},
             TypeError,
-            r"tree must be a TreeRank, a MetaAP or None; got 'MetaAP'",
+            r"tree must .*got 'MetaAP'",
         ),
         ({"tree": MetaAP}, TypeError, r"tree must be a TreeRank, a MetaAP or None"),
         ({"tree": GeometricTree()}, TypeError, r"tree must be a TreeRank, a MetaAP or None"),

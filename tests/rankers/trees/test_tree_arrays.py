@@ -285,7 +285,7 @@ def test_a_ranking_tree_is_one_tree(forest, frame):
     ranker = TreeRank().fit(frame, payments(300)[1])
     saved = ranker._to_saved()
     two = saved._replace(arrays={**saved.arrays, **tree_arrays.arrays_of(forest.trees_)})
-    with pytest.raises(ValueError, match="there must be one tree; got 2"):
+    with pytest.raises(ValueError, match="there must .*got 2"):
         TreeRank._from_saved(ranker.get_params(), two)
     with pytest.raises(ValueError, match="there must be 3 trees; got 2"):
         RankForest._from_saved({"tree": None, "n_estimators": 3}, forest._to_saved())

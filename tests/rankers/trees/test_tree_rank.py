@@ -66,7 +66,7 @@ def test_its_groups_are_those_of_the_recursion(criterion):
 
 @pytest.mark.parametrize("wrong", ["auc", True, 0.1])
 def test_another_pruning_is_refused(wrong):
-    with pytest.raises(ValueError, match=rf"pruning must be None or 'cv'; got {wrong!r}"):
+    with pytest.raises(ValueError, match=rf"pruning must .*got {wrong!r}"):
         TreeRank(pruning=wrong).fit(*numbers(20))
 
 
