@@ -12,7 +12,7 @@ from toprank import load, save
 
 
 def check_ranker(ranker, frame, is_positive):
-    """A ranker stores its arguments, learns in `fit` alone, and scores rows one by one."""
+    """A ranker stores its arguments, learns only in `fit`, and scores rows one by one."""
     check_arguments_are_stored(ranker)
     before = str(ranker.get_params())
     fitted = clone(ranker).fit(frame, is_positive)
@@ -32,7 +32,7 @@ def check_arguments_are_stored(ranker):
 
 
 def check_scores_are_row_wise(fitted, frame):
-    """A row's suspicion never depends on the rows beside it."""
+    """A row's suspicion never depends on the other rows."""
     whole = fitted.suspicion(frame)
     order = np.random.default_rng(0).permutation(len(frame))
     assert np.array_equal(fitted.suspicion(frame.iloc[order]), whole[order])
@@ -48,7 +48,7 @@ def check_probabilities_follow_suspicion(fitted, frame):
 
 
 def check_shares_add_up(fitted, frame):
-    """The columns' shares of a row and the start, which comes last, are its suspicion."""
+    """The columns' contributions and, last, the baseline add up to the suspicion."""
     shares = fitted.contributions(frame)
     assert shares.shape == (len(frame), frame.shape[1] + 1)
     assert np.allclose(shares.sum(axis=1), fitted.suspicion(frame), rtol=0, atol=1e-4)
@@ -57,7 +57,7 @@ def check_shares_add_up(fitted, frame):
 def check_columns_are_found_by_name(fitted, frame):
     """Any library's table will do, its columns in any order, with others between them."""
     expected = fitted.suspicion(frame)
-    turned = frame[frame.columns[::-1]].assign(note="of no use")
+    turned = frame[frame.columns[::-1]].assign(note="unused")
     for table in (turned, pl.from_pandas(turned), pa.Table.from_pandas(turned)):
         assert np.array_equal(fitted.suspicion(table), expected)
 
@@ -71,7 +71,7 @@ def check_unknown_categories_count_as_missing(fitted, frame):
 
 
 def check_file_keeps(fitted, frame, path):
-    """A ranker comes back from its file with its parameters, scoring rows as before."""
+    """A ranker loaded from its file has the same parameters and scores."""
     save(fitted, path)
     again = load(path)
     assert type(again) is type(fitted)
@@ -98,10 +98,10 @@ def check_online_learner(learner, rows, labels, path):
     check_same_stream_gives_same_scores(learner, rows, labels)
     check_batches_of_any_size_learn_the_same(learner, rows, labels)
     check_scores_come_before_labels(learner, rows, labels)
-    check_file_goes_on(learner, rows, labels, path)
+    check_file_resumes(learner, rows, labels, path)
     check_what_is_missing_is_missing(learner, rows, labels)
     check_unseen_categories_are_scored_and_learned(learner, rows, labels)
-    check_rows_of_no_weight_are_no_rows(learner, rows, labels)
+    check_rows_of_zero_weight_are_ignored(learner, rows, labels)
 
 
 def learned(learner, rows, labels):
@@ -113,7 +113,7 @@ def learned(learner, rows, labels):
 
 
 def frame_of(rows):
-    """The rows as a table whose columns stand in the order in which they first come."""
+    """The rows as a table whose columns are in the order in which they first appear."""
     names = list(dict.fromkeys(name for x in rows for name in x))
     return pd.DataFrame({name: [x.get(name) for x in rows] for name in names})
 
@@ -133,7 +133,7 @@ def check_fresh_learner_scores(learner, rows):
     assert fresh.probability_one(rows[0]) == 0.5
     assert fresh.probabilities_one(rows[0]) == {}
     assert fresh.score_encoded(fresh.encode_one(rows[0])) == 0
-    assert fresh.score_one(rows[0]) == 0  # its columns have joined, nothing is learned
+    assert fresh.score_one(rows[0]) == 0  # its columns are known, nothing is learned
 
 
 def check_rows_are_left_alone(learner, rows, labels):
@@ -152,7 +152,7 @@ def check_rows_are_left_alone(learner, rows, labels):
 
 
 def check_memory_levels_off(learner, rows, labels):
-    """Once all columns and classes have come, no array grows."""
+    """Once all columns and classes are known, no array grows."""
     fresh = learned(learner, rows, labels)
     sizes = {name: array.nbytes for name, array in fresh.model_.arrays().items()}
     for number, (x, y) in enumerate(zip(rows, labels, strict=True)):
@@ -204,15 +204,15 @@ def check_scores_come_before_labels(learner, rows, labels):
     assert expected[0] == 0
     late = clone(learner)
     late.encode_one(dict.fromkeys(frame.columns))
-    waiting = [late.encode_one(x) for x in rows]
-    for row, y, score in zip(waiting, labels.tolist(), expected, strict=True):
+    pending = [late.encode_one(x) for x in rows]
+    for row, y, score in zip(pending, labels.tolist(), expected, strict=True):
         assert late.score_encoded(row) == score
         late.learn_encoded(row, y)
     check_models_are_equal(late, one_by_one)
 
 
-def check_file_goes_on(learner, rows, labels, path):
-    """A learner that comes back from its file goes on as if it had never left."""
+def check_file_resumes(learner, rows, labels, path):
+    """A learner loaded from its file continues exactly like the saved one."""
     half = len(rows) // 2
     whole = learned(learner, rows[:half], labels[:half])
     save(whole, path)
@@ -249,7 +249,7 @@ def check_unseen_categories_are_scored_and_learned(learner, rows, labels):
         assert np.isfinite(fresh.score_one(odd))
 
 
-def check_rows_of_no_weight_are_no_rows(learner, rows, labels):
+def check_rows_of_zero_weight_are_ignored(learner, rows, labels):
     fresh = clone(learner)
     fresh.encode_one(dict.fromkeys(name for x in rows for name in x))
     for number, (x, y) in enumerate(zip(rows, labels, strict=True)):

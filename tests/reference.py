@@ -134,16 +134,16 @@ def ap_exp_paper(is_positive, raw, weight=None):
 def ap_sigmoid(is_positive, raw, weight=None, alpha=1.0):
     """The positives' mean of N / (R + N), by weight."""
     weight = np.ones(len(raw)) if weight is None else weight
-    above, beside = _above_and_beside(is_positive, raw, weight, alpha)
-    return np.average(above / (beside + above), weights=weight[is_positive])
+    above, peers = _above_and_peers(is_positive, raw, weight, alpha)
+    return np.average(above / (peers + above), weights=weight[is_positive])
 
 
 def ap_sigmoid_gradient(is_positive, raw, weight=None, alpha=1.0):
     """The gradient, and for each row the sum of its absolute terms."""
     weight = np.ones(len(raw)) if weight is None else weight
-    above, beside = _above_and_beside(is_positive, raw, weight, alpha)
+    above, peers = _above_and_peers(is_positive, raw, weight, alpha)
     share = weight[is_positive] / weight[is_positive].sum()
-    u, v = (share * part / (beside + above) ** 2 for part in (beside, above))
+    u, v = (share * part / (peers + above) ** 2 for part in (peers, above))
     x = alpha * (raw[is_positive][:, None] - raw)
     d = alpha * expit(x) * expit(-x) * weight  # a row per positive, a column per row
     d[np.arange(above.size), np.flatnonzero(is_positive)] = 0.0
@@ -157,15 +157,15 @@ def ap_sigmoid_gradient(is_positive, raw, weight=None, alpha=1.0):
 
 
 def ap_lambda_weights(is_positive, raw, weight=None, alpha=1.0):
-    """What each positive's pairs count: w u."""
+    """The weight of each positive's pairs: w u."""
     weight = np.ones(len(raw)) if weight is None else weight
-    above, beside = _above_and_beside(is_positive, raw, weight, alpha)
+    above, peers = _above_and_peers(is_positive, raw, weight, alpha)
     share = weight[is_positive] / weight[is_positive].sum()
-    return share * beside / (beside + above) ** 2
+    return share * peers / (peers + above) ** 2
 
 
 def ap_lambda(is_positive, raw, weight=None, alpha=1.0, pair_weights=None):
-    """The softplus of all pairs, weighed at the scores given unless `pair_weights` are."""
+    """The softplus of all pairs, weighted at the given scores unless `pair_weights` are."""
     if pair_weights is None:
         pair_weights = ap_lambda_weights(is_positive, raw, weight, alpha)
     weight = np.ones(len(raw)) if weight is None else weight
@@ -174,7 +174,7 @@ def ap_lambda(is_positive, raw, weight=None, alpha=1.0, pair_weights=None):
 
 
 def ap_lambda_gradient(is_positive, raw, weight=None, alpha=1.0):
-    """The gradient and the curvature of `ap_lambda` with its pairs' weights held."""
+    """The gradient and the curvature of `ap_lambda` with its pairs' weights fixed."""
     pair_weights = ap_lambda_weights(is_positive, raw, weight, alpha)
     weight = np.ones(len(raw)) if weight is None else weight
     ahead = alpha * (raw[~is_positive] - raw[is_positive][:, None])
@@ -186,7 +186,7 @@ def ap_lambda_gradient(is_positive, raw, weight=None, alpha=1.0):
     return gradient, curvature
 
 
-def _above_and_beside(is_positive, raw, weight, alpha):
+def _above_and_peers(is_positive, raw, weight, alpha):
     """N and R of each positive."""
     over = expit(alpha * (raw - raw[is_positive][:, None])) * weight
     return over[:, ~is_positive].sum(1), over[:, is_positive].sum(1)
@@ -271,7 +271,7 @@ def best_weak_ranker(features, is_positive, raw, weight, depth):
 
 
 def _every_cut(column):
-    """Which values lie below each threshold, with the missing ones on either side."""
+    """Which values are below each threshold, with the missing ones on either side."""
     for threshold in [*np.unique(column[~np.isnan(column)]), np.inf]:
         yield column < threshold
         yield (column < threshold) | np.isnan(column)
@@ -281,7 +281,7 @@ def _every_cut(column):
 
 
 def non_linear_boost(heights, is_positive, weight, n_latents, learning_rate):
-    """F after each tree; `heights` has a row a tree, its value at every row of the data."""
+    """F after each tree; `heights` has one row per tree: its value at every data row."""
     total, positive = weight.sum(), weight[is_positive].sum()
     log_odds = np.log((positive + 0.5) / (total - positive + 0.5))
     n_pairs = (n_latents + 1) // 2
@@ -397,7 +397,7 @@ def best_cut(features, is_category, target, weight, criterion, min_leaf=1, facto
         return best
     for j, column in enumerate(features.T):
         for is_left in sides_of_cuts(column, is_category[j], target, weight):
-            # one row is no limit, however little it weighs
+            # a limit of one row is none, however little a row weighs
             if min(weight[is_left].sum(), weight[~is_left].sum()) < min_leaf * (min_leaf > 1):
                 continue
             score = cut_score(criterion, is_left, target, weight, factor)
@@ -608,7 +608,7 @@ def _xgboost_child(tree, row, node):
     return tree["left_children" if goes_left else "right_children"][node]
 
 
-# Histograms of scores: what rows that share a bin may really be like.
+# Histograms of scores: the possible orders of rows that share a bin.
 
 
 def binned(scores):
@@ -624,7 +624,7 @@ def values_over_all_orders_within(metric, is_positive, bins):
     return [metric(is_positive, levels + np.array(place)) for place in places]
 
 
-# Online boosting: every row, label and weight of the past is kept and gone through again.
+# Online boosting: every past row, label and weight is kept and processed again.
 
 
 class OnlineTwin:
@@ -657,7 +657,7 @@ class OnlineTwin:
         return self.weights["output bias"].shape[1]
 
     def grow(self, parts):
-        """Let outputs join; their weights are those they would always have had."""
+        """Add outputs, with the weights that they would have had from the start."""
         for name, new in parts.items():
             for weights in (self.weights, self.squares, *self.kept):
                 grown = np.zeros_like(new) if weights is self.squares else new.copy()
@@ -732,7 +732,7 @@ class OnlineTwin:
         return np.array([raw])
 
     def active(self, values, buckets):
-        """The inputs of a row that is taken into what is known of the columns."""
+        """The inputs of a row after it has updated the statistics of the columns."""
         self.rows.append(values)
         return self._inputs(values, buckets)
 
@@ -809,7 +809,7 @@ class OnlineTwin:
         return of_outputs, gradients
 
     def _follow_votes(self, rights, weight):
-        """AdaBoost's weights of the row, one a learner; moves alpha and counts mistakes."""
+        """AdaBoost's weights of the row, one per learner; moves alpha and counts mistakes."""
         n_rows, alpha = len(self.labels), self.weights["alpha"][:, 0]
         sums = np.cumsum(alpha * rights)
         weights = expit(-np.append(0, sums[:-1]))

@@ -117,14 +117,14 @@ def test_the_gradient_of_ap_sigmoid_equals_moving_one_score_at_a_time(case, alph
 
 @examples(60)
 @given(case=lists(max_rows=8), alpha=st.sampled_from([0.3, 1.0]))
-def test_the_gradient_of_ap_lambda_is_that_of_pairs_whose_weights_are_held(case, alpha):
+def test_the_gradient_of_ap_lambda_is_that_of_pairs_whose_weights_are_fixed(case, alpha):
     is_positive, raw, weight = case
     raw = np.clip(raw, -50, 50)
     loss = ApLambda(alpha)
-    held = reference.ap_lambda_weights(is_positive, raw, weight, alpha)
+    pair_weights = reference.ap_lambda_weights(is_positive, raw, weight, alpha)
 
     def value(moved):
-        return reference.ap_lambda(is_positive, moved, weight, alpha, held)
+        return reference.ap_lambda(is_positive, moved, weight, alpha, pair_weights)
 
     gradient, curvature = loss.gradient_curvature(is_positive, raw, weight)
     assert gradient == approx(slopes_of(value, raw), abs=1e-6)

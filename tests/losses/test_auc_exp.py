@@ -1,4 +1,4 @@
-"""auc-exp: a product of two sums that stands for the sum over all pairs."""
+"""auc-exp: a product of two sums that equals the sum over all pairs."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +59,7 @@ def test_each_class_shares_out_one_unit_of_gradient(case):
 
 @examples(40)
 @given(case=lists())
-def test_the_curvature_lies_above_the_hessian(case):
+def test_the_curvature_is_at_least_the_hessian(case):
     is_positive, raw, weight = case
     kept = weight > 0
     is_positive, raw, weight = is_positive[kept], raw[kept] / 50, weight[kept]
@@ -97,7 +97,7 @@ def test_a_row_far_out_that_has_no_weight_does_not_overflow():
 
 
 @pytest.mark.parametrize("has_weight", [False, True])
-def test_machines_without_rows_or_without_a_class_find_their_part_of_the_whole(has_weight):
+def test_machines_without_rows_or_without_a_class_find_their_share_of_the_whole(has_weight):
     generator = np.random.default_rng(4)
     is_positive, raw = generator.random(50) < 0.3, 20 * generator.normal(size=50)
     is_positive[:15], is_positive[15:20] = False, True

@@ -231,7 +231,7 @@ def test_a_row_finds_its_place_among_the_thresholds(thresholds, copies, points):
 @pytest.mark.parametrize("p", [2, 3, 1.5, 2.5])
 @pytest.mark.parametrize("has_weight", [False, True])
 @RARER
-def test_machines_without_rows_or_without_a_class_find_their_part_of_the_whole(
+def test_machines_without_rows_or_without_a_class_find_their_share_of_the_whole(
     p, has_weight, share
 ):
     is_positive, raw, weight = long_list("tied", share, n_rows=60)

@@ -14,7 +14,7 @@ def on_all(work, n):
         return list(pool.map(work, range(n), machines(n)))
 
 
-def test_columns_of_all_machines_stand_in_the_order_of_their_ranks():
+def test_columns_of_all_machines_come_in_the_order_of_their_ranks():
     parts = [np.array([[1.0, 2.0], [-1.0, -2.0]]), np.zeros((2, 0)), np.array([[3.0], [-3.0]])]
 
     found = on_all(lambda rank, gather: gather.side_by_side(parts[rank]), 3)

@@ -27,7 +27,7 @@ EVERY_KERNEL = [pytest.param(kernel, id=kernel.name) for kernel in WRITTEN_OUT]
 
 @st.composite
 def nodes(draw):
-    """Nodes tied, near, far apart or out of each other's sight, and their masses."""
+    """Nodes tied, near, far apart or too far to interact, and their masses."""
     n = draw(st.integers(1, 9))
     distances = [0.0, 1e-9, 0.03, 1.0, 7.0, 36.0, 300.0, 1e12]
     gaps = draw(st.lists(st.sampled_from(distances), min_size=n - 1, max_size=n - 1))
@@ -71,7 +71,7 @@ def test_mirrored_sums_swap_source_and_target(kernel, case):
     )
 
 
-def test_a_row_parts_its_mass_between_its_neighbours_by_nearness():
+def test_a_row_shares_its_mass_between_its_neighbours_by_nearness():
     even = score_grid.ScoreGrid(np.array([0.25, 2.0, 1.5]), 0.0, 1.0, np.ones(3), None)
     labels = np.array([False, False, True])
     assert even.spread_negatives(labels, None) == approx([0.75, 0.25, 1.0, 0.0])
@@ -117,7 +117,7 @@ def test_one_row_far_away_costs_no_nodes_in_between():
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_scores_that_are_not_finite_are_refused(wrong):
-    with pytest.raises(ValueError, match="raw scores must be finite"):
+    with pytest.raises(ValueError, match="raw must be finite"):
         make_grid(np.array([0.0, wrong]), None, 1.0, HERE)
     assert make_grid(np.array([0.0, wrong]), np.array([1.0, 0.0]), 1.0, HERE).distinct == [0]
 

@@ -198,16 +198,16 @@ def test_the_interval_covers_the_value_and_narrows_with_more_days():
 
 def test_the_interval_holds_the_true_mean_about_as_often_as_its_level_says():
     rng = np.random.default_rng(1)
-    held = 0
+    n_covered = 0
     for _ in range(200):
         day = np.repeat(np.arange(40), 4)  # of each day's 4 cards one is checked, at random
         y = np.tile([True, False, False, False], 40)
         low, high = metrics.card_precision_interval(
             y, rng.random(day.size), np.arange(day.size), day, k=1, n_resamples=200
         )[1:]
-        held += low <= 0.25 <= high
+        n_covered += low <= 0.25 <= high
 
-    assert 170 <= held <= 199
+    assert 170 <= n_covered <= 199
 
 
 def test_two_rankings_are_compared_on_the_same_days():
@@ -231,12 +231,16 @@ def test_two_rankings_are_compared_on_the_same_days():
     [
         ({"k": 0}, ValueError, "k must be at least 1; got 0"),
         ({"card": [1, 2]}, ValueError, "card must have 3 values"),
-        ({"card": [1.0, 2.5, 3.0]}, ValueError, r"card must hold ids, text or whole .*; got 2\.5"),
-        ({"card": ["a", None, "b"]}, ValueError, "card must not be missing; it is in 1 of 3"),
-        ({"card": [True, False, True]}, ValueError, "card must hold ids, .*; got True"),
+        ({"card": [1.0, 2.5, 3.0]}, ValueError, r"card must .*got 2\.5"),
+        ({"card": ["a", None, "b"]}, ValueError, "card must .*1 of 3"),
+        ({"card": [True, False, True]}, ValueError, "card must .*got True"),
         ({"day": [0, 1]}, ValueError, "day must have 3 values"),
-        ({"day": [0.5, 1, 2]}, TypeError, "day must hold whole numbers or moments"),
-        ({"day": np.array(["2025-01-01", "NaT", "NaT"], "M8[D]")}, ValueError, "it is in 2 rows"),
+        ({"day": [0.5, 1, 2]}, TypeError, "day must .* got float64"),
+        (
+            {"day": np.array(["2025-01-01", "NaT", "NaT"], "M8[D]")},
+            ValueError,
+            "day must .*got 2 missing of 3",
+        ),
         ({"amount": [1, 2]}, ValueError, "amount must have 3 values"),
         ({"y": [1, 1, 1]}, ValueError, "both classes"),
     ],

@@ -114,13 +114,13 @@ def test_interval_holds_the_value_for_every_metric_by_name_or_function(name, opt
 
 def test_a_95_percent_interval_holds_the_truth_about_95_times_in_100():
     truth = metrics.average_precision(*draw_rows(4, 500_000, separation=2))
-    n_held, n_trials = 0, 150
+    n_covered, n_trials = 0, 150
     for seed in range(n_trials):
         y, suspicion = draw_rows(100 + seed, 500, separation=2)
         _, low, high = interval("average_precision", y, suspicion, n_resamples=100)
-        n_held += low <= truth <= high
+        n_covered += low <= truth <= high
 
-    assert 0.90 <= n_held / n_trials <= 0.98
+    assert 0.90 <= n_covered / n_trials <= 0.98
 
 
 def test_more_rows_and_lower_levels_make_narrower_intervals():

@@ -89,7 +89,7 @@ def test_weights_whose_mean_is_1_count_points_as_often_as_they_say(sample, times
     assert area == approx(metrics.area_under_mass_volume(rows, repeated))
 
 
-def test_weights_that_miss_a_mean_of_1_are_mended_by_regression_on_themselves():
+def test_weights_that_miss_a_mean_of_1_are_corrected_by_regression_on_themselves():
     rows, points = np.array([2.5]), np.array([1.0, 2.0, 3.0, 4.0])
     weight = np.array([0.2, 0.4, 1.0, 2.0])
     carried = weight * [1, 1, 0, 0]
@@ -220,14 +220,14 @@ def coverage(truth_of, n_points, is_weighted, rows_vary, n_times=600):
 def test_the_interval_holds_the_area_with_exact_volumes_as_often_as_promised(
     n_points, is_weighted
 ):
-    held = coverage(np.mean, n_points, is_weighted, rows_vary=False)
-    assert held == approx(0.9, abs=0.04)
+    covered = coverage(np.mean, n_points, is_weighted, rows_vary=False)
+    assert covered == approx(0.9, abs=0.04)
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_with_rows_that_vary_the_interval_holds_the_true_area_as_often_as_promised(is_weighted):
-    held = coverage(lambda _: TRUE_AREA, 100, is_weighted, rows_vary=True)
-    assert held == approx(0.9, abs=0.04)
+    covered = coverage(lambda _: TRUE_AREA, 100, is_weighted, rows_vary=True)
+    assert covered == approx(0.9, abs=0.04)
 
 
 @given(rows_and_points(), st.sampled_from([0.5, 0.9, 0.99]), st.booleans())
@@ -259,7 +259,7 @@ def test_the_interval_of_no_point_among_the_rows_is_that_of_no_success():
 
 def test_too_few_points_among_the_rows_are_warned_of_with_the_way_out():
     points = np.append(np.ones(2997), [0.0, 0.0, 0.0])
-    with pytest.warns(metrics.HopelessVolume, match=r"only 3\.0 points' worth of 3,000 .*impor"):
+    with pytest.warns(metrics.HopelessVolume, match=r"only 3\.0 .* 3,000 .*importance_points"):
         metrics.area_under_mass_volume(np.full(50, 0.5), points)
 
 
@@ -273,11 +273,11 @@ def test_a_dozen_points_among_the_rows_are_not_warned_of():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (([], [1.0]), "suspicion must hold at least one value; got none"),
-        (([1.0], []), "volume_suspicion must hold at least one value; got none"),
-        (([1.0], [np.nan]), "volume_suspicion must hold finite numbers"),
+        (([], [1.0]), "suspicion must .*got none"),
+        (([1.0], []), "volume_suspicion must .*got none"),
+        (([1.0], [np.nan]), "volume_suspicion must .*finite"),
         (([1.0], [1.0, 2.0], [1.0]), "volume_weight must have 2 values, one per point; got 1"),
-        (([1.0], [1.0, 2.0], [-1.0, 3.0]), "volume_weight must hold no negative number"),
+        (([1.0], [1.0, 2.0], [-1.0, 3.0]), "volume_weight must .*got -1 to 3"),
         (([1.0], [1.0, 2.0], [5.0, 5.0]), "volume_weight must be about 1 on average; got 5"),
     ],
 )
@@ -289,7 +289,7 @@ def test_input_that_makes_no_curve_is_refused(arguments, message):
 def test_groups_need_a_volume_each():
     with pytest.raises(ValueError, match="volume must have 2 values, one per group; got 3"):
         metrics.mass_volume_of_groups([1, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match="mass must hold no negative number and at least one"):
+    with pytest.raises(ValueError, match="mass must .*got 0 to 0"):
         metrics.mass_volume_of_groups([0, 0], [1, 2])
 
 

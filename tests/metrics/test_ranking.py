@@ -24,11 +24,11 @@ def test_a_ranking_counts_the_rows_at_and_above_each_distinct_suspicion(sample):
 def test_merging_keeps_the_rows_in_at_most_two_groups_per_positive_and_two_more(sample, border):
     is_positive, suspicion = sample
     ranking = Ranking.of(is_positive, suspicion)
-    merged, parted = ranking.merged(), ranking.merged(border)
+    merged, with_border = ranking.merged(), ranking.merged(border)
 
     assert merged.threshold.size <= 2 * is_positive.sum() + 1
-    assert parted.threshold.size <= merged.threshold.size + 1
-    for each in (merged, parted):
+    assert with_border.threshold.size <= merged.threshold.size + 1
+    for each in (merged, with_border):
         group = each.group_of(suspicion)
         assert np.array_equal(
             np.bincount(group[is_positive], minlength=group.max() + 1), each.n_positive
@@ -37,7 +37,7 @@ def test_merging_keeps_the_rows_in_at_most_two_groups_per_positive_and_two_more(
             np.bincount(group[~is_positive], minlength=group.max() + 1), each.n_negative
         )
     assert np.array_equal(
-        parted.threshold[parted.group_of(suspicion)] >= border, suspicion >= border
+        with_border.threshold[with_border.group_of(suspicion)] >= border, suspicion >= border
     )
 
 

@@ -37,7 +37,7 @@ def bin_of(score):
 
 @examples(200)
 @given(crowds())
-def test_the_average_precision_of_the_scores_lies_between_the_bounds(sample):
+def test_the_average_precision_of_the_scores_is_between_the_bounds(sample):
     bounded = histogram_of(*sample).average_precision()
 
     assert bounded.low <= bounded.value <= bounded.high
@@ -45,7 +45,7 @@ def test_the_average_precision_of_the_scores_lies_between_the_bounds(sample):
 
 
 @given(crowds(), st.data())
-def test_precision_and_recall_at_k_of_the_scores_lie_between_the_bounds(sample, data):
+def test_precision_and_recall_at_k_of_the_scores_are_between_the_bounds(sample, data):
     k = data.draw(st.integers(1, sample[1].size))
     histogram = histogram_of(*sample)
     precision, recall = histogram.precision_at(k), histogram.recall_at(k)
@@ -140,7 +140,7 @@ def test_scores_that_differ_by_more_than_a_128th_never_share_a_bin(score, sign):
     assert bin_of(sign * score) != bin_of(sign * score * (1 + 1 / 128) * (1 + 1e-15))
 
 
-def test_a_score_and_what_lies_a_500th_above_it_may_share_a_bin():
+def test_a_score_and_one_a_500th_above_it_may_share_a_bin():
     assert bin_of(1.0) == bin_of(1.002)
     assert bin_of(0.997) == bin_of(0.999)
 
@@ -209,12 +209,12 @@ ONES = np.ones(2, dtype=np.int64)
         ({"bins": BINS[None, :]}, r"array 'bins' must be one row of uint16; .* shape \(1, 2\)"),
         ({"bins": BINS[::-1]}, "array 'bins' must rise"),
         ({"bins": BINS[[0, 0]]}, "array 'bins' must rise"),
-        ({"bins": BINS - BINS}, "array 'bins' must lie between 128 and 65407"),
-        ({"bins": BINS | np.uint16(65408)}, "array 'bins' must lie between 128 and 65407"),
+        ({"bins": BINS - BINS}, "array 'bins' must be between 128 and 65407"),
+        ({"bins": BINS | np.uint16(65408)}, "array 'bins' must be between 128 and 65407"),
         ({"n_positive": np.ones(3, dtype=np.int64)}, "'n_positive' must be one row of 2 int64"),
         ({"n_negative": np.ones(2)}, "'n_negative' must be one row of 2 int64; got float64"),
         ({"n_negative": np.array([1, -1])}, "must not be negative; got -1"),
-        ({"n_positive": ONES * 0, "n_negative": ONES * 0}, "each bin must hold at least one row"),
+        ({"n_positive": ONES * 0, "n_negative": ONES * 0}, "each bin must .*at least one row"),
         ({"n_positive": ONES * (2**63 - 1)}, r"at most 2\*\*53 rows; got about 1.84e\+19"),
     ],
 )
@@ -229,7 +229,7 @@ def test_arrays_that_are_not_sound_are_refused_by_name(changed, message):
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 def test_scores_that_are_not_finite_are_refused_and_nothing_is_counted(score):
     histogram = ScoreHistogram()
-    with pytest.raises(ValueError, match="scores must hold finite numbers; 1 of 2"):
+    with pytest.raises(ValueError, match="scores must .*1 of 2"):
         histogram.add([1.0, score], [True, False])
     with pytest.raises(ValueError, match="score must be a finite number; got"):
         histogram.add_one(score, True)
@@ -242,7 +242,7 @@ def test_labels_other_than_true_and_false_are_refused_and_nothing_is_counted(lab
     histogram = ScoreHistogram()
     with pytest.raises(ValueError, match=f"is_positive must be bool or 0/1; got {label!r}"):
         histogram.add([1.0], [label])
-    with pytest.raises(ValueError, match=f"is_positive must be True or False; got {label!r}"):
+    with pytest.raises(ValueError, match=f"is_positive must .*got {label!r}"):
         histogram.add_one(1.0, label)
 
     assert histogram.n_rows == 0
@@ -253,8 +253,8 @@ def test_a_label_too_few_is_refused():
         ScoreHistogram().add([1.0, 2.0], [True])
 
 
-def test_what_cannot_be_measured_is_told():
-    with pytest.raises(ValueError, match="must hold at least one row; got 0"):
+def test_what_cannot_be_measured_is_refused():
+    with pytest.raises(ValueError, match="must .*at least one row; got 0"):
         ScoreHistogram().precision_at(1)
     histogram = histogram_of([False, False, False], [1.0, 2.0, 3.0])
     for measure in (histogram.average_precision, lambda: histogram.recall_at(1)):

@@ -2,7 +2,7 @@
 
 The sum of calibrated probabilities over a list is the number of positives to expect in it.
 `sigmoid` is Platt's line in log-odds, `beta` bends it once, `isotonic` takes any rising shape, and
-`smooth` bends the line as far as the labels call for, which few of them hardly do.
+`smooth` bends the line as far as the labels support it: hardly at all with few positives.
 """
 
 from toprank.calibration.beta import BetaCalibration, fit_beta

@@ -1,6 +1,6 @@
 """Beta calibration (Kull et al., 2017): a line in log-odds that bends once.
 
-With Platt's probability s, log-odds are `a ln s - b ln(1 - s) + c`; a and b are not below 0. Where
+With Platt's probability s, log-odds are `a ln s - b ln(1 - s) + c`; a and b are not below 0. With
 a = b it is a line again.
 """
 
@@ -23,7 +23,7 @@ _LEAST_SLOPE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class BetaCalibration(ShapedCalibration):
-    """The line, then a, b and c, and their covariances: not whether the shape is right."""
+    """The line, then a, b and c with their covariances, which assume that the shape is right."""
 
     theta: Vector
     covariance: NDArray[np.float64]
@@ -41,15 +41,21 @@ class BetaCalibration(ShapedCalibration):
     def _check(self) -> None:
         has_shape = self.theta.shape == (3,) and self.covariance.shape == (3, 3)
         if not has_shape or (self.theta[:2] < 0).any():
-            raise ValueError("a beta calibration must have a and b of at least 0, and c.")
+            raise ValueError(
+                "theta of a beta calibration must be a and b of at least 0, and c; "
+                f"got {self.theta.tolist()} and covariance of shape {self.covariance.shape}."
+            )
         if (np.diag(self.covariance) < 0).any():
-            raise ValueError("variances of a calibration must not be below 0.")
+            raise ValueError(
+                "variances of a calibration must be at least 0; "
+                f"got {np.diag(self.covariance).min():g}."
+            )
 
 
 def fit_beta(
     is_positive: ArrayLike, raw: ArrayLike, weight: ArrayLike | None = None
 ) -> BetaCalibration:
-    """Return the beta calibration with the least log-loss, towards labels softened as by Platt.
+    """Return the beta calibration with the least log-loss, for labels softened as Platt's are.
 
     >>> raw = np.linspace(-6, 6, 4000)
     >>> is_positive = np.random.default_rng(0).random(4000) < 0.6 / (1 + np.exp(-2 * raw))
@@ -64,11 +70,11 @@ def fit_beta(
     positive, total = float(weights[labels].sum()), float(weights.sum())
     target = np.where(labels, (positive + 1) / (positive + 2), 1 / (total - positive + 2))
     design = _design(line.log_odds(raw))
-    # the convex fit within a, b >= 0: first free, then with what left the bounds put on them
+    # a convex fit with a, b >= 0: first unbounded, then with violated bounds as fixed values
     theta, free = np.array([1.0, 1.0, 0.0]), np.ones(3, dtype=bool)
     while True:
-        held = design[:, ~free] @ theta[~free]
-        theta[free] = logistic_fit(design[:, free], target, weights, theta[free], held)
+        fixed = design[:, ~free] @ theta[~free]
+        theta[free] = logistic_fit(design[:, free], target, weights, theta[free], fixed)
         outside = free & (theta < [_LEAST_SLOPE, _LEAST_SLOPE, -np.inf])
         if not outside.any():
             break

@@ -1,4 +1,4 @@
-"""Which calibration: by name, and to and from plain values."""
+"""Calibrations by name, and to and from plain values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ _FITS: dict[str, Callable[..., Calibration]] = {
     "isotonic": fit_isotonic,
 }
 METHODS = tuple(_FITS)
-"""Safe with few positives and many: "smooth". The others are Platt's, Kull's and the steps."""
+"""Names of the methods; "smooth" is safe with few positives and with many."""
 
 _KINDS: dict[str, Any] = {
     "smooth": SmoothCalibration,
@@ -42,8 +42,8 @@ def fit_calibration(
     """Return the calibration from raw scores to probabilities, by one of `METHODS`.
 
     Use rows that the ranker has not learned from. "smooth" is for any number of positives.
-    "sigmoid" (Platt) and "beta" believe in their shape, whatever the labels say; "isotonic"
-    believes the labels, and needs hundreds of positives to be right to do so.
+    "sigmoid" (Platt) and "beta" keep their shape whatever the labels say; "isotonic" follows the
+    labels, which is right with hundreds of positives.
 
     >>> is_positive, raw = [0, 0, 1, 0, 1, 1] * 20, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] * 20
     >>> calibration = fit_calibration(is_positive, raw, "sigmoid")
@@ -62,18 +62,18 @@ def calibration_to_json(calibration: Calibration) -> Any:
     return {"kind": kind, **calibration.to_json()}
 
 
-def calibration_from_json(told: Any) -> Calibration:
-    """Return what `calibration_to_json` told of; ValueError where that does not fit.
+def calibration_from_json(plain: Any) -> Calibration:
+    """Return the calibration that `calibration_to_json` wrote; ValueError if it is not valid.
 
     >>> calibration_from_json([1.0, 0.0, 0.0, 0.0, 0.0])
     SigmoidCalibration(slope=1.0, intercept=0.0, slope_variance=0.0, covariance=0.0, \
 intercept_variance=0.0)
     """
-    if isinstance(told, dict):
-        kind = checks.one_of(told["kind"], "kind of calibration", tuple(_KINDS))
-        calibration = _KINDS[kind].from_json(told)
+    if isinstance(plain, dict):
+        kind = checks.one_of(plain["kind"], "kind of calibration", tuple(_KINDS))
+        calibration = _KINDS[kind].from_json(plain)
     else:
-        calibration = SigmoidCalibration(*map(float, told))
+        calibration = SigmoidCalibration(*map(float, plain))
     line = calibration.line
     if not ((np.abs(line) < _LARGEST).all() and line.slope > 0):
         raise ValueError(f"calibration must be finite and rising; got {line}.")

@@ -1,8 +1,8 @@
 """Isotonic calibration: the rising steps nearest to the labels.
 
 It takes any rising shape but needs many positives for that: hundreds at least. The top step of a
-few rows, all positive, would claim certainty; each step is drawn towards the share of positives in
-all rows as half a row would.
+few rows, all positive, would claim certainty, so each step is shrunk towards the share of
+positives in all rows by half a row.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ _PRIOR_ROWS = 0.5
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibration(ShapedCalibration):
-    """Steps: where each begins, its log-odds, and the rows it rests on.
+    """Steps: where each begins, its log-odds, and its number of rows.
 
-    Doubt is about each step's share, not about where the steps are.
+    The uncertainty is that of each step's share, not of where the steps are.
     """
 
     begins: Vector
@@ -67,7 +67,7 @@ def fit_isotonic(
     labels = checks.positives(is_positive, "is_positive", like=raw)
     weights = weights_of_rows(weight, raw.size)
     order = np.argsort(raw)
-    order = order[weights[order] > 0]  # a row of no weight is no row
+    order = order[weights[order] > 0]  # rows with zero weight are ignored
     score = raw[order]
     starts = np.flatnonzero(np.append(True, np.diff(score) > 0))
     n_rows = np.add.reduceat(weights[order], starts)
@@ -77,7 +77,7 @@ def fit_isotonic(
     rows, positives = np.add.reduceat(n_rows, first), np.add.reduceat(n_positive, first)
     overall = n_positive.sum() / n_rows.sum()
     drawn_in = (positives + _PRIOR_ROWS * overall) / (rows + _PRIOR_ROWS)
-    # half a row may turn two small steps around
+    # half a row may reverse two small steps
     values = isotonic_regression(logit(drawn_in), sample_weight=rows)
     return IsotonicCalibration(
         fit_sigmoid(labels, raw, weight), score[starts][first], values, rows

@@ -1,4 +1,4 @@
-"""What calibrations share that bend the line of Platt."""
+"""What calibrations share that bend Platt's line."""
 
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -21,7 +21,7 @@ _LARGEST = 1e100
 class ShapedCalibration:
     """A calibration that is more than a line; `line` is Platt's, from which it starts.
 
-    A shape writes `log_odds`, `_counted` and `_check`; its fields beside the line are arrays.
+    A shape writes `log_odds`, `_counted` and `_check`; its fields other than the line are arrays.
     """
 
     line: SigmoidCalibration
@@ -35,10 +35,10 @@ class ShapedCalibration:
         return expit(self.log_odds(raw))
 
     def expected_positives(self, raw: ArrayLike, level: float = 0.9) -> Interval:
-        """Return how many positives these rows hold, and the range that covers `level` of cases.
+        """Return the positives to expect in these rows, and the range of `level` of cases.
 
-        The range counts chance, each row being positive or not, and the doubt about the
-        calibration. It cannot count that tomorrow may differ from the calibrated rows.
+        The range allows for chance, each row being positive or not, and for the uncertainty of the
+        calibration. It does not allow for new rows that differ from the calibrated ones.
         """
         raw = checks.finite_vector(raw, "raw")
         probability, doubt = self._counted(raw)
@@ -47,11 +47,11 @@ class ShapedCalibration:
         return Interval(expected, *count_range(expected, chance + doubt, raw.size, level))
 
     def _counted(self, raw: Vector) -> tuple[Vector, float]:
-        """Return the probabilities to add up, and the variance of their sum by doubt alone."""
+        """Return the probabilities to add up, and the calibration's variance of their sum."""
         raise NotImplementedError
 
     def _check(self) -> None:
-        """Raise a ValueError where the arrays do not make a calibration."""
+        """Raise a ValueError if the arrays do not make a calibration."""
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
@@ -59,9 +59,9 @@ class ShapedCalibration:
         return {each.name: np.asarray(getattr(self, each.name)).tolist() for each in fields(self)}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Self:
-        """Return what `to_json` told of; ValueError where that does not fit."""
-        line, *arrays = (np.array(told[each.name], dtype=np.float64) for each in fields(cls))
+    def from_json(cls, plain: dict[str, Any]) -> Self:
+        """Return the calibration that `to_json` wrote; ValueError if it is not valid."""
+        line, *arrays = (np.array(plain[each.name], dtype=np.float64) for each in fields(cls))
         if not all((np.abs(numbers) < _LARGEST).all() for numbers in (line, *arrays)):
             raise ValueError("a calibration must hold finite numbers.")
         calibration = cls(SigmoidCalibration(*line.tolist()), *arrays)

@@ -10,7 +10,7 @@ from toprank.calibration.counts import count_range
 from toprank.data import checks
 from toprank.metrics import Interval
 
-# calibration must not turn the ranking around, nor flatten it
+# calibration must neither reverse the ranking nor flatten it
 _LEAST_SLOPE = 1e-3
 _MOST_STEPS = 100
 _SMALL_STEP = 1e-6  # the error after a step of Newton's is of the order of its square
@@ -19,7 +19,8 @@ _SMALL_STEP = 1e-6  # the error after a step of Newton's is of the order of its 
 class SigmoidCalibration(NamedTuple):
     """Platt's map: probability = sigmoid(slope * raw + intercept); the slope is above 0.
 
-    The last three are the (co)variances of slope and intercept: how far few labels pin them down.
+    The last three are the (co)variances of slope and intercept: how well the labels determine
+    them.
     """
 
     slope: float
@@ -30,7 +31,7 @@ class SigmoidCalibration(NamedTuple):
 
     @property
     def line(self) -> "SigmoidCalibration":
-        """The sigmoid itself, as every calibration has one."""
+        """The sigmoid itself; every calibration has a `line`."""
         return self
 
     def log_odds(self, raw: ArrayLike) -> NDArray[np.float64]:
@@ -42,10 +43,10 @@ class SigmoidCalibration(NamedTuple):
         return expit(self.log_odds(raw))
 
     def expected_positives(self, raw: ArrayLike, level: float = 0.9) -> Interval:
-        """Return how many positives these rows hold, and the range that covers `level` of cases.
+        """Return the positives to expect in these rows, and the range of `level` of cases.
 
-        The range counts chance, each row being positive or not, and the doubt about the
-        calibration itself. It cannot count that tomorrow may differ from the calibrated rows.
+        The range allows for chance, each row being positive or not, and for the uncertainty of the
+        calibration. It does not allow for new rows that differ from the calibrated ones.
 
         >>> SigmoidCalibration(1.0, 0.0).expected_positives([0.0] * 100)
         Interval(value=50.0, low=42.0, high=58.0)
@@ -67,10 +68,10 @@ class SigmoidCalibration(NamedTuple):
 def fit_sigmoid(
     is_positive: ArrayLike, raw: ArrayLike, weight: ArrayLike | None = None
 ) -> SigmoidCalibration:
-    """Return the sigmoid with the least log-loss, towards softened labels.
+    """Return the sigmoid with the least log-loss for softened labels.
 
-    Labels are softened as Platt did, (P + 1) / (P + 2) and 1 / (N + 2), so that few positives,
-    perfectly separated, do not claim certainty. With weights, probabilities are shares of the
+    Labels are softened as Platt did, (P + 1) / (P + 2) and 1 / (N + 2), so that a few perfectly
+    separated positives do not claim certainty. With weights, probabilities are shares of the
     weight, not of the rows.
 
     >>> fit_sigmoid([False, False, True, True], [-2.0, 1.0, -1.0, 2.0]).slope > 0
@@ -98,7 +99,7 @@ def fit_sigmoid(
 def weights_of_rows(weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     """Return weights that add up to the number of rows that have any.
 
-    How sure one can be is a matter of rows, whatever unit the weights are in.
+    The uncertainty depends on the number of rows, not on the unit of the weights.
     """
     weights = checks.sample_weight(weight, n_rows)
     if weights is None:

@@ -2,14 +2,14 @@
 
 Log-odds are a broken line over Platt's own log-odds x, with the values v at some 30 knots:
 
-    a priori    the slope wanders from knot to knot as a random walk does, s a unit of x; it is
-                1 on the whole (Platt's line), give or take 1
+    a priori    the slope is a random walk from knot to knot, of scale s per unit of x; its mean is
+                1 (Platt's line), give or take 1
     then        the logistic likelihood of the labels
 
 For one s, v is the peak of their product and its covariance the inverse of the curvature there.
-How much it may bend is not known: ten s from 1/32 to 16 are weighed by their (Laplace) evidence,
-and the spread between them is part of the doubt. With few positives nothing speaks for a bend, so
-that the line stays all but Platt's; yet the doubt about one stays in the interval.
+How much it may bend is not known: ten s from 1/32 to 16 are weighted by their (Laplace) evidence,
+and the spread between them adds to the uncertainty. With few positives nothing supports a bend, so
+that the line stays almost Platt's; the possibility of one still widens the interval.
 """
 
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ _SMALL_STEP = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SmoothCalibration(ShapedCalibration):
-    """A broken line from Platt's log-odds to better ones, with the doubt about it.
+    """A broken line from Platt's log-odds to better ones, with its uncertainty.
 
-    Probabilities never fall as the raw score rises. Counts to expect follow the labels alone:
-    where the very top of the list was worse than what came below, they know.
+    Probabilities never fall as the raw score rises. Expected counts follow the labels alone:
+    they are lower where the very top of the list was worse than what came below.
     """
 
     knots: Vector
@@ -66,14 +66,21 @@ class SmoothCalibration(ShapedCalibration):
     def _check(self) -> None:
         n_knots = self.knots.size
         if n_knots < 2 or self.knots.ndim != 1 or not (np.diff(self.knots) > 0).all():
-            raise ValueError("knots of a calibration must be two or more, and rise.")
+            raise ValueError(
+                f"knots of a calibration must be two or more, and rise; got {self.knots.tolist()}."
+            )
         shapes = [each.shape for each in (self.values, self.rising, self.covariance)]
         if shapes != [(n_knots,), (n_knots,), (n_knots, n_knots)]:
-            raise ValueError("a calibration must have values and a doubt for each of its knots.")
+            raise ValueError(
+                "values, rising and covariance of a calibration must match its knots."
+            )
         if not (np.diff(self.rising) > 0).all():
-            raise ValueError("a calibration must rise.")
+            raise ValueError("rising of a calibration must rise from knot to knot.")
         if (np.diag(self.covariance) < 0).any():
-            raise ValueError("variances of a calibration must not be below 0.")
+            raise ValueError(
+                "variances of a calibration must be at least 0; "
+                f"got {np.diag(self.covariance).min():g}."
+            )
 
 
 def fit_smooth(
@@ -110,10 +117,10 @@ class _Groups(NamedTuple):
 
 
 class _Hats(NamedTuple):
-    """How much each knot has to say at each place: `1 - way` the left one, `way` the next.
+    """The weight of each knot at each place: `1 - way` for the left one, `way` for the next.
 
-    The matrix of it would be zeros but for these two, and its many small products would go to
-    threads that cost more than they bring.
+    As a matrix it would be zeros except for these two, and its many small products would go to
+    threads that cost more than they save.
     """
 
     left: NDArray[np.intp]
@@ -125,25 +132,25 @@ class _Hats(NamedTuple):
         return (1 - self.way) * values[self.left] + self.way * values[self.left + 1]
 
     def sums(self, weights: Vector) -> Vector:
-        """Return the sum of each knot's part in weights at the places."""
+        """Return the sum of each knot's share of the weights at the places."""
         return self._summed((1 - self.way) * weights, self.way * weights)
 
     def products(self, weights: Vector) -> Matrix:
-        """Return the sum, for each two knots, of the products of their parts times a weight."""
+        """Return the sum, for every two knots, of the products of their shares times a weight."""
         own = self._summed((1 - self.way) ** 2 * weights, self.way**2 * weights)
         both = np.bincount(self.left, (1 - self.way) * self.way * weights, self.n_knots - 1)
         return np.diag(own) + np.diag(both, 1) + np.diag(both, -1)
 
     def _summed(self, of_left: Vector, of_next: Vector) -> Vector:
-        """Return the sum of what falls to each knot."""
+        """Return the total of each knot."""
         left = np.bincount(self.left, of_left, self.n_knots)
         return np.asarray(left + np.bincount(self.left + 1, of_next, self.n_knots), np.float64)
 
 
 def _grouped(at: Vector, labels: NDArray[np.bool_], weights: Vector) -> tuple[_Groups, Vector]:
-    """Return the rows in groups, and the knots; to both, positives count as much as all others.
+    """Return the rows in groups, and the knots; for both, positives weigh as much as all others.
 
-    Half of the knots lie evenly among the rows so weighed, half of them evenly in between.
+    Half of the knots are even among the rows so weighted, half of them evenly spaced.
     """
     order = np.argsort(at)
     at, labels, weights = at[order], labels[order], weights[order]
@@ -163,7 +170,7 @@ def _grouped(at: Vector, labels: NDArray[np.bool_], weights: Vector) -> tuple[_G
 
 
 def _apart(knots: Vector) -> Vector:
-    """Return the knots without those that are all but on the one before."""
+    """Return the knots without those that nearly coincide with the one before."""
     kept = [knots[0]]
     for knot in knots[1:]:
         if knot - kept[-1] > _LEAST_GAP:
@@ -175,13 +182,13 @@ def _rising(values: Vector, knots: Vector, n_rows: Vector) -> Vector:
     """Return the nearest values that rise, by shares of the rows around the knots."""
     share = isotonic_regression(expit(values), sample_weight=np.maximum(n_rows, _LEAST_ROWS))
     least = _LEAST_SLOPE * knots
-    # where they rise already, values stay as they are to the last digit
+    # values that already rise stay the same to the last digit
     nearest = np.where(share == expit(values), values, logit(share))
     return isotonic_regression(nearest - least) + least
 
 
 def _averaged(hats: _Hats, groups: _Groups, knots: Vector) -> tuple[Vector, Matrix]:
-    """Return mean and covariance of the values at the knots, over all bends by their evidence."""
+    """Return mean and covariance of the values at the knots, averaged over bends by evidence."""
     bend, tilt = _bend_penalty(knots), _tilt(knots)
     pull = tilt / _DOUBT_OF_SLOPE**2
     values, found = knots, []
@@ -229,7 +236,7 @@ def _peak(
 def _slopes(
     hats: _Hats, groups: _Groups, penalty: Matrix, pull: Vector, values: Vector
 ) -> tuple[Vector, Matrix]:
-    """Return the gradient of the log-probability and its curvature, turned positive."""
+    """Return the gradient of the log-probability and minus its curvature."""
     probability = expit(hats.at(values))
     gradient = hats.sums(groups.n_positive - groups.n_rows * probability)
     information = groups.n_rows * probability * (1 - probability)
@@ -237,7 +244,7 @@ def _slopes(
 
 
 def _read(at: Vector, knots: Vector, values: Vector) -> Vector:
-    """Return the broken line at each place; beyond the ends, lines go on."""
+    """Return the broken line at each place; beyond the ends, its lines continue."""
     left, way = _places(at, knots)
     return values[left] + way * (values[left + 1] - values[left])
 
@@ -245,7 +252,7 @@ def _read(at: Vector, knots: Vector, values: Vector) -> Vector:
 def _places(at: Vector, knots: Vector) -> tuple[NDArray[np.intp], Vector]:
     """Return the knot to the left of each place, and how much of the way to the next it is.
 
-    Beyond the ends, that is below 0 or above 1: lines go on.
+    Beyond the ends, that is below 0 or above 1.
     """
     left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
     return left, (at - knots[left]) / (knots[left + 1] - knots[left])
@@ -264,7 +271,7 @@ def _bend_penalty(knots: Vector) -> Matrix:
 
 
 def _tilt(knots: Vector) -> Vector:
-    """Return what makes the slope from end to end of values at the knots."""
+    """Return the weights whose product with values at the knots is the slope from end to end."""
     tilt = np.zeros(knots.size)
     tilt[[0, -1]] = np.array([-1, 1]) / (knots[-1] - knots[0])
     return tilt

@@ -8,7 +8,7 @@ With s = w exp(f), Z its sum over all rows, S its sum over the positives, A = S 
 Both forms order any two models alike and their gradients point the same way. The paper's
 vanishes with A when the positives' scores are far below the top; the log form never does.
 Neither is convex. The diagonal of the Hessian is negative for positives, so the curvature
-is that of the parts pulling either way, p + q (times A in the paper's form): a Newton leaf
+is the sum of the two opposing terms, p + q (times A in the paper's form): a Newton leaf
 sum(q - p) / sum(p + q) then stays within [-1, 1].
 """
 
@@ -55,7 +55,7 @@ class ApExp(ListwiseLoss["_Mass"]):
         factor = 1.0 if self.form == "log" else math.exp(mass.log_a)
 
         def fill(block: slice) -> None:
-            # gradient comes in holding w exp(f - peak)
+            # on entry gradient is w exp(f - peak)
             p, h = gradient[block], curvature[block]
             p *= factor / mass.everything
             np.add(p, floor_of(h), out=h)
@@ -71,7 +71,7 @@ class ApExp(ListwiseLoss["_Mass"]):
 class _Mass(NamedTuple):
     """exp of the scores, summed; each sum relative to its own highest score.
 
-    Only the positives' own exponentials are kept: they are few.
+    Only the positives' exponentials are kept: they are few.
     """
 
     peak: float
@@ -106,7 +106,7 @@ def _total_mass(rows: ListRows, exponentials: Floats) -> _Mass | None:
         np.subtract(scores[block], peak, out=each)
         if weights is None:
             return float(np.exp(each, out=each).sum())
-        # a row of no weight may lie above the peak: it must not overflow on its way out
+        # a row of zero weight may be above the peak: it must not overflow before it is dropped
         np.exp(np.minimum(each, 0.0, out=each), out=each)
         each *= weights[block]
         return float(each.sum())

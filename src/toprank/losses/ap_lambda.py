@@ -1,14 +1,14 @@
-"""LambdaMART's pairwise push, weighed by average precision, for one list and all its pairs.
+"""LambdaMART's pairwise gradient, weighted by average precision, for one list and all its pairs.
 
 Every pair of a positive i and a negative j has the loss softplus(alpha (f_j - f_i)) / alpha, and
 counts w_i w_j u_i: what moving them apart would gain in the smooth average precision of
-ap-sigmoid, whose names these are. u_i is taken at the current scores and held there:
+ap-sigmoid, whose notation this is. u_i is computed at the current scores and then fixed:
 
     positive i   gradient  -w_i u_i sum_j w_j sig_ji    curvature  w_i u_i sum_j w_j d_ji
     negative j   gradient   w_j sum_i w_i u_i sig_ji    curvature  w_j sum_i w_i u_i d_ji
 
-So `value` is no function of which this is the gradient: it weighs the pairs anew at every call,
-and `descends_value` is False.
+So this is not the gradient of `value`, which weighs the pairs anew at every call:
+`descends_value` is False.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from toprank.losses.score_grid import SIGMOID, SLOPE, SOFTPLUS, mirrored_sums, s
 
 @dataclass(frozen=True)
 class ApLambda(ListwiseLoss[Positives]):
-    """All pairs of one list, weighed by average precision; a larger `alpha` is steeper.
+    """All pairs of one list, weighted by average precision; a larger `alpha` is steeper.
 
     Of two rows of equal score each counts half above the other. A list without positives or
     without negatives has value 0 and gradient 0. Sums come from a grid (`losses.score_grid`): a
-    gradient is within 1e-3 of the sum of its absolute terms, and mostly far nearer.
+    gradient is within 1e-3 of the sum of its absolute terms, and usually much closer.
 
     >>> from toprank.losses import ApLambda
     >>> gradient, _ = ApLambda().gradient_curvature([True, False, False], [0.0, 0.0, 0.0])

@@ -43,7 +43,7 @@ class ApSigmoid(ListwiseLoss["Positives"]):
 
     Of two rows of equal score each counts half above the other. A list without positives or
     without negatives has value 0 and gradient 0. Sums come from a grid (`losses.score_grid`): a
-    gradient is within 1e-3 of the sum of its absolute terms, and mostly far nearer.
+    gradient is within 1e-3 of the sum of its absolute terms, and usually much closer.
 
     >>> from toprank.losses import ApSigmoid
     >>> round(ApSigmoid().value([True, False, False, False], [0.0, 0.0, 0.0, 0.0]), 6)
@@ -61,7 +61,7 @@ class ApSigmoid(ListwiseLoss["Positives"]):
         return positives_of(rows, self.alpha)
 
     def _value_of(self, rows: ListRows, positives: "Positives") -> float:
-        wrong = positives.above / (positives.above + positives.beside)
+        wrong = positives.above / (positives.above + positives.peers)
         return float(positives.mass @ wrong / positives.mass.sum())
 
     def _fill_from(
@@ -80,7 +80,7 @@ class ApSigmoid(ListwiseLoss["Positives"]):
         lifted = u * positives.read(SLOPE)
         carried = v * sums_of_others(SLOPE, positives.gaps, positives.mass)
         held = sums_of_others(SLOPE, positives.gaps, positives.mass * v)
-        # positives of one score pull at each other too, with forces that cancel
+        # positives of one score also pull at each other, but these forces cancel
         tied = 2 * v[node] * SLOPE.at_zero * (positives.mass[node] - weights)
         pulls = (lifted + carried + held)[node] + tied
         gradient[positives.rows] = self.alpha * weights * (carried - lifted - held)[node]
@@ -88,10 +88,10 @@ class ApSigmoid(ListwiseLoss["Positives"]):
 
 
 class Positives(NamedTuple):
-    """How the positives stand in the list; all machines' distinct scores of positives are nodes.
+    """Where the positives are in the list; all machines' distinct scores of positives are nodes.
 
-    `above` and `beside` are N and R of the formula, one per node. `rows`, `node` and `weights`
-    are of this machine's own positives.
+    `above` and `peers` are N and R of the formula, one per node. `rows`, `node` and `weights`
+    belong to this machine's own positives.
     """
 
     grid: ScoreGrid
@@ -100,19 +100,19 @@ class Positives(NamedTuple):
     mass: Vector
     places: Vector
     above: Vector
-    beside: Vector
+    peers: Vector
     rows: NDArray[np.intp]
     node: NDArray[np.intp]
     weights: Vector
 
     @property
     def u(self) -> Vector:
-        everything = self.above + self.beside
-        return self.beside / everything / everything / self.mass.sum()
+        everything = self.above + self.peers
+        return self.peers / everything / everything / self.mass.sum()
 
     @property
     def v(self) -> Vector:
-        everything = self.above + self.beside
+        everything = self.above + self.peers
         return self.above / everything / everything / self.mass.sum()
 
     def read(self, kernel: Kernel) -> Vector:
@@ -121,7 +121,7 @@ class Positives(NamedTuple):
 
 
 def positives_of(rows: ListRows, alpha: float) -> Positives | None:
-    """Return how the positives stand, or None when a class has no weight."""
+    """Return where the positives are, or None when a class has no weight."""
     labels, scores, weights, gather = rows
     own = np.flatnonzero(labels if weights is None else labels & (weights > 0))
     n_counted = labels.size if weights is None else np.count_nonzero(weights)
@@ -135,5 +135,5 @@ def positives_of(rows: ListRows, alpha: float) -> Positives | None:
     gaps = alpha * np.diff(distinct.astype(np.float64))
     places = grid.places(distinct)
     above = grid.read(places, sums(SIGMOID, grid.gaps, negatives))
-    beside = sums(SIGMOID, gaps, mass)
-    return Positives(grid, negatives, gaps, mass, places, above, beside, own, node, own_weights)
+    peers = sums(SIGMOID, gaps, mass)
+    return Positives(grid, negatives, gaps, mass, places, above, peers, own, node, own_weights)

@@ -6,7 +6,7 @@ The sum over pairs of exp(f_j - f_i), i positive and j negative, is a product of
 
 A negative's gradient is p, its share of the first sum; a positive's is -q, q its share of the
 second. The loss is convex. Its Hessian is diag(p) - p p' over the negatives, the same in q over
-the positives, and nothing between the classes, so diag(p, q) lies above it: that is the
+the positives, and nothing between the classes, so diag(p, q) bounds it from above: that is the
 curvature here. A Newton leaf sum(q - p) / sum(p + q) then stays within [-1, 1], where the
 Hessian's own diagonal p (1 - p) would vanish for a row that outweighs all others.
 """
@@ -67,7 +67,7 @@ class _TwoSums(NamedTuple):
 
 
 _EVERY_ROW_ONCE = np.empty(0)
-"""What kernels take for weights when there are none."""
+"""The weights that kernels get when there are none."""
 
 
 def _peaks(rows: ListRows) -> Vector:
@@ -77,14 +77,14 @@ def _peaks(rows: ListRows) -> Vector:
 
 
 def _masses(rows: ListRows, peaks: Vector, exponentials: Floats) -> Vector:
-    """Return the two sums, each relative to its peak; fills in each row's own part of its sum."""
+    """Return the two sums, each relative to its peak; fills in each row's own term."""
     labels, scores, weights, gather = rows
 
     def summed(block: slice) -> tuple[float, float]:
         own = _EVERY_ROW_ONCE if weights is None else weights[block]
         each = exponentials[block]
         _exponents(labels[block], scores[block], own, peaks, each)
-        np.exp(each, out=each)  # several rows at once, which compiled loops do not
+        np.exp(each, out=each)  # vectorised, which compiled loops are not
         if weights is not None:
             each *= own
         return _sums(labels[block], each)
@@ -112,7 +112,7 @@ def _exponents(labels, scores, weights, peaks, exponents):
         score = np.float64(scores[row])
         exponents[row] = -score - peaks[1] if labels[row] else score - peaks[0]
         if weights.size and weights[row] == 0:
-            exponents[row] = -np.inf  # may lie above the peak: it must not overflow
+            exponents[row] = -np.inf  # may be above the peak: it must not overflow
 
 
 @njit(cache=True)
@@ -128,7 +128,7 @@ def _sums(labels, masses):
 
 @njit(cache=True)
 def _fill(labels, masses, floor, gradient, curvature):
-    # gradient comes in holding w exp(f - peak), or w exp(-f - peak) for positives
+    # on entry gradient is w exp(f - peak), or w exp(-f - peak) for positives
     for row in range(labels.size):
         share = gradient[row] / masses[1 if labels[row] else 0]
         gradient[row] = -share if labels[row] else share

@@ -4,25 +4,25 @@
 
 The rarer class is sorted: its rows are the anchors. With t = f - tau of an anchor and x = f of
 another row, a pair's margin is x - t and the pair is active when that is above 0 (when the
-negatives are rarer, every score is turned round and the two classes change places). A row is
-active with the anchors up to its place among the sorted t and with no others, so it takes one
-look at a table to place it and no sort of the common class.
+negatives are rarer, every score changes its sign and the two classes swap roles). A row is
+active with the anchors up to its place among the sorted t and with no others, so one
+table look-up places it, and the common class is never sorted.
 
 Whole p: the sums over the anchors up to a place are a polynomial of degree p - 1 in the row's
 distance from there, and the anchors' own sums follow from the powers of those distances, added
 up place by place. Only distances are summed, never scores, and no term is negative: nothing
-cancels, at any scale, and the sums are exact but for rounding.
+cancels, at any scale, and the sums are exact up to rounding.
 
 Other p: anchors are bundled in a binary tree. A bundle at most twice as long as its distance from
 a row, centre c and members c + d, is summed for that row as a binomial series in d / (x - c), at
 most 1/2 in size; closer bundles are opened, down to single anchors. So many terms are kept that
 what is left out is below 1e-4 of the least a member can add. All terms of a gradient have one
 sign, so every row's gradient holds to 1e-4 of itself, for scores of any spread. A row looks at
-some twenty bundles: this takes about a microsecond a row, fifty times as long as a whole p.
+some twenty bundles: this takes about a microsecond per row, fifty times as long as a whole p.
 
 The curvature is the second derivative for p >= 2. Below 2 that is unbounded as a margin closes,
-and vanishes as p nears 1. There the parabola that touches m^p at m and has its bottom at 0 takes
-its place: it lies above m^p, and its curvature is p m^(p - 2). A row takes it once, at the mean
+and vanishes as p nears 1. There the parabola that touches m^p at m and has its minimum at 0
+replaces it: it is above m^p, and its curvature is p m^(p - 2). A row uses it once, at the mean
 margin of its active pairs (the mean that keeps the gradient) plus tau, which bounds it.
 """
 
@@ -66,7 +66,7 @@ class AucHinge(ListwiseLoss["_Anchors"]):
         return _find_anchors(rows, self.tau)
 
     def _value_of(self, rows: ListRows, anchors: "_Anchors") -> float:
-        # a row's slope of the next power is p + 1 times its part of this one
+        # a row's slope of the next power is p + 1 times its term of this one
         slopes, unused = np.zeros(rows.size), np.empty(rows.size)
         _fill_rows(rows, anchors, self.tau, self.p + 1, slopes, unused)
         total = rows.gather.sums([anchors.sign * slopes.sum()], 1)[0]
@@ -91,23 +91,23 @@ class AucHinge(ListwiseLoss["_Anchors"]):
 
 
 _EVERY_ROW_ONCE = np.empty(0)
-"""What kernels take for weights when there are none."""
+"""The weights that kernels get when there are none."""
 
 _TRUNCATION = 1e-4
-"""What the series of a bundle may leave out, as a part of the least a member can add."""
+"""What the series of a bundle may leave out, as a share of the least a member can add."""
 
 _MOST_CELLS = 1 << 16
-"""As many as the processor's cache holds beside the sums."""
+"""As many as fit into the processor's cache along with the sums."""
 
 _FEWEST_ROWS, _MOST_PARTS = 1 << 16, 16
-"""Rows of a part that is worth a thread's while, and how many parts there are at most."""
+"""The fewest rows worth a thread, and the most parts that rows are split into."""
 
 
 class _Anchors(NamedTuple):
     """The rarer class in rising order of t: thresholds and masses of all machines' anchors.
 
     Masses are weights over the weight of all pairs; `rows` are this machine's own anchors,
-    `places` where they stand among all; `share` is 1 over the weight of all pairs.
+    `places` their positions among all; `share` is 1 over the weight of all pairs.
     """
 
     label: bool
@@ -191,7 +191,7 @@ def _fill_rows(
 
         # every part has its own sums over the anchors, which must not outweigh its rows
         rows_of_part = max(_FEWEST_ROWS, 4 * anchors.thresholds.size)
-        moments = np.sum(gather.run_beside(fill, _parts(labels.size, rows_of_part)), axis=0)
+        moments = np.sum(gather.run_parts(fill, _parts(labels.size, rows_of_part)), axis=0)
         return _sum_above(anchors.thresholds, moments)
     rows_ = (labels, scores, weights, anchors.label, anchors.sign)
     series = _series(float(p))
@@ -201,7 +201,7 @@ def _fill_rows(
 
 
 def _parts(n_rows: int, fewest: int) -> list[slice]:
-    """Return the rows in parts of equal size, none with fewer rows but where there is only one.
+    """Return the rows in parts of equal size and at least `fewest` rows, or in one part.
 
     >>> _parts(10, 4)
     [slice(0, 5, None), slice(5, 10, None)]
@@ -219,7 +219,7 @@ def _series(p: float) -> Vector:
     return terms[: max(2, int(np.argmax(left_out < _TRUNCATION * least)))]
 
 
-# The anchors' own part, for any p.
+# The anchors themselves, for any p.
 
 
 @njit(cache=True)
@@ -241,12 +241,12 @@ def _bend_at_mean(slope, active, tau, p):
     return p * active * (margin + tau) ** (p - 2)
 
 
-# Whole p. thresholds = [t_0 < t_1 < ...]; place k holds what lies above t_k and up to t_k+1.
+# Whole p. thresholds = [t_0 < t_1 < ...]; place k is above t_k and up to t_k+1.
 
 
 @njit(cache=True)
 def _cells(thresholds):
-    """Cells of equal width: those in cell c are starts[c] to starts[c + 1]."""
+    """Cells of equal width: cell c has the thresholds starts[c] to starts[c + 1]."""
     n = thresholds.size
     # a few far outliers must not leave all others in one cell; the end cells take them
     low, high = thresholds[n // 64], thresholds[n - 1 - n // 64]
@@ -263,7 +263,7 @@ def _cells(thresholds):
 
 @njit(cache=True)
 def _cell(x, low, per_width, n_cells):
-    # rounding keeps the order: what lies in a lower cell is lower
+    # rounding keeps the order: values of a lower cell are lower
     at = (x - low) * per_width
     if at >= n_cells:
         return n_cells - 1
@@ -280,7 +280,7 @@ def _count_below(x, thresholds, starts, low, per_width):
             begin = middle + 1
         else:
             end = middle
-    # most cells hold one threshold or none: a loop's last turn would be guessed wrong too often
+    # most cells hold one threshold or none: a loop's last branch would be mispredicted too often
     return min(end, begin + (thresholds[min(begin, thresholds.size - 1)] < x))
 
 
@@ -365,8 +365,8 @@ def _sum_above(thresholds, moments):
     return sums
 
 
-# Other p. Bundle 1 holds all anchors; bundle b is made of 2 b and 2 b + 1; the last row of
-# bundles are the anchors themselves, and places left over there lie at infinity.
+# Other p. Bundle 1 holds all anchors; bundle b is made of 2 b and 2 b + 1; the last level
+# of bundles are the anchors themselves, padded with places at infinity.
 
 
 @njit(cache=True)

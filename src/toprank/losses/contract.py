@@ -12,11 +12,12 @@ Floats = NDArray[np.floating]
 
 
 class Loss(Protocol):
-    """A frozen, stateless push of raw scores towards a list with the positives on top.
+    """A frozen, stateless loss of raw scores that is low for a list with the positives on top.
 
     All methods take one label, one raw score and at most one weight per row, in float64 and for
     scores of any scale. A weight of 0 takes its row out of the list. A list in which one class has
-    no weight cannot be ranked better or worse: to a listwise loss its value and gradient are 0.
+    no weight cannot be ranked better or worse: the value and gradient of a listwise loss are then
+    0.
     """
 
     @property
@@ -27,8 +28,8 @@ class Loss(Protocol):
     def descends_value(self) -> bool:
         """Whether `gradient_curvature` gives the derivative of `value`, as `ValueLoss` promises.
 
-        Without it a step along the gradient may raise the value: compare values, but differentiate
-        none.
+        Otherwise a step along the gradient may raise the value: compare values, but do not
+        differentiate them.
         """
 
     def start(
@@ -53,9 +54,9 @@ class Loss(Protocol):
         gather: Gather = HERE,
         out: tuple[Floats, Floats] | None = None,
     ) -> tuple[Floats, Floats]:
-        """Return the push of each raw score, and a positive curvature for Newton steps.
+        """Return the gradient by each raw score, and a positive curvature for Newton steps.
 
-        Given `out`, both are written there, in its precision: fresh memory every round would
+        Given `out`, both are written there, in its precision: new arrays every round would
         cost more than the sums.
         """
 
@@ -69,5 +70,5 @@ class ValueLoss(Loss, Protocol):
 
 
 def floor_of(curvature: Floats) -> np.floating:
-    """Return what is added to curvatures: lost in all but those that underflow."""
+    """Return what is added to curvatures: it changes only those that underflow."""
     return np.finfo(curvature.dtype).tiny

@@ -1,10 +1,10 @@
 """How a loss adds up over rows: block by block, over machines.
 
 A ranking loss needs totals over the whole list. It works on blocks of rows small enough for the
-processor's cache. Threads gain nothing where blocks are only read and added up, which waits for
-memory; where each row is looked up in a table, parts of the rows go beside each other. On a
+processor's cache. Threads gain nothing where blocks are only read and added up, which is
+memory-bound; where each row is looked up in a table, parts of the rows run in parallel. On a
 cluster each machine holds some of the rows, and `Gather` also combines the machines' totals; the
-losses themselves do not know.
+losses themselves do not notice.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class Gather:
     """Runs work block by block and totals what it returns.
 
     `across` combines one float64 vector over machines: `across(vector, "sum" | "max")`. `rank`
-    says which of the `n_machines` this one is, from 0 on; only `side_by_side` asks.
+    says which of the `n_machines` this one is, from 0 on; only `side_by_side` needs it.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class Gather:
         begins = range(0, n_rows, _ROWS_PER_BLOCK)
         return [work(slice(begin, min(begin + _ROWS_PER_BLOCK, n_rows))) for begin in begins]
 
-    def run_beside(self, work: Callable[[slice], Any], parts: Sequence[slice]) -> list[Any]:
-        """Return what `work` returns for each part, in order; threads take part after part.
+    def run_parts(self, work: Callable[[slice], Any], parts: Sequence[slice]) -> list[Any]:
+        """Return what `work` returns for each part, in order; threads share the parts.
 
-        The parts are the caller's, so that sums do not depend on the number of threads.
+        The caller chooses the parts, so that sums do not depend on the number of threads.
         """
         if self._n_threads == 1 or len(parts) == 1:
             return list(map(work, parts))

@@ -1,8 +1,8 @@
 """What losses share around their formulas: the checks of rows, and the answer for one class.
 
-A loss of one row at a time is a `CheckedLoss`: it gives `_value` and `_fill` of rows that are
-checked. A `ListwiseLoss` first adds up totals of the whole list, and gives `_totals`, `_value_of`
-and `_fill_from`; lists with one class only never reach the last two.
+A loss of one row at a time is a `CheckedLoss`: it implements `_value` and `_fill` of
+checked rows. A `ListwiseLoss` first adds up totals of the whole list, and implements `_totals`,
+`_value_of` and `_fill_from`; lists with one class only never reach the last two.
 """
 
 from abc import ABC, abstractmethod
@@ -34,7 +34,7 @@ class ListRows(NamedTuple):
 
 
 class CheckedLoss(ABC):
-    """A loss that sees checked rows only, and fills vectors that are there."""
+    """A loss that gets checked rows only, and fills existing vectors."""
 
     descends_value: ClassVar[bool]
 
@@ -56,7 +56,7 @@ class CheckedLoss(ABC):
         gather: Gather = HERE,
         out: tuple[Floats, Floats] | None = None,
     ) -> tuple[Floats, Floats]:
-        """Return gradient and curvature of each raw score, written to `out` where it is given."""
+        """Return gradient and curvature of each raw score, written to `out` if given."""
         rows = _checked(is_positive, raw, weight, gather)
         gradient, curvature = (np.empty(rows.size), np.empty(rows.size)) if out is None else out
         self._fill(rows, gradient, curvature)
@@ -98,7 +98,7 @@ class ListwiseLoss(CheckedLoss, Generic[_Totals]):
     def _totals(self, rows: ListRows, scratch: Floats) -> _Totals | None:
         """Return the totals of the list, or None when a class has no weight.
 
-        What is left in `scratch`, one number per row, is the gradient that `_fill_from` finds.
+        What it leaves in `scratch`, one number per row, `_fill_from` gets as the gradient.
         """
 
     @abstractmethod
@@ -123,7 +123,7 @@ def _checked(
         scores = scores.astype(np.float64, copy=False)
     if labels.ndim != 1 or labels.shape != scores.shape:
         raise ValueError(
-            "is_positive and raw must be vectors of one length; "
+            "is_positive and raw must be vectors of the same length; "
             f"got shapes {labels.shape} and {scores.shape}."
         )
     weights = None if weight is None else np.asarray(weight, dtype=np.float64)

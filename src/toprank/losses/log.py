@@ -53,12 +53,12 @@ class Log(CheckedLoss):
 
         def fill(block: slice) -> None:
             g, h = gradient[block], curvature[block]
-            # odds of the less likely class: nothing overflows, and no digit is lost near 0 or 1
+            # odds of the less likely class: nothing overflows and no digit is lost near 0 or 1
             np.abs(scores[block], out=h)
             np.exp(np.negative(h, out=h), out=h)
             near = 1 / (1 + h)
             far = np.multiply(h, near, out=h)
-            # a row goes wrong by `far` when its score has the sign of its label, else by `near`
+            # a row's error is `far` when its score has the sign of its label, else `near`
             error = np.where(labels[block] == (scores[block] >= 0), far, near)
             np.copyto(g, error)
             np.negative(g, out=g, where=labels[block])

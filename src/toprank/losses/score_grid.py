@@ -2,13 +2,13 @@
 
 With t = exp(-|x|), the sigmoid of -|x|, its slope and the softplus of -|x| are t q(t), and a
 polynomial of 16 terms in t meets them within 3e-11 of their size, everywhere. A sum over pairs
-is then 16 sums of exponentials, and such a sum passes from one node of the score axis to the
-next by one multiplication. Small sums keep their digits beside large ones, and gaps between the
-scores cost nothing, whatever their spread.
+is then 16 sums of exponentials, and such a sum moves from one node of the score axis to the
+next by one multiplication. Small sums keep their digits next to large ones, and gaps between the
+scores cost nothing, however wide.
 
 The nodes are the distinct scores when rows are few or far apart. Else they are evenly spaced, a
-row's mass is parted between its two neighbours by linear weights, and sums are read back
-linearly. For every kernel k here |k''| <= alpha^2 k, so parting and reading err by at most
+row's mass is split between its two neighbours by linear weights, and sums are read back
+linearly. For every kernel k here |k''| <= alpha^2 k, so splitting and reading err by at most
 (alpha step)^2 / 8 of the sum each, 2.5e-4 together at the widest step, 1/(32 alpha). A gradient
 of average precision is such a sum of weights u = R / (R + N)^2, which err by twice what N does:
 7.5e-4 of its absolute terms in all. On scores that spread over less than 32 / alpha the step is
@@ -32,11 +32,11 @@ _CELLS_IN_CACHE = 1 << 13
 _MOST_CELLS = 1 << 22
 _FEW_ROWS = 1 << 13
 _N_TERMS = 16
-_NOTHING = 1e-290  # smaller sums are 0: arithmetic near the smallest number is slow
+_NOTHING = 1e-290  # smaller sums are 0: arithmetic with denormal numbers is slow
 
 
 class ScoreGrid(NamedTuple):
-    """The nodes of the score axis, and where this machine's rows lie between them.
+    """The nodes of the score axis, and where this machine's rows are between them.
 
     A row's place is (row - low) * per_step: the number of the node below it, and how far it is
     on its way to the next. `gaps` are the distances from node to node, in units of 1/alpha.
@@ -53,7 +53,7 @@ class ScoreGrid(NamedTuple):
         return self.gaps.size + 1
 
     def places(self, scores: Floats) -> Vector:
-        """Return the places of scores that some machine's rows have."""
+        """Return the places of scores that occur on some machine."""
         if self.distinct is None:
             return (scores.astype(np.float64) - self.low) * self.per_step
         return np.searchsorted(self.distinct, scores).astype(np.float64)
@@ -65,7 +65,7 @@ class ScoreGrid(NamedTuple):
         return mass
 
     def spread(self, places: Vector, masses: Vector) -> Vector:
-        """Return masses at `places`, parted between the nodes next to them."""
+        """Return masses at `places`, split between the nodes next to them."""
         total = np.zeros(self.n_nodes)
         _spread(places, 0.0, 1.0, None, masses, total)
         return total
@@ -81,7 +81,7 @@ class ScoreGrid(NamedTuple):
         gradient: Floats,
         curvature: Floats,
     ) -> None:
-        """Write every row's weight times what the two tables say at its place.
+        """Write every row's weight times the two tables' values at its place.
 
         A row of weight 0 gets zeros; other curvatures are above 0.
         """
@@ -100,7 +100,7 @@ def make_grid(scores: Floats, weights: Vector | None, alpha: float, gather: Gath
     """
     own_low, own_high, n_own = _extent(scores, weights)
     if math.isnan(own_low):
-        raise ValueError("raw scores must be finite; some are not.")
+        raise ValueError("raw must be finite scores; got NaN or infinity.")
     high, low = (gather.peaks([(own_high, -own_low)], 2) * (1.0, -1.0)).tolist()
     n_rows = float(gather.sums([float(n_own)], 1)[0])
     span = alpha * (high - low)
@@ -174,7 +174,7 @@ def mirrored_sums(kernel: Kernel, gaps: Vector, mass: Vector) -> Vector:
 
 
 def _is_even(n_rows: float, n_cells: float) -> bool:
-    """Return whether even cells are worth it: fewer than rows, and rows are many."""
+    """Return whether even cells are worth it: there are many rows, and fewer cells than rows."""
     return n_rows > _FEW_ROWS and n_cells < min(n_rows, _MOST_CELLS)
 
 
@@ -185,7 +185,7 @@ def _grid_of_distinct_scores(
     distinct, rank = distinct_scores(scores[counted], gather)
     rows = np.zeros(scores.size)
     rows[counted] = rank
-    # the last gap leads to a node for the highest row to read, with weight 0, on its right
+    # the last gap leads to a node on the right that the highest row reads with weight 0
     gaps = alpha * np.diff(distinct.astype(np.float64), append=distinct[-1:])
     return ScoreGrid(rows, 0.0, 1.0, gaps, distinct)
 
@@ -195,8 +195,8 @@ def _union(
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.intp]]:
     """Return the keys that occur on any machine, in order, and which of them each own key is.
 
-    Machines only add up counts, of the leading bits that occur, some more bits at a time: none
-    needs to know which of the machines it is.
+    Machines only add up counts of the leading bits that occur, a few more bits at a time: none
+    needs to know its rank.
     """
     found = np.zeros(1, keys.dtype)
     rank = np.zeros(keys.size, np.intp)
@@ -217,7 +217,7 @@ def _union(
 def _rising_keys(scores: Floats) -> NDArray[np.unsignedinteger]:
     """Return whole numbers in the order of the scores.
 
-    The bits of a float above 0 rise with it, those of one below 0 fall: these are turned over.
+    The bits of a float above 0 rise with it, those of one below 0 fall: these are inverted.
     """
     size = scores.dtype.itemsize
     bits = (scores + scores.dtype.type(0)).view(f"u{size}")  # -0 becomes 0

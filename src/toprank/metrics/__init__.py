@@ -1,7 +1,7 @@
 """What good means: points and curves of a ranking, with intervals and paired comparison.
 
-A higher suspicion is more suspicious. Everything takes labels and suspicions, one per row, but for
-mass-volume and excess-mass curves: they judge without labels, against points in a box.
+A higher suspicion is more suspicious. Everything takes labels and suspicions, one per row, except
+mass-volume and excess-mass curves, which need no labels but points in a box.
 """
 
 from toprank.metrics.cards import (

@@ -1,13 +1,13 @@
-"""How well a day's checks go to the right cards.
+"""Card precision and recall: how many of a day's checks go to the right cards.
 
 Each day the `k` most suspicious cards are checked, a card being as suspicious as its most
 suspicious row of that day. A check finds the card if any of its rows of that day is positive, and
 a card counts once a day however many rows it has. A card that was found is blocked: it leaves the
 days after. This is the card precision of the Fraud Detection Handbook.
 
-Cards tied at the k-th place are checked in equal parts, and what is not found of a card stays for
-the days after. So no order of the rows or the cards changes a figure, and without ties every card
-is checked whole or not at all.
+Cards tied at the k-th place are checked in equal shares, and the share of a card that is not found
+stays for the days after. So no order of the rows or the cards changes a figure, and without ties
+every card is checked whole or not at all.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from toprank.splits.card_numbers import card_numbers
 
 
 class CardChecks(NamedTuple):
-    """What the checks of each day came to, in order of the days.
+    """The results of each day's checks, in order of the days.
 
     `checked` and `found` count cards; `positive` counts the cards that could have been found:
     those with a positive row that day and not found before. `money` is the amount of that day's
@@ -45,10 +45,10 @@ def checks_by_day(
     k: int,
     amount: ArrayLike | None = None,
 ) -> CardChecks:
-    """Return what `k` checked cards a day come to, day by day.
+    """Return the results of checking `k` cards per day, day by day.
 
-    `day` holds whole numbers or moments, of which only the date counts; `card` whole numbers or
-    text. Days without rows are no days.
+    `day` contains whole numbers or moments, of which only the date counts; `card` whole numbers or
+    text. Days without rows are skipped.
 
     >>> y, suspicion = [1, 0, 1, 1], [0.9, 0.5, 0.8, 0.4]
     >>> checks_by_day(y, suspicion, card=["a", "b", "a", "b"], day=[0, 0, 1, 1], k=1).found
@@ -67,7 +67,7 @@ def card_precision_at_k(
 ) -> float:
     """Return the mean over days of the cards found divided by `k`.
 
-    On a day with fewer than `k` cards the missing checks count as in vain.
+    On a day with fewer than `k` cards the missing checks count as finding nothing.
 
     >>> y, suspicion = [1, 0, 1, 1], [0.9, 0.5, 0.8, 0.4]
     >>> card_precision_at_k(y, suspicion, card=["a", "b", "a", "b"], day=[0, 0, 1, 1], k=2)
@@ -79,8 +79,8 @@ def card_precision_at_k(
 def card_precision_ceiling(y: ArrayLike, card: ArrayLike, day: ArrayLike, k: int) -> float:
     """Return the highest card precision at `k` that any suspicion could reach.
 
-    There may be fewer positive cards than checks, and a card can be found but once. Where a day
-    has more positive cards than checks, those are found first that no later day has room for.
+    There may be fewer positive cards than checks, and a card can be found only once. Where a day
+    has more positive cards than checks, those that no later day has room for are found first.
 
     >>> card_precision_ceiling([1, 0, 1, 1], card=["a", "b", "a", "b"], day=[0, 0, 1, 1], k=2)
     0.5
@@ -95,7 +95,7 @@ def card_precision_ceiling(y: ArrayLike, card: ArrayLike, day: ArrayLike, k: int
 def card_recall(
     y: ArrayLike, suspicion: ArrayLike, card: ArrayLike, day: ArrayLike, k: int
 ) -> float:
-    """Return the share of the cards with a positive row that `k` checks a day find, on any day.
+    """Return the share of the cards with a positive row that `k` checks per day find, on any day.
 
     >>> y, suspicion = [1, 0, 1, 1], [0.9, 0.5, 0.8, 0.4]
     >>> card_recall(y, suspicion, card=["a", "b", "c", "b"], day=[0, 0, 1, 1], k=1)
@@ -115,7 +115,7 @@ def money_at_k(
     amount: ArrayLike,
     k: int,
 ) -> float:
-    """Return the money caught by `k` checked cards a day, over all days.
+    """Return the money caught by checking `k` cards per day, over all days.
 
     A card found brings the amount of its positive rows of the day it is found on, before and after
     the check alike. What it would have lost on later days is not counted.
@@ -140,8 +140,8 @@ def card_precision_interval(
 ) -> Interval:
     """Return the card precision at `k` with its interval, from days drawn with replacement.
 
-    Cards leave as they did on the days as they were; what is drawn is each day's precision. Days
-    are few, so with less than about 20 of them the interval is too narrow.
+    Cards are blocked as on the original days; what is drawn is each day's precision. With fewer
+    than about 20 days the interval is too narrow.
 
     >>> y, suspicion = [1, 0, 1, 1], [0.9, 0.5, 0.8, 0.4]
     >>> print(card_precision_interval(y, suspicion, ["a", "b", "a", "b"], [0, 0, 1, 1], k=1))
@@ -168,9 +168,9 @@ def compare_card_precision(
     n_resamples: int = 1000,
     random_state: Seed = 0,
 ) -> Comparison:
-    """Return how far `suspicion_a` is ahead in card precision at `k`, both on the same days drawn.
+    """Return how far `suspicion_a` is ahead in card precision at `k`, both on the same drawn days.
 
-    Days are few, so with less than about 20 of them the interval is too narrow.
+    With fewer than about 20 days the interval is too narrow.
 
     >>> y, good, bad = [1, 0, 1, 0], [0.9, 0.5, 0.8, 0.4], [0.1, 0.5, 0.8, 0.4]
     >>> compare_card_precision(y, good, bad, ["a", "b", "c", "b"], [0, 0, 1, 1], k=1).difference
@@ -215,10 +215,12 @@ def _dates(day, n_rows):
         raise ValueError(f"day must have {n_rows} values, one per row; got {dates.shape}.")
     if dates.dtype.kind == "M":
         if np.isnat(dates).any():
-            raise ValueError(f"day must not be missing; it is in {np.isnat(dates).sum()} rows.")
+            raise ValueError(
+                f"day must not be missing; got {np.isnat(dates).sum()} missing of {n_rows} rows."
+            )
         return dates.astype("datetime64[D]")
     if dates.dtype.kind not in "iu":
-        raise TypeError(f"day must hold whole numbers or moments; got {dates.dtype}.")
+        raise TypeError(f"day must contain whole numbers or moments; got {dates.dtype}.")
     return dates
 
 
@@ -238,14 +240,14 @@ def _by_day(day, n_days):
 
 @njit(cache=True)
 def _join_rows(order, starts, card, suspicion, is_positive, amount, n_cards):
-    """Return where each day's cards begin, and the cards with what their rows of the day hold."""
+    """Return where each day's cards begin, and the cards with their totals of that day."""
     n_days = starts.size - 1
     joined_starts = np.zeros(n_days + 1, dtype=np.int64)
     joined_card = np.empty(order.size, dtype=np.int64)
     joined_suspicion = np.empty(order.size)
     joined_positive = np.zeros(order.size, dtype=np.bool_)
     money = np.zeros(order.size)
-    place = np.full(n_cards, -1)  # of each card, the last one given to it
+    place = np.full(n_cards, -1)  # of each card, its latest one
     n_joined = 0
     for day in range(n_days):
         for row in order[starts[day] : starts[day + 1]]:
@@ -267,7 +269,7 @@ def _check_days(starts, card, suspicion, is_positive, money, n_cards, k):
     n_days = starts.size - 1
     checked, found = np.zeros(n_days), np.zeros(n_days)
     positive, caught = np.zeros(n_days), np.zeros(n_days)
-    present = np.ones(n_cards)  # what is left of each card
+    present = np.ones(n_cards)  # the share of each card that is not blocked
     for day in range(n_days):
         falling = starts[day] + np.argsort(-suspicion[starts[day] : starts[day + 1]])
         left = float(k)
@@ -292,7 +294,7 @@ def _check_days(starts, card, suspicion, is_positive, money, n_cards, k):
 
 
 def _most_found(card, day, n_cards, k):
-    """Return how many cards can be found, each on one of its positive days and `k` on a day."""
+    """Return how many cards can be found, each on one of its positive days and `k` per day."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import maximum_flow
 

@@ -126,7 +126,7 @@ def calibration_curve(y: ArrayLike, probability: ArrayLike, n_bins: int = 10) ->
     is_positive = check.positives(y, like=probability)
     if probability.min() < 0 or probability.max() > 1:
         raise ValueError(
-            "probability must lie between 0 and 1; "
+            "probability must be between 0 and 1; "
             f"got {probability.min():g} to {probability.max():g}."
         )
     bins = _equal_count_bins(probability, check.whole_number(n_bins, "n_bins", 1))
@@ -149,7 +149,7 @@ def numbers_of_checks(checks: ArrayLike | None, n_rows: int) -> NDArray[np.int64
         return np.unique(np.geomspace(1, n_rows, 60).round().astype(np.int64))
     numbers = [check.whole_number(each, "checks", 1, n_rows) for each in np.ravel(checks)]
     if not numbers:
-        raise ValueError("checks must hold at least one number; got none.")
+        raise ValueError("checks must contain at least one number; got none.")
     return np.unique(numbers)
 
 
@@ -159,20 +159,20 @@ def _precision_recall_at(ranking, budgets):
 
 
 def _equal_count_bins(probability: NDArray[np.float64], n_bins: int) -> NDArray[np.int64]:
-    """Return the bin of each row; bins that ties leave without rows are not numbered."""
+    """Return the bin of each row; bins left empty by ties are not numbered."""
     rows_below = np.searchsorted(np.sort(probability), probability)
     return np.unique(rows_below * n_bins // probability.size, return_inverse=True)[1]
 
 
 def _enough_expected(expected: NDArray, least: float = 5.0) -> NDArray[np.int64]:
-    """Return the merged bin of each bin; too few at the end join the bin before them."""
+    """Return the merged bin of each bin; a last bin of too few joins the one before it."""
     merged = np.zeros(expected.size, dtype=np.int64)
-    current, held = 0, 0.0
+    current, in_bin = 0, 0.0
     for i, more in enumerate(expected):
-        if held >= least and expected[i:].sum() >= least:
-            current, held = current + 1, 0.0
+        if in_bin >= least and expected[i:].sum() >= least:
+            current, in_bin = current + 1, 0.0
         merged[i] = current
-        held += more
+        in_bin += more
     return merged
 
 

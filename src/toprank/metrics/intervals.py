@@ -1,4 +1,4 @@
-"""How sure a metric is, and whether one ranking is better than another.
+"""Intervals of a metric, and whether one ranking is better than another.
 
 Rows are resampled with replacement and the metric is measured again on each resample; the middle
 `level` of these values is the interval (percentile bootstrap).
@@ -18,7 +18,7 @@ from toprank.wording import decimal
 
 
 class Interval(NamedTuple):
-    """A metric's value and the interval it lies in; prints as `.71 (.68-.73)`."""
+    """A metric's value and its interval; prints as `.71 (.68-.73)`."""
 
     value: float
     low: float
@@ -56,7 +56,8 @@ def interval(
     """Return the value of `metric` with its bootstrap interval.
 
     `metric` is a function of this package or its name; `options` are what it takes besides labels
-    and suspicions, such as `k=100`. A resample with fewer than k rows has all its rows checked.
+    and suspicions, for example `k=100`. A resample with fewer than k rows has all its rows
+    checked.
 
     >>> y, suspicion = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
     >>> value, low, high = interval("precision_at_k", y, suspicion, k=4)
@@ -120,9 +121,9 @@ def _measured(name: str, y: ArrayLike, suspicion: ArrayLike, options: dict[str, 
 
 
 def _written(value: float, low: float, high: float) -> str:
-    """Return the three numbers with as many decimals as the interval is worth."""
+    """Return the three numbers with as many decimals as the interval warrants."""
     half_width = (high - low) / 2
-    # of shares two at least: .6 (.5-.7) is too short to compare with its neighbours
+    # at least two for shares: .6 (.5-.7) is too short to compare with its neighbours
     fewest = 2 if max(abs(low), abs(high)) <= 1 else 0
     decimals = 2 if half_width == 0 else int(np.clip(-np.floor(np.log10(half_width)), fewest, 9))
     dash = "-" if low >= 0 else " to "

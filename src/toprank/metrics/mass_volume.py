@@ -1,16 +1,16 @@
 """How tightly a suspicion encloses ordinary rows, judged without labels.
 
 Take all places of a box whose suspicion is at most t. Their mass is the share of rows they hold,
-their volume the share of the box they fill; the mass-volume curve has a point for every t. A good
-suspicion holds most rows in little volume, so the area under the curve is low: it is the chance
-that a place drawn evenly from the box is less suspicious than a row, a tie counting half.
+their volume the share of the box that they fill; the mass-volume curve has a point for every t. A
+good suspicion holds most rows in little volume, so the area under the curve is low: it is the
+chance that a place drawn evenly from the box is less suspicious than a row, a tie counting half.
 
 Volume is exact where a tree knows its groups. Elsewhere it is measured with points in the box,
 drawn evenly or, with a weight each, where ordinary rows are. Weights are those of importance
-sampling, the even density over the density drawn from: their mean would be 1 if points were
-endless. It never quite is, and what is known to be 1 can mend the rest: volumes are regression
-estimates with the weight itself as control variate. That is never less precise than the plain
-mean or the ratio, and the whole box gets volume 1.
+sampling, the even density over the density drawn from: their mean would be 1 with infinitely many
+points. It never quite is, and that is used to correct the rest: volumes are regression estimates
+with the weight itself as control variate. That is never less precise than the plain mean or the
+ratio, and the whole box gets volume 1.
 """
 
 import warnings
@@ -24,7 +24,7 @@ from scipy.special import ndtri
 from toprank.data import checks
 from toprank.metrics.intervals import Interval
 
-_FAR = 0.999  # of the box lies below a row that is far from all others
+_FAR = 0.999  # of the box is below a row that is far from all others
 _FEW_POINTS = 10  # with fewer, nothing can be said about how far an estimate is off
 
 
@@ -123,7 +123,7 @@ def area_under_mass_volume(
 ) -> float:
     """Return the area under the mass-volume curve (AMV), in [0, 1]; lower is better.
 
-    It is 1 minus the ROC AUC of telling even points from rows. A `HopelessVolume` warning says
+    It is 1 minus the ROC AUC of even points against rows. A `HopelessVolume` warning is given
     when hardly a point fell where the rows are. Inputs are those of `mass_volume_curve`.
 
     >>> area_under_mass_volume([1, 2, 2, 3], [2, 3, 4, 5])
@@ -144,14 +144,14 @@ def mass_volume_interval(
 ) -> Interval:
     """Return the area under the mass-volume curve with its interval.
 
-    It holds, at `level`, the area of these very rows with exact volumes: what it allows for is
-    that the points are a sample. With `rows_vary` the rows are taken for a sample too, and it
-    holds the area of all rows there could be. The two spreads are in closed form, from the mean
-    standing of each point among the rows and of each row among the points; the interval is
-    Wilson's, for as many yes-or-no draws as would spread that much. Where fewer than ten points'
-    worth carry the area, its spread cannot be seen and the widest possible one is used instead.
+    At `level` it contains the area of these very rows with exact volumes: it allows for the
+    points being a sample. With `rows_vary` the rows are taken as a sample too, and it contains
+    the area of the whole population. Both variances are in closed form, from the mean
+    rank of each point among the rows and of each row among the points; the interval is
+    Wilson's, for as many yes-or-no draws as would spread that much. With an effective
+    number of points below ten, the variance cannot be estimated and the largest possible is used.
     With only dozens of weighted points it is a little too narrow: of 90 % intervals from 40 such
-    points, 86 % held the area.
+    points, 86 % contained the area.
 
     >>> suspicion, volume_suspicion = np.arange(40), np.arange(10, 90)
     >>> print(mass_volume_interval(suspicion, volume_suspicion))
@@ -172,7 +172,7 @@ def excess_mass_curve(
 ) -> ExcessMassCurve:
     """Return the excess mass by level: the largest mass(t) - level * volume(t) over all t.
 
-    Higher is better. At level 0 it is 1; a level of 2 asks for places twice as crowded as the box
+    Higher is better. At level 0 it is 1; a level of 2 requires places twice as dense as the box
     is on average. Inputs are those of `mass_volume_curve`.
 
     >>> curve = excess_mass_curve([1, 1, 1, 3], [1, 2, 3, 4])
@@ -192,7 +192,7 @@ def area_under_excess_mass(
     """Return the area under the excess-mass curve, up to the level where it falls to `down_to`.
 
     Higher is better. Small levels are those where nearly all rows count as ordinary, which is
-    what tells detectors of few anomalies apart; that is why the curve is not followed to its end.
+    where detectors of few anomalies differ; that is why the curve is not followed to its end.
     A constant suspicion gets 0.095. It is infinite if `down_to` of the rows have no volume: then
     no point fell where they are, or they share the same few values. Inputs are those of
     `mass_volume_curve`.
@@ -233,10 +233,10 @@ class _Measured(NamedTuple):
         return self.weight * ((n_above + self.n_rows / 2) / self.n_rows.sum())[self.group]
 
     def n_carrying(self):
-        """Return how many points carry the area; fewer the less evenly they share it.
+        """Return how many points carry the area; the effective number if they share it unevenly.
 
-        Rows that nearly all of the box lies below are left aside: all points carry those alike,
-        and however few fall among the others, it would look as if many did.
+        Rows above nearly all of the box are ignored: all points carry those alike, and however few
+        fall among the others, it would look as if many did.
         """
         is_near = np.cumsum(self.volume) - self.volume < _FAR
         n_near = np.where(is_near, self.n_rows, 0)
@@ -254,8 +254,8 @@ class _Measured(NamedTuple):
         n_points = self.weight.size
         if self.is_hopeless() and n_points > 10 * _FEW_POINTS:
             warnings.warn(
-                f"only {self.n_carrying():.1f} points' worth of {n_points:,} fall where ordinary "
-                "rows are, so that their volume is a guess; draw more points, near the rows "
+                f"only {self.n_carrying():.1f} effective points of {n_points:,} fall where "
+                "ordinary rows are, so their volume is a guess; draw more points, near the rows "
                 "(importance_points), or use fewer columns.",
                 HopelessVolume,
                 stacklevel=3,
@@ -264,7 +264,7 @@ class _Measured(NamedTuple):
     def spread_of_points(self, area):
         """Return the variance due to the points, in units of area (1 - area)."""
         if self.is_hopeless() or area >= 1:
-            # No draws in [0, w] with a given mean spread wider than those of 0 and w alone.
+            # No draws in [0, w] with a given mean vary more than those of 0 and w alone.
             return self.weight.max() / self.weight.size
         return _unexplained(self.carried(), self.weight) / (area * (1 - area))
 
@@ -273,15 +273,15 @@ class _Measured(NamedTuple):
         n_rows = self.n_rows.sum()
         if not 0 < area < 1 or n_rows == 1:
             return 1 / n_rows
-        standing = np.cumsum(self.volume) - self.volume / 2
-        variance = self.n_rows @ (standing - area) ** 2 / (n_rows - 1)
+        midrank = np.cumsum(self.volume) - self.volume / 2
+        variance = self.n_rows @ (midrank - area) ** 2 / (n_rows - 1)
         return variance / n_rows / (area * (1 - area))
 
 
 def _some(values: ArrayLike, name: str) -> NDArray[np.float64]:
     vector = checks.finite_vector(values, name)
     if not vector.size:
-        raise ValueError(f"{name} must hold at least one value; got none.")
+        raise ValueError(f"{name} must contain at least one value; got none.")
     return vector
 
 
@@ -289,7 +289,7 @@ def _amounts(values: ArrayLike, name: str) -> NDArray[np.float64]:
     vector = _some(values, name)
     if vector.min() < 0 or not vector.any():
         raise ValueError(
-            f"{name} must hold no negative number and at least one above 0; got "
+            f"{name} must contain no negative number and at least one above 0; got "
             f"{vector.min():g} to {vector.max():g}."
         )
     return vector
@@ -312,18 +312,18 @@ def _weights(values: ArrayLike | None, n_points: int) -> NDArray[np.float64]:
 
 
 def _volume_of_each(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of the box that each point stands for; together they are 1."""
+    """Return the share of the box that each point represents; together they are 1."""
     mean, variance = weight.mean(), weight.var()
     if variance > 0:
-        mended = weight * (1 - (mean - 1) * (weight - mean) / variance)
-        if mended.min() >= 0:
-            return mended / weight.size
-    # A handful of points can be so uneven that mending makes a volume negative: then scale.
+        corrected = weight * (1 - (mean - 1) * (weight - mean) / variance)
+        if corrected.min() >= 0:
+            return corrected / weight.size
+    # A handful of points can be so uneven that the correction makes a volume negative: then scale.
     return weight / weight.sum()
 
 
 def _unexplained(carried: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    """Return the variance of the mean of what is carried, that explained by weights left out."""
+    """Return the variance of the mean of what is carried, except what the weights explain."""
     n = weight.size
     left = carried - carried.mean()
     around = weight - weight.mean()

@@ -152,7 +152,7 @@ def precision_recall_gain(y: ArrayLike, suspicion: ArrayLike) -> float:
 
     With share of positives `p`, the gain of a precision or recall `v` is `(v - p) / ((1 - p) v)`:
     0 at the level of calling everything positive, 1 when perfect. The area covers recall gains
-    from 0 to 1. What lies at a negative recall gain (recall below `p`) is left out: the curve
+    from 0 to 1. What is at a negative recall gain (recall below `p`) is left out: the curve
     starts at recall gain 0, on the straight line between the two ROC points around it.
     Negative precision gains count, so a ranking worse than random can score below 0.
 
@@ -256,8 +256,8 @@ def _precision_recall_gain(ranking):
     return float(np.trapezoid(precision_gain, recall_gain))
 
 
-# The same metrics as functions of a ranking, which resampling makes anew each time. They take the
-# options of the public function of that name, already checked.
+# The same metrics as functions of a ranking, for resampling. They take the options of the public
+# function of that name, already checked.
 FORMULAS: dict[str, Callable[..., float]] = {
     "average_precision": _average_precision,
     "best_f_beta": _best_f_beta,

@@ -1,7 +1,7 @@
-"""Average precision under many resamples of the positives at once, rows weighed.
+"""Average precision under many resamples of the positives at once, with weighted rows.
 
-Positives are few, so nearly all of the doubt about an AP is about them: resampling them alone
-shows how much of a difference is luck. The negatives stay as they are, which makes one pass over
+Positives are few, so nearly all of the uncertainty of an AP is due to them: resampling them alone
+shows how much of a difference is chance. The negatives stay as they are, which makes one pass over
 the rows serve all resamples.
 """
 
@@ -12,7 +12,7 @@ _VALUES_AT_ONCE = 1 << 21  # of resamples times positives: some 50 MB while they
 
 
 class PositiveResamples:
-    """The same resamples of one set of rows, for as many scores as are to be compared.
+    """The same resamples of one set of rows, for any number of scores to compare.
 
     >>> resamples = PositiveResamples(np.array([True, False, True]), None, 100, seed=0)
     >>> round(float(resamples.average_precisions(np.array([3.0, 2.0, 1.0]))[0]), 3)
@@ -31,14 +31,14 @@ class PositiveResamples:
         n_positive = int(is_positive.sum())
         counts = np.random.default_rng(seed).poisson(1.0, (n_resamples, n_positive))
         counts = counts[counts.any(axis=1)]
-        # a byte each: nobody is drawn 256 times
+        # a byte each: none is drawn 256 times
         self._counts = np.vstack([np.ones(n_positive), counts]).astype(np.uint8)
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def average_precisions(self, raw: NDArray) -> NDArray[np.float64]:
-        """Return the AP of the rows as they are, then of each resample.
+        """Return the AP of the original rows, then of each resample.
 
         Equal scores count as one group.
         """

@@ -18,7 +18,7 @@ from toprank.data import checks
 class Ranking:
     """Positives and negatives of each group, the most suspicious group first.
 
-    `threshold` is the lowest suspicion in the group. A resampled ranking may hold empty groups.
+    `threshold` is the lowest suspicion in the group. A resampled ranking may have empty groups.
     """
 
     threshold: NDArray[np.float64]
@@ -31,7 +31,7 @@ class Ranking:
     ) -> "Ranking":
         """Return the ranking of rows with labels `y` by `suspicion`.
 
-        With `sample_weight`, weights are added up in place of rows; those of 0 are left out.
+        With `sample_weight`, weights are added up instead of rows; those of 0 are left out.
 
         >>> ranking = Ranking.of([1, 0, 0, 1], [0.9, 0.2, 0.5, 0.5])
         >>> ranking.n_positive.tolist(), ranking.n_negative.tolist()
@@ -89,13 +89,13 @@ class Ranking:
     def merged(self, border: float | None = None) -> "Ranking":
         """Return the same ranking with neighbouring groups of negatives made one.
 
-        Groups on the two sides of `border` (`threshold >= border` or not) stay apart, which keeps
-        metrics at that threshold unchanged too.
+        Groups on the two sides of `border` (`threshold >= border` or not) are not merged, which
+        keeps metrics at that threshold unchanged too.
         """
-        parted = (self.n_positive[1:] > 0) | (self.n_positive[:-1] > 0)
+        is_border = (self.n_positive[1:] > 0) | (self.n_positive[:-1] > 0)
         if border is not None:
-            parted |= np.diff(self.threshold >= border)
-        starts = np.flatnonzero(np.append(True, parted))
+            is_border |= np.diff(self.threshold >= border)
+        starts = np.flatnonzero(np.append(True, is_border))
         ends = np.append(starts[1:], self.threshold.size) - 1
         return Ranking(
             self.threshold[ends],

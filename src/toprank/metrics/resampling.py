@@ -47,16 +47,16 @@ def paired_resamples(
 
 
 def percentile_band(values: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-    """Return the low and high end between which the middle `level` of resampled values lie."""
+    """Return the low and the high end of the middle `level` of resampled values."""
     tail = (1 - checks.number_above(level, "level", 0, 0.999)) / 2
     return np.quantile(values, [tail, 1 - tail], axis=0)
 
 
 class _Cells(NamedTuple):
-    """Rows of one class that are drawn together, because no ranking here tells them apart.
+    """Rows of one class that are drawn together, because no ranking here distinguishes them.
 
-    Cell c holds `sizes[c]` rows, which sit in group `groups[r, c]` of ranking r. Both are int32:
-    the draws wait for memory, and half the bytes make a comparison a third faster.
+    Cell c holds `sizes[c]` rows, which are in group `groups[r, c]` of ranking r. Both are int32:
+    drawing is memory-bound, and half the bytes make a comparison a third faster.
     """
 
     sizes: NDArray[np.int32]
@@ -103,7 +103,7 @@ def _drawn(generator: np.random.Generator, cells: _Cells, n_groups: int) -> NDAr
 
 @cache
 def _poisson_tables() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return what it takes to turn a uniform number into a Poisson count of mean 0 to 15.
+    """Return tables that turn a uniform number into a Poisson count of mean 0 to 15.
 
     `cumulative[mean, count]` is the chance of at most `count`. `first_guess[mean, slot]` is the
     count at the lower end of one of 4,096 slots of (0, 1), nearly always that of the whole slot.

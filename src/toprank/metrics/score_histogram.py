@@ -3,9 +3,9 @@
 A score becomes a float32, and its sign, its exponent and the first 7 bits of its mantissa are its
 bin. Bins are in the order of the scores without a range to be set: they are narrow where scores
 are near 0 and wide where they are large, and each is at most 1/128 as wide as its scores are far
-from 0. So two scores of one sign that differ by more than 1/128 of the smaller one always part
-(down to 2**-126; nearer to 0 they part when 2**-133 lies between them). Scores beyond the largest
-float32, some 3.4e38, count as that number.
+from 0. So two scores of one sign that differ by more than 1/128 of the smaller one are never in
+one bin (down to 2**-126; nearer to 0, a difference of 2**-133 separates them). Scores beyond the
+largest float32, some 3.4e38, count as that number.
 
 Probabilities close to 1 are crowded: 0.997 and 0.999 share a bin. Log-odds are not.
 """
@@ -26,7 +26,7 @@ _N_BINS = 1 << 16
 _LARGEST = float(np.finfo(np.float32).max)
 _LOWEST_BIN, _HIGHEST_BIN = 0x0080, 0xFF7F  # of the largest float32, with a minus and without
 _MOST_ROWS = 2.0**53  # metrics count in float64, exact up to here
-_MANY = 1000  # positives of one bin, from which on an integral takes the place of their sum
+_MANY = 1000  # positives of one bin from which on an integral replaces their sum
 
 
 class Bounded(NamedTuple):
@@ -42,7 +42,7 @@ class ScoreHistogram:
 
     Each metric comes as a value and two bounds. The value takes the rows of a bin as tied. The
     bounds are those of the worst and of the best order that the rows of every bin may have, so
-    the metric of the scores themselves cannot lie outside (but for rounding, some 1e-15).
+    the metric of the scores themselves cannot be outside (except for rounding, some 1e-15).
 
     >>> histogram = ScoreHistogram()
     >>> histogram.add([0.9, 0.5, 0.4, 0.1], [True, False, True, False])
@@ -122,7 +122,7 @@ class ScoreHistogram:
         ranking = self._ranking_with_positives()
         value = FORMULAS["average_precision"](ranking)
         low, high = _outermost_precisions(ranking.n_positive, ranking.n_negative)
-        # where the bounds meet, rounding may have put the value a bit beside them
+        # where the bounds meet, rounding may have put the value slightly outside
         return Bounded(value, min(value, float(low)), max(value, float(high)))
 
     def precision_at(self, k: int) -> Bounded:
@@ -139,7 +139,7 @@ class ScoreHistogram:
         return Bounded(*(number / k for number in found))
 
     def recall_at(self, k: int) -> Bounded:
-        """Return the share of the positives that the `k` highest scores hold, and its bounds.
+        """Return the share of the positives among the `k` highest scores, and its bounds.
 
         >>> histogram = ScoreHistogram()
         >>> histogram.add([5.01, 5.0, 1.0, 0.5], [True, False, True, False])
@@ -150,7 +150,7 @@ class ScoreHistogram:
         return Bounded(*(number / ranking.total_positive for number in _found_at(ranking, k)))
 
     def to_arrays(self) -> dict[str, NDArray]:
-        """Return the counts of the bins that hold rows, for `from_counts`."""
+        """Return the counts of the bins with rows, for `from_counts`."""
         n_negative, n_positive = self._cells[::2], self._cells[1::2]
         bins = np.flatnonzero(n_negative | n_positive)
         return {
@@ -161,7 +161,7 @@ class ScoreHistogram:
 
     @classmethod
     def from_counts(cls, bins: NDArray, n_positive: NDArray, n_negative: NDArray) -> Self:
-        """Return the histogram that `to_arrays` gave; ValueError where it is not sound.
+        """Return the histogram that `to_arrays` gave; ValueError if it is not valid.
 
         >>> histogram = ScoreHistogram()
         >>> histogram.add_one(0.9, True)
@@ -182,7 +182,7 @@ class ScoreHistogram:
         ranking = self.ranking()
         if not ranking.total_positive:
             raise ValueError(
-                f"the histogram must hold at least one positive; got 0 of {ranking.n_rows} rows."
+                f"histogram must contain at least one positive; got 0 of {ranking.n_rows} rows."
             )
         return ranking
 
@@ -216,9 +216,9 @@ def _lowest_scores(bins: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def _found_at(ranking: Ranking, k: int) -> Bounded:
-    """Return the positives among the first `k` rows: as many as expected, at least and at most."""
+    """Return the positives among the first `k` rows: expected, least and most."""
     if not ranking.n_rows:
-        raise ValueError("the histogram must hold at least one row; got 0.")
+        raise ValueError("histogram must contain at least one row; got 0.")
     k = checks.whole_number(k, "k", 1, ranking.n_rows)
     expected, _ = found_checked(ranking, np.array([k]))
     cut = int(np.searchsorted(ranking.checked, k))  # the bin of the k-th row
@@ -232,11 +232,11 @@ def _found_at(ranking: Ranking, k: int) -> Bounded:
 def _check_bins(bins: NDArray[np.int64]) -> None:
     if bins.size and not _LOWEST_BIN <= bins.min() <= bins.max() <= _HIGHEST_BIN:
         raise ValueError(
-            f"array 'bins' must lie between {_LOWEST_BIN} and {_HIGHEST_BIN}, the bins of finite "
+            f"array 'bins' must be between {_LOWEST_BIN} and {_HIGHEST_BIN}, the bins of finite "
             f"scores; got {bins.min()} to {bins.max()}."
         )
     if (np.diff(bins) <= 0).any():
-        raise ValueError("array 'bins' must rise from each bin to the next; it does not.")
+        raise ValueError("array 'bins' must rise from each bin to the next.")
 
 
 def _check_counts(n_positive: NDArray[np.int64], n_negative: NDArray[np.int64]) -> None:
@@ -244,7 +244,7 @@ def _check_counts(n_positive: NDArray[np.int64], n_negative: NDArray[np.int64]) 
     if least < 0:
         raise ValueError(f"counts of positives and negatives must not be negative; got {least}.")
     if ((n_positive == 0) & (n_negative == 0)).any():
-        raise ValueError("each bin must hold at least one row; one or more hold none.")
+        raise ValueError("each bin must contain at least one row; one or more are empty.")
     n_rows = n_positive.sum(dtype=np.float64) + n_negative.sum(dtype=np.float64)
     if n_rows > _MOST_ROWS:
         raise ValueError(f"counts must sum to at most 2**53 rows; got about {n_rows:.3g}.")

@@ -1,4 +1,4 @@
-"""Trees that part space with every box and every cut written out, and points spread evenly."""
+"""Density trees with every box and every cut written out, and rows spread evenly."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from toprank.rankers.anomaly.volume_bins import VolumeBins
 
 
 class Part(NamedTuple):
-    """Some rows of a grid and the boxes they lie in: of a box, two edges a column."""
+    """Some rows of a grid and their boxes: two edges per column and box."""
 
     rows: np.ndarray
     boxes: np.ndarray
 
 
 class Replayed(NamedTuple):
-    """What every node and every union of a tree consists of; `owner` is the union a node parts."""
+    """The parts of every node and union of a tree; `owner` is the union that a node splits."""
 
     nodes: dict[int, Part]
     unions: dict[int, Part]
@@ -42,7 +42,7 @@ def whole(space, rows):
 
 
 def cut(part, space, column, edge):
-    """Return what lies left of an edge and what lies right of it."""
+    """Return what is left of an edge and what is right of it."""
     is_left = space.codes[column, part.rows] < edge
     sides = []
     for side, rows in enumerate((part.rows[is_left], part.rows[~is_left])):
@@ -81,9 +81,9 @@ def replayed(tree, space, rows):
         if root < 0:
             continue
         nodes[root], owner[root], depth[root] = unions[union], union, 0
-        waiting, ends = [root], []
-        while waiting:
-            node = waiting.pop()
+        pending, ends = [root], []
+        while pending:
+            node = pending.pop()
             if column[node] < 0:
                 ends.append(node)
                 continue
@@ -92,7 +92,7 @@ def replayed(tree, space, rows):
                 children, cut(nodes[node], space, column[node], edge[node]), strict=True
             ):
                 nodes[child], owner[child], depth[child] = part, union, depth[node] + 1
-                waiting.append(child)
+                pending.append(child)
         for child in tree.union[union, 1:3].tolist():
             parts = [nodes[node] for node in ends if union_of[node] == child]
             unions[child] = Part(
@@ -114,7 +114,7 @@ def even_rows(grid, box, n, generator):
         ends = np.clip(grid.threshold[first:last], box.low[column], box.high[column])
         share = (at - position[code]) / (position[code + 1] - position[code])
         value = ends[code] + share * (ends[code + 1] - ends[code])
-        # behind the last number, where its upper bound is met already, missing values lie
+        # missing values come after the last number, beyond its upper bound
         is_missing = np.isinf(grid.threshold[first:last][code]) & (code > 0)
         if not np.isfinite(box.low[column]):
             value = category

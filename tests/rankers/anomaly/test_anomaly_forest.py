@@ -1,4 +1,4 @@
-"""Forests of trees that part space: means over trees, draws of rows; detectors in files."""
+"""Forests of density trees: means over trees, draws of rows; detectors in files."""
 
 from functools import cache
 
@@ -40,7 +40,7 @@ ODD = {
 
 
 def clouds(n=500, n_columns=3, seed=0):
-    """One cloud, and a few rows in a small one beside it, which come first."""
+    """One cloud, and a few rows in a small one next to it, which come first."""
     X = np.random.default_rng(seed).normal(size=(n, n_columns))
     X[: n // 50] = 3.5 + X[: n // 50] / 4
     return X
@@ -62,7 +62,7 @@ def new_rows():
 
 
 def by_tree(forest, features):
-    """Each tree's own suspicion, a row a tree."""
+    """Each tree's own suspicion, one row per tree."""
     wanted = forest._base_tree().shrinkage
     found = []
     for number, box in enumerate(forest.boxes_):
@@ -221,7 +221,7 @@ def test_rows_far_from_all_others_come_first_even_where_they_are_a_few_together(
     assert roc_auc_score(is_odd, held_out.suspicion(X)) > 0.99
 
 
-def test_shares_add_up_and_those_of_a_column_of_no_use_are_0():
+def test_shares_add_up_and_those_of_an_unused_column_are_0():
     frame = payments(300)[0].assign(same=1.0)
     forest = AnomalyForest(n_estimators=10).fit(frame)
     for rows in (frame, new_rows().assign(same=1.0)):
@@ -265,14 +265,18 @@ def test_a_category_that_most_draws_do_not_see_is_suspicious():
         ({"max_samples": 0}, ValueError, r"max_samples must be at least 1; got 0"),
         ({"max_samples": 0.0}, ValueError, r"max_samples must be greater than 0 .*; got 0"),
         ({"max_samples": 1.5}, ValueError, r"max_samples must be .* at most 1; got 1.5"),
-        ({"max_samples": True}, TypeError, r"max_samples must be a whole number; got True"),
-        ({"max_samples": "auto"}, TypeError, r"max_samples must be a number; got 'auto'"),
+        ({"max_samples": True}, TypeError, r"max_samples must .*got True"),
+        ({"max_samples": "auto"}, TypeError, r"max_samples must .*got 'auto'"),
         ({"max_features": 0}, ValueError, r"max_features must be at least 1; got 0"),
         ({"max_features": "sqrt"}, TypeError, r"max_features must be a whole .*; got 'sqrt'"),
         ({"contamination": 0.7}, ValueError, r"contamination must be .* at most 0.5; got 0.7"),
-        ({"tree": "range"}, TypeError, r"tree must be an AnomalyTreeRank or None; got 'range'"),
+        ({"tree": "range"}, TypeError, r"tree must .*got 'range'"),
         ({"tree": TreeRank()}, TypeError, r"tree must be an AnomalyTreeRank or None"),
-        ({"tree": AnomalyTreeRank(pruning="cv")}, ValueError, r"tree must not be pruned"),
+        (
+            {"tree": AnomalyTreeRank(pruning="cv")},
+            ValueError,
+            r"tree must have pruning=None.* got 'cv'",
+        ),
         ({"tree": AnomalyTreeRank(max_bins=1)}, ValueError, r"max_bins must be between 2"),
         ({"random_state": -1}, ValueError, r"random_state must be between 0"),
     ],
@@ -357,15 +361,15 @@ def test_a_missing_array_is_refused(kind, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "reason"),
     [
-        ("box", lambda array: array[..., :-1], "two bounds a column"),
-        ("box", lambda array: array.astype(np.float32), "numbers and flags"),
-        ("box", lambda array: array * np.nan, "the lowest one first"),
-        ("box", lambda array: -array, "the lowest one first"),
-        ("may_miss", lambda array: array[..., :-1], "two bounds a column"),
-        ("may_miss", lambda array: array.astype(int), "numbers and flags"),
+        ("box", lambda array: array[..., :-1], "two bounds per column"),
+        ("box", lambda array: array.astype(np.float32), "float64 .*bool"),
+        ("box", lambda array: array * np.nan, "the lowest first"),
+        ("box", lambda array: -array, "the lowest first"),
+        ("may_miss", lambda array: array[..., :-1], "two bounds per column"),
+        ("may_miss", lambda array: array.astype(int), "float64 .*bool"),
         ("roots", lambda array: array - 1, "begin"),
         ("node_left", lambda array: array * 0, "must lead"),
-        ("node_column", lambda array: np.where(array < 0, array, 9), "column that is there"),
+        ("node_column", lambda array: np.where(array < 0, array, 9), "existing column"),
         ("node_threshold", lambda array: array * np.nan, "a threshold must be a number"),
         ("node_set_start", lambda array: array + 10_000, "categor"),
         ("union_rank", lambda array: array[::-1], "ranked from left to right"),
@@ -391,7 +395,7 @@ def saved_parts(kind):
 
 
 def changed(kind, name, place, value):
-    """Take back a detector with one entry of one array changed, or None where that is refused."""
+    """Restore a detector with one entry of one array changed, or None where that is refused."""
     saved = saved_parts(kind)
     broken = saved.arrays[name].copy()
     broken.flat[place] = value
@@ -503,12 +507,12 @@ def test_a_detector_is_one_tree_with_a_box_of_its_columns():
     mixed = {**tree.arrays, **{name: forest.arrays[name] for name in forest.arrays if "_" in name}}
     mixed = {**mixed, "roots": forest.arrays["roots"], "goes_left": forest.arrays["goes_left"]}
     mixed["may_miss"] = tree.arrays["may_miss"]
-    with pytest.raises(ValueError, match="there must be one tree; got 3"):
+    with pytest.raises(ValueError, match="there must .*got 3"):
         AnomalyTreeRank._from_saved(tree.parameters, tree._replace(arrays=mixed))
     fewer = {
         **tree.arrays,
         "box": tree.arrays["box"][:, :-1],
         "may_miss": tree.arrays["may_miss"][:-1],
     }
-    with pytest.raises(ValueError, match="box and columns must agree; got 4 and 5"):
+    with pytest.raises(ValueError, match="box and columns must .*got 4 and 5"):
         AnomalyTreeRank._from_saved(tree.parameters, tree._replace(arrays=fewer))

@@ -119,10 +119,10 @@ def test_rows_outside_are_more_suspicious_than_any_inside(base, sampler):
 def test_order_above_the_highest_suspicion_seen_is_kept_below_rows_outside():
     detector = small(RankRLS()).fit(blob(200))
     top = detector._top
-    held = detector._held_down(top + np.array([-1.0, 0.0, 1e-3, 1.0, 1e6]))
-    assert held[:2].tolist() == [top - 1, top]
-    assert (np.diff(held) > 0).all()
-    assert held[-1] < top + 2
+    capped = detector._capped(top + np.array([-1.0, 0.0, 1e-3, 1.0, 1e6]))
+    assert capped[:2].tolist() == [top - 1, top]
+    assert (np.diff(capped) > 0).all()
+    assert capped[-1] < top + 2
 
 
 def test_its_area_under_the_mass_volume_curve_is_near_the_best_there_is():
@@ -203,7 +203,11 @@ def test_reasons_name_the_column_that_is_odd():
 @pytest.mark.parametrize(
     ("detector", "error", "sentence"),
     [
-        (AnomalyRanker(AnomalyTreeRank()), TypeError, "base must be a ranker such as"),
+        (
+            AnomalyRanker(AnomalyTreeRank()),
+            TypeError,
+            "base must be a ranker.* got AnomalyTreeRank",
+        ),
         (AnomalyRanker(RankRLS(positive_label=1)), ValueError, "leave positive_label at None"),
         (AnomalyRanker(n_points=0), ValueError, "n_points must be at least 1"),
         (AnomalyRanker(sampler="cube"), ValueError, "sampler must be one of 'box', 'rotated'"),
@@ -214,7 +218,11 @@ def test_reasons_name_the_column_that_is_odd():
             ValueError,
             "n_points must be at most 41,666 for 2 columns in 1 MB; got 1,000,000. Raise mem",
         ),
-        (AnomalyRanker(bounds=[[50, 60]] * 2), ValueError, "none of 20 lies in the box; widen"),
+        (
+            AnomalyRanker(bounds=[[50, 60]] * 2),
+            ValueError,
+            "bounds must .* got none of 20 in the box",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(detector, error, sentence):
@@ -262,7 +270,7 @@ def test_a_file_keeps_a_rotated_box(tmp_path):
             lambda state: state["base"]["state"].update(named_columns=False),
             "must read the columns",
         ),
-        (lambda state: state.update(top={"$float": "inf"}), "top must hold finite numbers"),
+        (lambda state: state.update(top={"$float": "inf"}), "top must .*finite"),
         (lambda state: state.update(n_points=0), "n_points must be at least 1"),
         (lambda state: state.pop("base"), "'base'"),
     ],

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import contracts
 from rankers.trees.made_payments import payments
-from rankers.trees.peak_memory import peak_beside, rows_of_forty_columns
+from rankers.trees.peak_memory import peak_over_rows, rows_of_forty_columns
 from toprank import AnomalyForest, AnomalyTreeRank
 from toprank.metrics import area_under_mass_volume, mass_volume_interval
 from toprank.rankers import reasons
@@ -36,7 +36,7 @@ EVERY_TREE = pytest.mark.parametrize("tree", TREES, ids=str)
 
 
 def clouds(n=400, n_columns=2, seed=0):
-    """Most rows in one cloud, some in a smaller one beside it."""
+    """Most rows in one cloud, some in a smaller one next to it."""
     generator = np.random.default_rng(seed)
     centre = np.where(generator.random(n) < 0.8, 0.0, 3.0)
     return centre[:, None] + generator.normal(size=(n, n_columns)) * 0.7
@@ -73,7 +73,7 @@ def test_any_librarys_table_teaches_the_same(detector):
 
 
 @EVERY_DETECTOR
-def test_labels_are_of_no_matter(detector):
+def test_labels_do_not_matter(detector):
     frame, is_fraud = payments(200)
     one, other = (clone(detector).fit(frame, y).suspicion(frame) for y in (None, is_fraud))
     assert np.array_equal(one, other)
@@ -98,7 +98,7 @@ def test_about_a_share_of_the_training_rows_are_called_anomalies(detector, share
     assert np.array_equal(fitted.score_samples(X), -suspicion)
     assert fitted.decision_function(X) == approx(fitted.threshold_ - suspicion)
     assert fitted.labels_.mean() <= share
-    # a group of equals is called as a whole or not at all
+    # equal rows are all called anomalies, or none is
     assert (suspicion >= fitted.threshold_).mean() >= share
 
 
@@ -158,8 +158,8 @@ def test_a_density_without_doubt_is_refused(detector):
 
 def test_the_emptiest_places_come_first_and_the_densest_last():
     fitted = AnomalyTreeRank().fit(clouds(2000))
-    middle, beside, between, corner = fitted.suspicion([[0, 0], [3, 3], [1.5, 1.5], [0, 4.0]])
-    assert middle < beside < between < corner
+    middle, second, between, corner = fitted.suspicion([[0, 0], [3, 3], [1.5, 1.5], [0, 4.0]])
+    assert middle < second < between < corner
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 4])
@@ -243,7 +243,7 @@ def test_a_robust_box_sees_more_where_a_few_values_are_wild():
 
 
 @EVERY_TREE
-def test_shares_of_any_row_add_up_and_those_of_a_column_of_no_use_are_0(tree):
+def test_shares_of_any_row_add_up_and_those_of_an_unused_column_are_0(tree):
     frame = payments(300)[0].assign(same=1.0)
     fitted = clone(tree).fit(frame)
     gaps = np.random.default_rng(0).random(frame.shape) < 0.2
@@ -257,7 +257,7 @@ def test_shares_of_any_row_add_up_and_those_of_a_column_of_no_use_are_0(tree):
         assert (shares[:, frame.columns.get_loc("same")] == 0).all()
 
 
-def test_what_lies_outside_is_the_largest_share():
+def test_the_column_that_is_outside_has_the_largest_share():
     fitted = AnomalyTreeRank().fit(clouds(300, 3))
     shares = fitted.contributions([[0, 99, 0], [-99, 0, 0], [0, 0, np.nan]])
     assert shares[:, :-1].argmax(axis=1).tolist() == [1, 0, 2]
@@ -333,7 +333,7 @@ def shops(counts, **others):
     return pd.DataFrame({"shop": names, **others})
 
 
-def test_the_rarer_a_category_the_more_suspicious():
+def test_a_rarer_category_is_more_suspicious():
     frame = shops({"a": 300, "b": 60, "c": 30, "d": 8})
     fitted = AnomalyTreeRank().fit(frame)
     suspicion = fitted.suspicion(shops({"a": 1, "b": 1, "c": 1, "d": 1}))
@@ -455,9 +455,9 @@ def test_numbers_of_any_size_below_0_can_be_learned(detector, lowest):
 def test_infinite_numbers_are_refused(detector):
     with pytest.raises(ValueError, match="contains infinity"):
         clone(detector).fit([[1.0], [np.inf], [2.0]])
-    with pytest.raises(ValueError, match=r"column 'x0' must hold finite numbers below 3\.4e38"):
+    with pytest.raises(ValueError, match=r"column 'x0' must .*3\.4e38"):
         clone(detector).fit([[1.0], [1e39], [2.0]])
-    with pytest.raises(ValueError, match=r"column 'a' must hold finite numbers"):
+    with pytest.raises(ValueError, match=r"column 'a' must .*finite"):
         clone(detector).fit(pd.DataFrame({"a": [1.0, np.inf]}))
     with pytest.raises(ValueError, match="contains infinity"):
         clone(detector).fit([[1.0], [2.0]]).suspicion([[-np.inf]])
@@ -466,14 +466,14 @@ def test_infinite_numbers_are_refused(detector):
 @EVERY_DETECTOR
 @pytest.mark.parametrize("kind", [np.array, lambda values: pd.DataFrame(values, columns=["x0"])])
 def test_a_column_without_any_value_is_named(detector, kind):
-    with pytest.raises(ValueError, match="column 'x0' must hold some values; all 20 of the rows"):
+    with pytest.raises(ValueError, match="column 'x0' must .*all 20"):
         clone(detector).fit(kind(np.full((20, 1), np.nan)))
 
 
 @EVERY_DETECTOR
 def test_a_box_without_any_row_is_refused(detector):
     name = "bounds" if detector is TREE else "tree__bounds"
-    with pytest.raises(ValueError, match=r"bounds must hold some of the rows.*; none of \d+ lies"):
+    with pytest.raises(ValueError, match=r"bounds must .*got none of \d+"):
         clone(detector).set_params(**{name: [[50, 51], [50, 51]]}).fit(clouds())
 
 
@@ -483,9 +483,9 @@ def test_a_box_without_any_row_is_refused(detector):
         ({"global_depth": 0}, r"global_depth must be between 1 and 30; got 0"),
         ({"local_depth": 31}, r"local_depth must be between 1 and 30; got 31"),
         ({"min_samples_leaf": 0}, r"min_samples_leaf must be at least 1; got 0"),
-        ({"pruning": "auc"}, r"pruning must be None or 'cv'; got 'auc'"),
-        ({"pruning": True}, r"pruning must be None or 'cv'; got True"),
-        ({"bounds": "narrow"}, r"bounds must be one of 'range', 'robust'; got 'narrow'"),
+        ({"pruning": "auc"}, r"pruning must .*got 'auc'"),
+        ({"pruning": True}, r"pruning must .*got True"),
+        ({"bounds": "narrow"}, r"bounds must .*got 'narrow'"),
         ({"bounds": [[0, 1]]}, r"bounds must be .* for each of the 2 columns, lowest and highest"),
         ({"bounds": [[1, 0], [0, 1]]}, r"bounds of column 0 must be finite, .*; got 1 and 0"),
         ({"shrinkage": -1}, r"shrinkage must be greater than 0 .*; got -1"),
@@ -546,10 +546,10 @@ def test_the_usual_depths_are_3_and_3_and_20_rows_make_a_leaf():
     ids=["tree", "rows outside", "forest"],
 )
 @pytest.mark.parametrize("share_missing", [0.0, 0.1])
-def test_a_fit_takes_at_most_twice_its_rows_beside_them(detector, share_missing):
+def test_a_fit_takes_at_most_twice_the_memory_of_its_rows(detector, share_missing):
     X = rows_of_forty_columns()
     X[np.random.default_rng(1).random(len(X)) < share_missing, ::2] = np.nan
-    assert peak_beside(X, lambda n: clone(detector).fit(X[:n])) < 2
+    assert peak_over_rows(X, lambda n: clone(detector).fit(X[:n])) < 2
 
 
 def test_rows_in_many_blocks_score_as_each_by_itself():

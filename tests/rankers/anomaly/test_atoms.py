@@ -1,4 +1,4 @@
-"""Values that many rows share, found and put into words."""
+"""Values that many rows share, found and described."""
 
 import numpy as np
 import pandas as pd

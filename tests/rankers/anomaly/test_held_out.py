@@ -1,4 +1,4 @@
-"""The curve of rows held out: honest, in one box for all detectors, and cheap."""
+"""The curve of held-out rows: honest, in one box for all detectors, and cheap."""
 
 import numpy as np
 import pyarrow as pa
@@ -124,6 +124,6 @@ def test_the_same_seed_gives_the_same_curve_and_the_detector_is_left_alone():
     assert detector.bounds == "range"
 
 
-def test_one_row_cannot_be_parted():
-    with pytest.raises(ValueError, match=r"at least 2 rows to be parted; got 1\."):
+def test_one_row_cannot_be_split():
+    with pytest.raises(ValueError, match=r"table must have at least 2 rows.* got 1\."):
         held_out_curve(AnomalyTreeRank(), normal_rows(1, 1))

@@ -35,7 +35,7 @@ def test_rows_inside_have_the_rule_of_their_group(table, tree):
         assert rule.endswith(" of the space")
 
 
-def test_rows_outside_are_told_by_what_puts_them_there(tree):
+def test_rows_outside_are_described_by_what_puts_them_there(tree):
     odd = pa.table(
         {"amount": [9999.0, -5.0, None, 50.0], "country": ["FR", "DE", "FR", "XX"]}
     )  # fmt: skip

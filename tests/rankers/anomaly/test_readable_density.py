@@ -37,10 +37,12 @@ def test_rows_and_volumes_of_all_rules_add_up(fitted):
 
 
 def test_rules_of_a_group_make_up_its_rows_and_its_volume(fitted):
-    for told, group in zip(fitted.rules(), fitted.groups_, strict=True):
-        assert (told.rank, told.n_groups) == (group.rank, len(fitted.groups_))
-        assert (told.tally.n_rows, told.tally.hits) == approx((group.n_rows, group.volume))
-        sums = np.sum([rule.tally for rule in told.rules], axis=0)
+    for described, group in zip(fitted.rules(), fitted.groups_, strict=True):
+        assert (described.rank, described.n_groups) == (group.rank, len(fitted.groups_))
+        assert (described.tally.n_rows, described.tally.hits) == approx(
+            (group.n_rows, group.volume)
+        )
+        sums = np.sum([rule.tally for rule in described.rules], axis=0)
         assert sums == approx(np.array([group.n_rows, group.n_rows / 400 + group.volume,
                                         group.volume]))  # fmt: skip
 
@@ -88,8 +90,8 @@ def test_what_only_rows_outside_have_takes_no_volume_from_a_rule(only_outside):
         frame.loc[0, name] = value
     fitted = AnomalyTreeRank(bounds="robust").fit(frame)
     assert fitted.apply(frame)[0] == -1
-    for told in fitted.rules():
-        assert sum(rule.tally.hits for rule in told.rules) == approx(told.tally.hits)
+    for described in fitted.rules():
+        assert sum(rule.tally.hits for rule in described.rules) == approx(described.tally.hits)
 
 
 def test_constant_columns_make_one_rule_that_every_row_meets():
@@ -131,15 +133,15 @@ def test_a_rows_path_ends_in_the_group_it_is_applied_to(fitted):
             assert path.rule.tally.hits <= whole.tally.hits + 1e-9
 
 
-def test_text_and_pictures_tell_of_all_groups_and_columns(fitted):
+def test_text_and_pictures_show_all_groups_and_columns(fitted):
     n_groups = len(fitted.groups_)
     columns = {fitted.schema_.names[column] for column in fitted._graph().columns}
     words = " ".join(ElementTree.fromstring(fitted.to_svg()).itertext())
-    for told in (fitted.to_text(), fitted.to_dot(), words):
-        named = {int(number) for number in re.findall(r"group (\d+)", told)}
+    for text in (fitted.to_text(), fitted.to_dot(), words):
+        named = {int(number) for number in re.findall(r"group (\d+)", text)}
         assert named == set(range(1, n_groups + 1))
-        assert all(name in told for name in columns)
-        assert "of the space" in told
+        assert all(name in text for name in columns)
+        assert "of the space" in text
     assert fitted.to_dot().startswith("digraph")
 
 
@@ -152,7 +154,7 @@ def test_names_and_titles_are_written_so_that_the_picture_is_valid():
     assert 'a <b> & \\"c\\"' in fitted.to_dot()
 
 
-def test_the_emptiest_group_is_told_first_with_how_dense_it_is():
+def test_the_emptiest_group_comes_first_with_its_density():
     hours = np.append(np.arange(100) % 12 + 1.0, 24.0)[:, None]
     emptiest, densest = AnomalyTreeRank(global_depth=1).fit(hours).rules()
     # from 0.5 to 30, half a gap beyond 24; 12 and what is above it are emptier than on average
@@ -164,7 +166,7 @@ def test_the_emptiest_group_is_told_first_with_how_dense_it_is():
     ]
 
 
-def test_a_tree_of_too_many_cuts_to_read_keeps_no_counts_but_is_told():
+def test_a_tree_of_too_many_cuts_to_read_keeps_no_counts_but_can_be_printed():
     X = np.random.default_rng(0).normal(size=(500, 2))
     fitted = AnomalyTreeRank(global_depth=6, min_samples_leaf=1).fit(X)
     assert fitted.seen_ is None
@@ -173,11 +175,11 @@ def test_a_tree_of_too_many_cuts_to_read_keeps_no_counts_but_is_told():
     assert "group 1" in fitted.to_text()
 
 
-def test_a_tree_that_is_not_fitted_has_nothing_to_tell():
+def test_a_tree_that_is_not_fitted_cannot_be_described():
     tree = AnomalyTreeRank()
-    for tell in (tree.rules, tree.to_text, tree.to_dot, tree.to_svg, lambda: tree.groups_):
+    for describe in (tree.rules, tree.to_text, tree.to_dot, tree.to_svg, lambda: tree.groups_):
         with pytest.raises(NotFittedError):
-            tell()
-    for tell in (tree.paths, tree.apply, tree.mass_volume, tree.contributions):
+            describe()
+    for describe in (tree.paths, tree.apply, tree.mass_volume, tree.contributions):
         with pytest.raises(NotFittedError):
-            tell([[1.0]])
+            describe([[1.0]])

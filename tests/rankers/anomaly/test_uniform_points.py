@@ -39,7 +39,7 @@ def rotated(features, bounds="range"):
     return RotatedSpace.around(features, Schema.of(features), bounds)
 
 
-def test_points_lie_in_the_box_and_are_even_over_it():
+def test_points_are_in_the_box_and_even_over_it():
     X = np.random.default_rng(0).normal(size=(300, 2))
     _, space, points = upright(X)
 
@@ -83,7 +83,7 @@ def test_whole_numbers_are_drawn_whole_and_inside_the_box(values):
     assert not np.signbit(points[points == 0]).any()
 
 
-def test_a_whole_number_stands_for_the_unit_around_it():
+def test_a_whole_number_represents_the_unit_around_it():
     _, _, points = upright(np.array([[0.0], [1.0], [3.0]]))
     counts = np.unique(points, return_counts=True)[1] / N_POINTS
     # the box reaches from half a unit before 0 to a whole one beyond 3, which halves 4's
@@ -139,7 +139,7 @@ def test_rows_fill_more_of_the_rotated_box():
     assert near_line[1] > 10 * near_line[0]
 
 
-def test_rotated_points_and_training_rows_lie_in_the_rotated_box():
+def test_rotated_points_and_training_rows_are_in_the_rotated_box():
     features = slanted()
     space = rotated(features)
     assert not space.outside(features).any()
@@ -148,7 +148,7 @@ def test_rotated_points_and_training_rows_lie_in_the_rotated_box():
     assert (space.outside(points) > 0).any(axis=1).mean() < 0.001
 
 
-def test_what_drives_a_row_out_of_the_rotated_box_is_told_by_column():
+def test_what_drives_a_row_out_of_the_rotated_box_is_reported_by_column():
     features = slanted()
     row = np.array([[7.0, 7.0, 7.0]], dtype=np.float32)
     row[0, 1] += 40  # four spreads from the line that the others are on
@@ -165,7 +165,7 @@ def test_a_rotated_box_has_room_along_axes_without_any_spread():
     assert space.outside(fresh).any(axis=1).tolist() == [False, True, True]
 
 
-def test_a_missing_value_lies_outside_the_rotated_box():
+def test_a_missing_value_is_outside_the_rotated_box():
     features = slanted()
     row = features[:1].copy()
     row[0, 2] = np.nan
@@ -204,9 +204,9 @@ def test_a_space_comes_back_from_its_arrays(kind):
     [
         ("axes", lambda array: array[:2], "axes must be"),
         ("axes", lambda array: array.astype(np.float32), "axes must be"),
-        ("centre", lambda array: array * np.nan, "centre must hold finite numbers"),
+        ("centre", lambda array: array * np.nan, "centre must contain finite numbers"),
         ("spread", lambda array: -array, "spread must be greater than 0"),
-        ("box", lambda array: array + 100, "must hold its centre"),
+        ("box", lambda array: array + 100, "must contain its centre"),
     ],
 )
 def test_broken_arrays_of_a_rotated_box_are_refused(name, change, sentence):

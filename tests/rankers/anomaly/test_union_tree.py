@@ -1,4 +1,4 @@
-"""Trees that part space: exact volumes, the best cuts there are, and unions by density."""
+"""Density trees: exact volumes, the best cuts, and unions by density."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def replayed(tree, space):
 
 
 def groups_of(tree):
-    """The numbers of the unions that are parted no further, from left to right."""
+    """The numbers of the unions that are split no further, from left to right."""
     groups = np.flatnonzero(tree.union[:, 4] < 0)
     return groups[np.argsort(tree.union[groups, 5])]
 
@@ -114,7 +114,7 @@ def test_every_cut_is_as_good_as_trying_all_columns_and_edges(space, local_depth
 
 @given(space=spaces(), local_depth=st.integers(1, 3), least=LEAST)
 @examples(40)
-def test_what_is_not_parted_has_no_cut_to_gain_by(space, local_depth, least):
+def test_what_is_not_split_has_no_cut_to_gain_by(space, local_depth, least):
     tree = grown(space, global_depth=3, local_depth=local_depth, min_leaf=least)
     found = replayed(tree, space)
     for number in groups_of(tree):
@@ -139,11 +139,11 @@ def test_leaves_with_more_of_the_volume_than_of_the_rows_go_left(space, local_de
 
 @given(space=spaces())
 @examples(30)
-def test_a_left_union_is_emptier_than_the_right_one_beside_it(space):
+def test_a_left_union_is_emptier_than_the_right_one_next_to_it(space):
     tree = grown(space)
     density = tree.union_sums[:, 0] / tree.union_sums[:, 1]
-    parted = tree.union[:, 4] >= 0
-    assert (density[tree.union[parted, 1]] <= density[tree.union[parted, 2]] + 1e-9).all()
+    is_split = tree.union[:, 4] >= 0
+    assert (density[tree.union[is_split, 1]] <= density[tree.union[is_split, 2]] + 1e-9).all()
 
 
 @pytest.mark.parametrize("global_depth", [1, 2, 4])
@@ -218,12 +218,12 @@ def test_many_nodes_and_boxes_find_room():
 
 def test_a_union_of_more_boxes_than_allowed_is_a_group():
     space = made_space(150, [30, 30], seed=4)
-    free, held = (grown(space, 5, 2, most_boxes=most) for most in (4096, 3))
-    n_boxes = {number: len(part.boxes) for number, part in replayed(held, space).unions.items()}
-    parted = np.flatnonzero(held.union[:, 4] >= 0)
-    assert max(n_boxes[number] for number in parted) == 3
+    free, limited = (grown(space, 5, 2, most_boxes=most) for most in (4096, 3))
+    n_boxes = {number: len(part.boxes) for number, part in replayed(limited, space).unions.items()}
+    is_split = np.flatnonzero(limited.union[:, 4] >= 0)
+    assert max(n_boxes[number] for number in is_split) == 3
     assert max(n_boxes.values()) > 3
-    assert len(held.union) < len(free.union)
+    assert len(limited.union) < len(free.union)
 
 
 def test_with_all_columns_tried_nothing_is_drawn():
@@ -234,7 +234,7 @@ def test_with_all_columns_tried_nothing_is_drawn():
             assert np.array_equal(values, expected)
 
 
-def test_the_order_of_the_rows_is_of_no_matter():
+def test_the_order_of_the_rows_does_not_matter():
     space = made_space(80, [9, 9, 9], seed=3)
     order = np.random.default_rng(0).permutation(80)
     for values, expected in zip(grown(space, rows=order), grown(space), strict=True):

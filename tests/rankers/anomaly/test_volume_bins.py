@@ -94,7 +94,7 @@ def test_numbers_are_cut_in_the_middle_between_two():
     assert grid.codes.tolist() == [[0, 1, 1, 2]]
 
 
-def test_missing_values_lie_behind_all_others_in_a_tenth_of_the_line():
+def test_missing_values_come_after_all_others_in_a_tenth_of_the_line():
     grid, _ = made_grid([[1], [np.nan], [2]], [0])
     position, threshold, _ = axis(grid, 0)
     assert position == approx([0, 0.45, 0.9, 1])
@@ -115,7 +115,7 @@ def test_equally_rare_categories_keep_their_order():
     assert axis(made_grid([[2], [0], [1]], [3])[0], 0)[2].tolist() == [0, 1, 2, -1]
 
 
-def test_missing_categories_lie_behind_all_others():
+def test_missing_categories_come_after_all_others():
     grid, _ = made_grid([[1], [1], [0], [np.nan]], [2])
     position, _, category = axis(grid, 0)
     assert position == approx([0, 0.45, 0.9, 1])
@@ -124,7 +124,7 @@ def test_missing_categories_lie_behind_all_others():
 
 
 @pytest.mark.parametrize(("n_categories", "n_bins"), [(0, 1), (3, 3)])
-def test_a_column_without_any_value_has_its_bins_beside_what_is_missing(n_categories, n_bins):
+def test_a_column_without_any_value_has_its_bins_and_one_for_missing_values(n_categories, n_bins):
     grid, _ = made_grid([[np.nan], [np.nan]], [n_categories])
     assert axis(grid, 0)[0] == approx([*np.linspace(0, 0.9, n_bins + 1), 1])
     assert grid.codes.tolist() == [[n_bins, n_bins]]

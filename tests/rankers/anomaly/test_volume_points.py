@@ -32,7 +32,7 @@ def normal_rows(n_columns, reach, seed=0, n_rows=1500):
 
 
 def exact_area(rows, reach):
-    """The area of suspicion = radius: each row stands for its ball, which lies in the box."""
+    """The area of suspicion = radius: each row represents its ball, which is in the box."""
     n_columns = rows.shape[1]
     return float(ball_volume(radius(rows), n_columns).mean() / (2 * reach) ** n_columns)
 
@@ -224,7 +224,7 @@ def test_rows_outside_the_box_draw_no_points():
     "rows, message",
     [
         (np.zeros((4, 3)), r"features must have the 2 columns of the box; got shape \(4, 3\)"),
-        (np.array([[0, np.nan], [0, 0]]), "no missing values; 1 of 2 rows have some"),
+        (np.array([[0, np.nan], [0, 0]]), "features .* no missing values; got some in 1 of 2"),
         (np.full((4, 2), 9.0), "at least one row inside the box; got 0 of 4"),
     ],
 )

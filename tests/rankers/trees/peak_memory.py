@@ -1,4 +1,4 @@
-"""The most memory that a fit holds beside its rows, as NumPy tells it."""
+"""The most memory that a fit takes in addition to its rows, as NumPy reports it."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -10,11 +10,11 @@ def rows_of_forty_columns(n_rows: int = 150_000) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((n_rows, 40), dtype=np.float32)
 
 
-def peak_beside(features: np.ndarray, fit: Callable[[int], object]) -> float:
+def peak_over_rows(features: np.ndarray, fit: Callable[[int], object]) -> float:
     """Return the peak while `fit` learns from all rows, over their size.
 
     `fit` takes how many rows, the first ones, to learn from: a few come first, so that what is
-    loaded and compiled for them is not counted. Nor is the room that kernels make for themselves.
+    loaded and compiled for them is not counted. Nor are the arrays that kernels allocate.
     """
     fit(1000)
     tracemalloc.start()

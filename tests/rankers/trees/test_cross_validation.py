@@ -40,7 +40,7 @@ def test_folds_are_those_of_the_seed():
 
 @pytest.mark.parametrize("n_positives", [1, 39])
 def test_a_class_of_one_row_cannot_be_held_out(n_positives):
-    with pytest.raises(ValueError, match="at least two rows of either class; got 1 of one"):
+    with pytest.raises(ValueError, match="at least two rows of each class; got 1 of one"):
         stratified_folds(np.arange(40) < n_positives, seed=0)
 
 
@@ -105,7 +105,7 @@ def two_growths(kind, monkeypatch):
 
 @KINDS
 @pytest.mark.usefixtures("two_growths")
-def test_where_nothing_can_be_told_the_simplest_settings_are_taken(kind):
+def test_where_settings_make_no_difference_the_simplest_are_taken(kind):
     ranker = kind(depth="cv", scoring="rank").fit(np.ones((30, 1)), np.arange(30) < 6)
     assert np.ptp(ranker.choice_.average_precision) == 0
     assert ranker.settings_ == ranker.choice_.tried[0]

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kernel
 
 @given(tables(), st.integers(1, 3), st.sampled_from(["gini", "ap"]))
 @examples(40)
-def test_what_partings_add_comes_to_the_ap_of_the_groups(table, global_depth, criterion):
+def test_what_splits_add_comes_to_the_ap_of_the_groups(table, global_depth, criterion):
     assume(np.unique(table.is_positive).size == 2)
     tree = grown(table, Growth(criterion, 2), global_depth, "ap")
     gains = ap_gains(tree.unions)
@@ -66,7 +66,7 @@ def test_importances_worked_out_by_hand():
     [MetaAP(), TreeRank(), RankForest(n_estimators=5), RankForest(MetaAP(), n_estimators=5)],
     ids=str,
 )
-def test_columns_that_tell_frauds_apart_matter_more_than_noise(ranker):
+def test_columns_that_separate_frauds_matter_more_than_noise(ranker):
     frame, is_fraud = payments()
     found = dict(zip(frame, ranker.fit(frame, is_fraud).feature_importances_, strict=True))
     assert sum(found.values()) == approx(1)

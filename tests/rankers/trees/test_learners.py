@@ -1,4 +1,4 @@
-"""What MetaAP, TreeRank, RankForest and GeometricTree all keep: contracts, bad input, files."""
+"""What MetaAP, TreeRank, RankForest and GeometricTree share: contracts, bad input, files."""
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ def test_it_keeps_the_promises_of_every_ranker(ranker):
 
 
 @EVERYTHING
-def test_shares_of_any_row_are_exact_and_those_of_a_column_of_no_use_0(ranker):
+def test_shares_of_any_row_are_exact_and_those_of_an_unused_column_0(ranker):
     frame, is_fraud = payments(200)
     frame = frame.assign(same=1.0)
     fitted = clone(ranker).fit(frame, is_fraud)
@@ -84,7 +84,7 @@ def test_the_frauds_come_first(ranker):
     fitted = clone(ranker).fit(frame[:400], is_fraud[:400])
     found = average_precision(is_fraud[400:], fitted.suspicion(frame[400:]))
     lift = found / is_fraud[400:].mean()
-    # the baseline goes by units, and gives rows told apart by categories alone no distance
+    # the baseline depends on units, and categories have no distance
     assert lift > (1.3 if isinstance(ranker, GeometricTree) else 1.7)
 
 
@@ -138,7 +138,7 @@ def test_a_whole_weight_counts_like_so_many_copies(tree):
 
 
 @EVERY_LEARNER
-def test_a_row_of_no_weight_is_no_row(learner):
+def test_a_row_of_zero_weight_is_ignored(learner):
     frame, is_fraud = payments(200)
     weight = np.arange(200) % 3 > 0
     frame = frame.assign(amount=frame["amount"].where(weight, 1e6))
@@ -183,15 +183,15 @@ def test_suspicion_is_finite_and_keeps_groups_apart(kind, way):
 
 @EVERY_LEARNER
 def test_one_class_is_refused(learner):
-    with pytest.raises(ValueError, match="y must hold two classes; got one class"):
+    with pytest.raises(ValueError, match="y must .*got one class"):
         clone(learner).fit(np.arange(6.0)[:, None], np.ones(6))
-    with pytest.raises(ValueError, match="y must hold two classes; got one class"):
+    with pytest.raises(ValueError, match="y must .*got one class"):
         clone(learner).fit(np.arange(6.0)[:, None], np.arange(6) < 2, np.arange(6) > 1)
 
 
 @EVERY_LEARNER
 def test_one_row_is_refused(learner):
-    with pytest.raises(ValueError, match="y must hold two classes; got one class"):
+    with pytest.raises(ValueError, match="y must .*got one class"):
         clone(learner).fit([[1.0]], [True])
 
 
@@ -223,7 +223,7 @@ def test_constant_columns_leave_all_rows_in_one_group(learner):
 @EVERY_LEARNER
 @pytest.mark.parametrize("kind", [np.array, lambda values: pd.DataFrame(values, columns=["x0"])])
 def test_a_column_without_any_value_is_named(learner, kind):
-    with pytest.raises(ValueError, match="column 'x0' must hold some values; all 20 of the rows"):
+    with pytest.raises(ValueError, match="column 'x0' must .*all 20"):
         clone(learner).fit(kind(np.full((20, 1), np.nan)), np.arange(20) < 4)
 
 
@@ -240,7 +240,7 @@ def test_a_column_whose_values_all_have_no_weight_is_left_aside(learner):
 def test_infinite_numbers_are_refused(learner):
     with pytest.raises(ValueError, match="contains infinity"):
         clone(learner).fit([[1.0], [np.inf], [2.0]], [False, True, False])
-    with pytest.raises(ValueError, match=r"column 'x0' must hold finite numbers below 3\.4e38"):
+    with pytest.raises(ValueError, match=r"column 'x0' must .*3\.4e38"):
         clone(learner).fit([[1.0], [1e39], [2.0]], [False, True, False])
 
 
@@ -278,7 +278,7 @@ def test_a_plain_tree_may_have_more_categories_than_bins():
         ({"shrinkage": -1}, r"shrinkage must be .*; got -1"),
         ({"min_samples_leaf": 0}, r"min_samples_leaf must be at least 1; got 0"),
         ({"max_bins": 1}, r"max_bins must be between 2 and 65534; got 1"),
-        ({"positive_label": "x"}, r"positive_label must be one of \[False, True\]; got 'x'"),
+        ({"positive_label": "x"}, r"positive_label must .*got 'x'"),
     ],
     ids=str,
 )
@@ -307,7 +307,7 @@ def test_the_criterion_of_the_other_one_is_refused(ranker):
 def test_folds_need_two_of_either_class(ranker, monkeypatch):
     monkeypatch.setattr(MetaAP, "_growths", lambda self: [Growth("gini", 2)])
     X = np.arange(20.0)[:, None]
-    sentence = r"at least two rows of either class; got 1 of one\. Name the depths, or leave"
+    sentence = r"at least two rows of each class; got 1 of one\. Set the depths"
     with pytest.raises(ValueError, match=sentence):
         ranker.fit(X, np.arange(20) == 3)
     assert np.isfinite(ranker.fit(X, np.arange(20) < 2).suspicion(X)).all()

@@ -47,7 +47,7 @@ def test_a_large_leaf_comes_before_a_slightly_purer_small_one():
     # 1/3 wrong of 2 found, against 1/2 wrong of 30 found; the two together are best: 0.499
     X, y = rows_of((2, 3), (30, 60), (1, 100))
     ranker = MetaAP(min_samples_leaf=1).fit(X, y)
-    # parting them again would be a loss: 0.5005 with the large one first, 0.508 together
+    # splitting them again would be a loss: 0.5005 with the large one first, 0.508 together
     assert groups_of_values(ranker, 3) == [0, 0, 1]
 
 

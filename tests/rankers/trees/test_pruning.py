@@ -38,36 +38,36 @@ def auc_of(tree, table):
 
 
 def every_subtree(unions, union=0):
-    """Every choice of unions, below this one, that are parted."""
+    """Every choice of unions, below this one, that are split."""
     if unions.left[union] < 0:
         return [[]]
     sides = (every_subtree(unions, side) for side in (unions.left[union], unions.right[union]))
     return [[], *([union, *left, *right] for left, right in product(*sides))]
 
 
-def with_parted(tree, parted):
+def with_split(tree, split):
     is_end = np.ones(tree.unions.tree.size, dtype=bool)
-    is_end[parted] = False
+    is_end[split] = False
     return tree.pruned(is_end)
 
 
 @given(ranking_trees())
 @examples(40)
-def test_what_partings_add_comes_to_the_auc_of_the_groups(drawn):
+def test_what_splits_add_comes_to_the_auc_of_the_groups(drawn):
     tree, table = drawn
     gains = auc_gains(tree.unions)
     assert gains.sum() == approx(auc_of(tree, table) - 0.5, abs=1e-9)
     assert (gains[tree.unions.left < 0] == 0).all()
-    for parted in every_subtree(tree.unions)[:6]:
-        found = auc_of(with_parted(tree, parted), table)
-        assert gains[parted].sum() == approx(found - 0.5, abs=1e-9)
+    for split in every_subtree(tree.unions)[:6]:
+        found = auc_of(with_split(tree, split), table)
+        assert gains[split].sum() == approx(found - 0.5, abs=1e-9)
 
 
 @given(ranking_trees())
 @examples(25)
 def test_no_subtree_is_better_for_any_penalty(drawn):
     tree, table = drawn
-    candidates = [with_parted(tree, parted) for parted in every_subtree(tree.unions)]
+    candidates = [with_split(tree, split) for split in every_subtree(tree.unions)]
     worth = np.array([(auc_of(each, table), each.n_groups[0]) for each in candidates])
     steps = penalties(tree.unions)
     steps = np.unique(steps[np.isfinite(steps)])
@@ -90,7 +90,7 @@ def test_a_higher_penalty_leaves_a_part_of_what_a_lower_one_does(drawn):
 
 
 def test_the_weakest_link_worked_out_by_hand():
-    # 10 of 10, 6 of 8 and 1 of 20: parting them adds first 16/17 * 19/21 - 1/17 * 2/21 halves,
+    # 10 of 10, 6 of 8 and 1 of 20: splitting them adds first 16/17 * 19/21 - 1/17 * 2/21 halves,
     # then 10/17 * 2/21 halves
     values = np.repeat([0.0, 1.0, 2.0], [10, 8, 20])
     labels = np.concatenate([np.ones(10), np.arange(8) < 6, np.arange(20) < 1]).astype(bool)
@@ -124,7 +124,7 @@ def test_folds_choose_the_penalty_with_the_highest_auc_held_out():
     assert_same(found.tree_, pruned(tree, tried[best]))
 
 
-def test_where_folds_do_not_tell_the_smallest_tree_is_taken():
+def test_where_folds_find_no_difference_the_smallest_tree_is_taken():
     table = made_table(60, ["many", "many"], seed=1)
     tree = grown(table, Growth("gini", 2), 3, "auc")
     rows = TrainingRows(table.features, table.is_positive, table.weight)

@@ -12,7 +12,7 @@ from contracts import check_file_keeps
 from dask_clusters import in_this_process
 from rankers.trees.kernel.test_meta_tree import assert_same
 from rankers.trees.made_payments import numbers, payments
-from rankers.trees.peak_memory import peak_beside, rows_of_forty_columns
+from rankers.trees.peak_memory import peak_over_rows, rows_of_forty_columns
 from toprank import GeometricTree, MetaAP, RankForest, TreeRank
 from toprank.metrics import average_precision
 from toprank.rankers.trees import scoring
@@ -22,7 +22,7 @@ SMALL = TreeRank(global_depth=2, local_depth=2)
 
 
 def by_tree(forest, X):
-    """Each tree's own suspicion, a row a tree."""
+    """Each tree's own suspicion, one row per tree."""
     features = forest.schema_.encode(X)
     values = scoring.shrunk_shares(forest.trees_.nodes, forest._base_tree().shrinkage)
     return np.array(
@@ -34,7 +34,7 @@ def by_tree(forest, X):
 
 
 def rows_drawn(forest, X):
-    """How often each tree drew each row, a row a tree, told by the seeds."""
+    """How often each tree drew each row, one row per tree, from the seeds."""
     seeds = np.random.SeedSequence(forest.random_state).spawn(forest.n_estimators)
     drawn = []
     for seed in seeds:
@@ -220,16 +220,24 @@ def test_one_positive_is_enough():
         ({"max_features": True}, ValueError, r"max_features must be 'sqrt', .*; got True"),
         ({"max_features": 0}, ValueError, r"max_features must be at least 1; got 0"),
         ({"max_features": 1.5}, ValueError, r"max_features must be .* at most 1; got 1.5"),
-        ({"bootstrap": 1}, TypeError, r"bootstrap must be True or False; got 1"),
+        ({"bootstrap": 1}, TypeError, r"bootstrap must .*got 1"),
         (
             {"tree": "MetaAP"},
             TypeError,
-            r"tree must be a TreeRank, a MetaAP or None; got 'MetaAP'",
+            r"tree must .*got 'MetaAP'",
         ),
         ({"tree": MetaAP}, TypeError, r"tree must be a TreeRank, a MetaAP or None"),
         ({"tree": GeometricTree()}, TypeError, r"tree must be a TreeRank, a MetaAP or None"),
-        ({"tree": MetaAP(depth="cv")}, ValueError, r"tree must name its depths: a forest neither"),
-        ({"tree": TreeRank(pruning="cv")}, ValueError, r"a forest neither chooses nor prunes"),
+        (
+            {"tree": MetaAP(depth="cv")},
+            ValueError,
+            r"tree must have depth=None.*got MetaAP\(depth='cv'\)",
+        ),
+        (
+            {"tree": TreeRank(pruning="cv")},
+            ValueError,
+            r"pruning=None.*got TreeRank\(pruning='cv'\)",
+        ),
         ({"tree": MetaAP(criterion="x")}, ValueError, r"criterion must be one of .*; got 'x'"),
     ],
     ids=str,
@@ -240,7 +248,7 @@ def test_wrong_parameters_are_named_when_fitting(wrong, error, sentence):
 
 
 @pytest.mark.parametrize("has_weights", [False, True])
-def test_a_fit_takes_at_most_twice_its_rows_beside_them(has_weights):
+def test_a_fit_takes_at_most_twice_the_memory_of_its_rows(has_weights):
     X = rows_of_forty_columns()
     weight = np.linspace(1, 2, len(X))
 
@@ -248,7 +256,7 @@ def test_a_fit_takes_at_most_twice_its_rows_beside_them(has_weights):
         forest = RankForest(SMALL, n_estimators=16)
         forest.fit(X[:n], X[:n, 0] > 2, weight[:n] if has_weights else None)
 
-    assert peak_beside(X, fit) < 2
+    assert peak_over_rows(X, fit) < 2
 
 
 def test_rows_left_out_are_judged_in_every_block_of_rows():

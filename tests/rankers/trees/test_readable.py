@@ -1,4 +1,4 @@
-"""Rules, paths, text and pictures of a fitted tree: all tell of the same groups."""
+"""Rules, paths, text and pictures of a fitted tree: all show the same groups."""
 
 import re
 from xml.etree import ElementTree
@@ -58,10 +58,10 @@ def test_rules_count_the_training_rows_that_meet_them(fitted):
     frame, is_fraud = payments()
     encoded = fitted.schema_.encode(frame)
     group = fitted.apply(frame)
-    for told in fitted.rules():
-        is_in = group == told.rank
-        assert told.tally == approx((is_in.sum(), is_in.sum(), is_fraud[is_in].sum()))
-        for rule in told.rules:
+    for described in fitted.rules():
+        is_in = group == described.rank
+        assert described.tally == approx((is_in.sum(), is_in.sum(), is_fraud[is_in].sum()))
+        for rule in described.rules:
             met = np.array([rule.holds(row) for row in encoded])
             assert rule.tally == approx((met.sum(), met.sum(), is_fraud[met].sum()))
 
@@ -70,24 +70,24 @@ def test_weights_are_counted_in_rules_and_groups():
     frame, is_fraud = payments()
     weight = np.random.default_rng(0).uniform(0.5, 2, len(frame))
     ranker = MetaAP().fit(frame, is_fraud, sample_weight=weight)
-    for told, group in zip(ranker.rules(), ranker.groups_, strict=True):
-        assert told.rank == group.rank
-        assert told.tally == approx((group.n_rows, group.mass, group.positives))
-        assert told.tally.precision == approx(group.precision)
-        sums = np.sum([rule.tally for rule in told.rules], axis=0)
-        assert sums == approx(np.array(told.tally))
+    for described, group in zip(ranker.rules(), ranker.groups_, strict=True):
+        assert described.rank == group.rank
+        assert described.tally == approx((group.n_rows, group.mass, group.positives))
+        assert described.tally.precision == approx(group.precision)
+        sums = np.sum([rule.tally for rule in described.rules], axis=0)
+        assert sums == approx(np.array(described.tally))
 
 
-def test_text_and_pictures_tell_of_all_groups_and_columns(fitted):
+def test_text_and_pictures_show_all_groups_and_columns(fitted):
     n_groups = len(fitted.rules())
     columns = {fitted.schema_.names[column] for column in fitted._graph().columns}
     text, dot, svg = fitted.to_text("frauds"), fitted.to_dot("frauds"), fitted.to_svg("frauds")
     words = " ".join(ElementTree.fromstring(svg).itertext())
-    for told in (text, dot, words):
-        named = {int(number) for number in re.findall(r"group (\d+)", told)}
+    for output in (text, dot, words):
+        named = {int(number) for number in re.findall(r"group (\d+)", output)}
         assert named == set(range(1, n_groups + 1))
-        assert all(name in told for name in columns)
-        assert "frauds" in told
+        assert all(name in output for name in columns)
+        assert "frauds" in output
     assert columns <= set(fitted.schema_.names)
 
 
@@ -100,7 +100,7 @@ def test_the_title_and_the_noun_are_the_readers():
     assert "late" in ranker.to_text("late payers")
 
 
-def test_a_value_just_beside_a_cut_is_close_to_the_group_behind_it():
+def test_a_value_close_to_a_cut_is_close_to_the_group_on_its_other_side():
     hours = np.arange(24.0)[:, None]
     ranker = MetaAP().fit(hours, hours[:, 0] < 6)
     near, far = ranker.paths([[5.0], [0.0]])
@@ -109,7 +109,7 @@ def test_a_value_just_beside_a_cut_is_close_to_the_group_behind_it():
     assert far.near is None
 
 
-def test_a_tree_of_too_many_cuts_to_read_keeps_no_counts_but_is_told():
+def test_a_tree_of_too_many_cuts_to_read_keeps_no_counts_but_can_be_printed():
     X, _ = numbers(700)
     tree = GeometricTree(max_depth=30).fit(X, np.random.default_rng(0).random(700) < 0.3)
     assert np.count_nonzero(tree.tree_.nodes.column >= 0) > 100
@@ -120,10 +120,10 @@ def test_a_tree_of_too_many_cuts_to_read_keeps_no_counts_but_is_told():
 
 
 @pytest.mark.parametrize("ranker", [MetaAP(), TreeRank(), GeometricTree()], ids=str)
-def test_a_tree_that_is_not_fitted_has_nothing_to_tell(ranker):
-    for tell in (ranker.rules, ranker.to_text, ranker.to_dot, ranker.to_svg):
+def test_a_tree_that_is_not_fitted_cannot_be_described(ranker):
+    for describe in (ranker.rules, ranker.to_text, ranker.to_dot, ranker.to_svg):
         with pytest.raises(NotFittedError):
-            tell()
-    for tell in (ranker.paths, ranker.apply, ranker.contributions, ranker.suspicion):
+            describe()
+    for describe in (ranker.paths, ranker.apply, ranker.contributions, ranker.suspicion):
         with pytest.raises(NotFittedError):
-            tell([[1.0]])
+            describe([[1.0]])

@@ -41,7 +41,7 @@ def test_suspicion_is_finite(way, data, drawn):
 
 @given(drawn=trees_and_rows())
 @examples(30)
-def test_groups_lie_at_the_log_odds_of_their_shares_where_these_fall(drawn):
+def test_groups_are_at_the_log_odds_of_their_shares_where_these_fall(drawn):
     tree, _, _ = drawn
     level, low, high = scoring.group_ranges(tree, 5.0)
     assert ((low < level) & (level < high)).all()
@@ -120,7 +120,7 @@ def test_softness_is_measured_in_the_spread_of_a_column():
         )
 
 
-def test_the_soft_path_tells_rows_of_one_group_apart():
+def test_the_soft_path_distinguishes_rows_of_one_group():
     table = made_table(60, ["many", "many"], seed=1)
     tree = grown(table, Growth("entropy", 3), 2)
     rank = ranks_of(tree, table.features)

@@ -25,7 +25,7 @@ def test_leaves_are_merged_where_tpr_is_furthest_above_fpr():
 
 
 def test_a_purer_leaf_comes_first_however_small_it_is():
-    # 2 to 1, 30 to 30, 1 to 99; and 2/32 - 1/31 > 0 parts the first two again
+    # 2 to 1, 30 to 30, 1 to 99; and 2/32 - 1/31 > 0 splits the first two again
     X, y = rows_of((2, 3), (30, 60), (1, 100))
     ranker = TreeRank(min_samples_leaf=1).fit(X, y)
     assert groups_of_values(ranker, 3) == [0, 1, 2]
@@ -66,7 +66,7 @@ def test_its_groups_are_those_of_the_recursion(criterion):
 
 @pytest.mark.parametrize("wrong", ["auc", True, 0.1])
 def test_another_pruning_is_refused(wrong):
-    with pytest.raises(ValueError, match=rf"pruning must be None or 'cv'; got {wrong!r}"):
+    with pytest.raises(ValueError, match=rf"pruning must .*got {wrong!r}"):
         TreeRank(pruning=wrong).fit(*numbers(20))
 
 

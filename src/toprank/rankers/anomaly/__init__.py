@@ -1,1 +1,1 @@
-"""Ranking by unusualness, where no label says what to look for."""
+"""Ranking rows by how unusual they are, without labels."""

@@ -1,4 +1,4 @@
-"""A forest of trees that part space, each grown on a small draw of the rows."""
+"""A forest of density trees, each grown on a small sample of the rows."""
 
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -26,29 +26,29 @@ _ROWS_TOGETHER = 20_000
 
 
 class AnomalyForest(Detector):
-    """Many trees that part space, whose log-densities are averaged: the detector of `anomalies`.
+    """Many density trees whose log-densities are averaged: the detector of `toprank anomalies`.
 
-    A tree learns from few rows, which is what makes groups of anomalies look sparse, and cuts
-    one column, drawn at random, at every node.
+    A tree learns from few rows, which makes groups of anomalies look sparse, and splits every
+    node by one column, drawn at random.
 
     Parameters
     ----------
     tree : AnomalyTreeRank or None
-        What the trees are like; its parameters left at None are those for a forest, and its
-        contamination and random_state are left aside.
+        The parameters of the trees; those left at None get the defaults for a forest, and its
+        contamination and random_state are ignored.
     n_estimators : int
-        How many trees.
+        Number of trees.
     max_samples : int or float
-        Rows that a tree learns from, drawn without replacement: so many, or a share.
+        Rows that a tree learns from, drawn without replacement: a number or a share.
     max_features : int or None
-        Columns drawn for each cut; None is all.
+        Columns drawn for each split; None is all.
     contamination : float
         The share of training rows that `predict` calls anomalies.
     random_state : int, RandomState or None
-        Seed of the draws.
+        Random seed of rows and columns drawn.
     n_jobs : int or None
-        Trees grown, and blocks of rows scored, at a time; None is one, -1 as many as there are
-        cores. The forest is the same whatever it is.
+        Trees grown, and blocks of rows scored, in parallel; None is one, -1 as many as there are
+        cores. The forest does not depend on it.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class AnomalyForest(Detector):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn where rows are dense; `y` is there for scikit-learn's sake."""
+        """Learn where rows are dense; `y` is ignored, as scikit-learn expects."""
         self._check_parameters()
         features = self._read(X)
         plan = self._plan(features)
@@ -102,9 +102,9 @@ class AnomalyForest(Detector):
         return self._judge(self._raw(features))
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, and last the baseline.
 
-        The shares of a row add up to its suspicion.
+        The columns of a row add up to its suspicion.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
@@ -121,7 +121,7 @@ class AnomalyForest(Detector):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Return each feature's share of what cuts take off the area under the curves."""
+        """Return each feature's share of what splits reduce the area under the curves by."""
         check_is_fitted(self)
         each = [
             importances(one_of(self.trees_, number), "auc", self.n_features_in_)
@@ -146,7 +146,7 @@ class AnomalyForest(Detector):
         return np.where(self.boxes_[0].holds(features), mean, mean + self._reach(value))
 
     def _reach(self, value: NDArray[np.float64]) -> float:
-        """Return how far suspicions inside the box can lie apart."""
+        """Return how far apart suspicions inside the box can be."""
         leaves = self.trees_.nodes.left < 0
         return float(value[leaves].max() - value[leaves].min())
 
@@ -173,7 +173,7 @@ class AnomalyForest(Detector):
             raise TypeError(f"tree must be an AnomalyTreeRank or None; got {tree!r}.")
         tree._check_parameters()
         if tree.pruning is not None:
-            raise ValueError("tree must not be pruned in a forest; set its pruning to None.")
+            raise ValueError(f"tree must have pruning=None in a forest; got {tree.pruning!r}.")
         checks.whole_number(self.n_estimators, "n_estimators", 1)
         checks.jobs(self.n_jobs)
         if self.max_features is not None:
@@ -187,7 +187,7 @@ class AnomalyForest(Detector):
         """Return what a model file keeps of a fitted forest."""
         parameters = self.get_params(deep=False)
         if self.tree is not None:
-            parameters["tree"] = self.tree.told_parameters()
+            parameters["tree"] = self.tree.saved_parameters()
         arrays = {
             "box": np.stack([np.stack([box.low, box.high]) for box in self.boxes_]),
             "may_miss": np.stack([~box.is_whole for box in self.boxes_]),
@@ -197,9 +197,9 @@ class AnomalyForest(Detector):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the forest that `_to_saved` described; ValueError where that does not fit."""
-        told = parameters["tree"]
-        tree = None if told is None else AnomalyTreeRank(**told)
+        """Return the forest that `_to_saved` described; ValueError if it is not valid."""
+        tree_parameters = parameters["tree"]
+        tree = None if tree_parameters is None else AnomalyTreeRank(**tree_parameters)
         forest = cls(**{**parameters, "tree": tree})
         forest._check_parameters()
         forest._restore_common(saved.state)
@@ -214,7 +214,7 @@ class AnomalyForest(Detector):
 
 
 class _AnomalyPlan(NamedTuple):
-    """What every tree of a forest is grown by."""
+    """The parameters that every tree of a forest is grown with."""
 
     tree: AnomalyTreeRank
     growth: DensityGrowth
@@ -225,7 +225,7 @@ class _AnomalyPlan(NamedTuple):
 def _grown(
     features: NDArray[np.float32], plan: _AnomalyPlan, seeds: list[np.random.SeedSequence]
 ) -> list[tuple[MetaTrees, Box]]:
-    """Return the trees of some seeds with their boxes."""
+    """Return one tree per seed, with their boxes."""
     return [_grown_one(features, plan, np.random.default_rng(seed)) for seed in seeds]
 
 
@@ -241,10 +241,10 @@ def _grown_one(
 
 
 def _drawn(n_rows: int, n_drawn: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    """Return the numbers of some rows, rising, drawn without replacement."""
+    """Return the indices of some rows, rising, drawn without replacement."""
     if 3 * n_drawn > n_rows:
         return np.sort(generator.permutation(n_rows)[:n_drawn])
-    # `choice` would shuffle all rows; so few are hardly ever drawn twice
+    # `choice` would shuffle all rows; with so few, one is hardly ever drawn twice
     drawn = np.unique(generator.integers(n_rows, size=n_drawn))
     while drawn.size < n_drawn:
         more = generator.integers(n_rows, size=n_drawn - drawn.size)

@@ -1,4 +1,4 @@
-"""AnomalyRanker: any ranker, taught to tell points drawn evenly from the rows."""
+"""AnomalyRanker: any ranker, trained to rank uniform points ahead of the rows."""
 
 import warnings
 from typing import Any, Self
@@ -38,21 +38,21 @@ _BASE = "base"
 
 
 class HopelessSampling(UserWarning):
-    """Hardly a point fell among the rows, so that a ranker learned their outline at best."""
+    """Hardly a point fell among the rows, so that the ranker learned at most their outline."""
 
 
 class AnomalyRanker(Detector):
-    """A ranker of two classes turned into a detector: rows against points drawn evenly.
+    """A ranker of two classes turned into a detector: rows against points drawn uniformly.
 
     Where the ranker finds points more likely than rows, rows are rare. So a ranker with a high
     area under the ROC curve is a detector with a low area under the mass-volume curve. It works
-    as long as points fall among the rows, up to ten columns or so, more if the columns go
-    together and `sampler` is "rotated". `HopelessSampling` warns where they do not.
+    as long as points fall among the rows: up to about ten columns, more if the columns are
+    correlated and `sampler` is "rotated". A `HopelessSampling` warning is given where they do not.
 
     Parameters
     ----------
     base : BoostedRanker, RankBoost, TreeRank, RankRLS, RankSVM or any other ranker; or None
-        What is taught; None is BoostedRanker("log").
+        The ranker to train; None is BoostedRanker("log").
     n_points : int or None
         Points to draw. None is as many as rows and at least 5,000, or fewer if they would need
         more than `memory_limit`.
@@ -60,21 +60,21 @@ class AnomalyRanker(Detector):
         Where points come from: the box along the columns, or the one along their principal axes,
         which takes numbers only and none missing.
     bounds : "range", "robust" or array of shape (n_columns, 2)
-        The box: around all training rows; around most, where few wild values would blow it up;
-        or the lowest and the highest value of every column, for the sampler "box". Rows outside
-        are the most suspicious.
+        The box: around all training rows; around most, where a few extreme values would blow it
+        up; or the lowest and the highest value of every column, for the sampler "box". Rows
+        outside are the most suspicious.
     memory_limit : float
-        Megabytes that points may take, at 12 bytes a value.
+        Megabytes that points may take, at 12 bytes per value.
     contamination : float
         The share of training rows that `predict` calls anomalies.
     random_state : int, RandomState or None
-        Seed of the points and of the rows held out; the base has a seed of its own.
+        Random seed of the points and of the held-out rows; the base has its own.
 
     Attributes
     ----------
     base_ : the fitted ranker; its positives are the points
     space_ : where points came from, with its bounds
-    n_points_ : how many there were
+    n_points_ : the number of points
     separation_ : the area under the ROC curve for points against rows, both new to the ranker;
         NaN where there were fewer than 100 rows
     decision_scores_, labels_, threshold_ : suspicion of the training rows, 1 for those called
@@ -84,15 +84,15 @@ class AnomalyRanker(Detector):
 
     Notes
     -----
-    Points have whole numbers where all rows do, any category seen as likely as any other, and no
-    value in a tenth of a column where rows miss some. A row is outside where it misses a value
-    that no training row does.
+    Points have whole numbers where all rows do, every known category with the same probability,
+    and missing values in a tenth of a column where rows have some. A row is outside if it misses
+    a value that no training row misses.
 
-    One row in ten, and 1,000 at most, is held out to measure how well the ranker tells rows from
-    points. The points it finds less suspicious than a row are those among the rows, on average
-    1 - `separation_` of all. If these are fewer than 10 of the points it learned from, rows are
-    parted from points too easily: it learned where rows are, and little of their order. A base
-    too simple to find the rows, a line say, cannot tell.
+    One row in ten, and 1,000 at most, is held out to measure how well the ranker separates rows
+    from points. The points it finds less suspicious than a row are those among the rows, on
+    average 1 - `separation_` of all. If these are fewer than 10 of the points it learned from,
+    rows are separated from points too easily: it learned where rows are, but little about their
+    order. With a base too simple to find the rows, such as a line, this cannot be detected.
 
     Examples
     --------
@@ -125,45 +125,45 @@ class AnomalyRanker(Detector):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn to tell points from rows; `y` is there for scikit-learn's sake."""
+        """Learn to separate points from rows; `y` is ignored, as scikit-learn expects."""
         self._check_parameters()
         features = self._read(X)
         generator = np.random.default_rng(seed_of(self.random_state))
         self.space_: Space = _SPACES[self.sampler].around(features, self.schema_, self.bounds)
         inside = some_inside(features, np.all(self.space_.outside(features) <= 0, axis=1))
         self.n_points_ = self._n_points(len(inside))
-        kept, held_out = _parted(inside, generator)
+        kept, held_out = _split_rows(inside, generator)
         self._teach(kept, self.space_.drawn(inside, self.n_points_, generator))
         self._measure(held_out, inside, generator)
         return self._judge(self._raw(features))
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, and last the baseline.
 
-        The shares of a row add up to its suspicion: the base's, and what values outside add to
-        the highest suspicion inside.
+        The columns of a row add up to its suspicion: those of the base, or what values outside add
+        to the highest suspicion inside.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
         parts = self.base_.contributions(as_input(features, self.schema_))
         terms = self.space_.outside(features)
         is_outside = (terms > 0).any(axis=1)
-        # outside, the base says nothing: the start is the top of what is inside
+        # the base knows nothing outside: the baseline there is the highest suspicion inside
         parts[is_outside] = 0.0
         parts[is_outside, -1] = self._top
         parts[:, :-1] += terms
         inside = parts[~is_outside]
         raw = inside.sum(axis=1)
-        inside[:, -1] += self._held_down(raw) - raw
+        inside[:, -1] += self._capped(raw) - raw
         parts[~is_outside] = inside
         return parts
 
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         terms = self.space_.outside(features).sum(axis=1)
         raw = self.base_.suspicion(as_input(features, self.schema_))
-        return np.where(terms > 0, self._top + terms, self._held_down(raw))
+        return np.where(terms > 0, self._top + terms, self._capped(raw))
 
-    def _held_down(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _capped(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return suspicions in their order, all below those of rows outside."""
         above = np.maximum(raw - self._top, 0.0)
         return np.minimum(raw, self._top) + density_scoring.OUTSIDE * above / (1 + above)
@@ -196,7 +196,7 @@ class AnomalyRanker(Detector):
         like: NDArray[np.float32],
         generator: np.random.Generator,
     ) -> None:
-        """Learn how well points and rows are told apart, and warn where that is too easy."""
+        """Measure how well points and rows are separated, and warn if that is too easy."""
         self.separation_ = np.nan
         if not len(held_out):
             return
@@ -211,7 +211,7 @@ class AnomalyRanker(Detector):
     def _check_parameters(self) -> None:
         if self.base is not None and not isinstance(self.base, Ranker):
             raise TypeError(
-                "base must be a ranker such as BoostedRanker() or RankRLS(), or None; got "
+                "base must be a ranker, for example BoostedRanker() or RankRLS(), or None; got "
                 f"{self.base!r}."
             )
         if self.base is not None and self.base.positive_label is not None:
@@ -237,7 +237,7 @@ class AnomalyRanker(Detector):
             "base": facts,
         }
         parameters = self.get_params(deep=False)
-        # its parameters are those of the fitted one
+        # its parameters are those of the fitted base
         parameters["base"] = None if self.base is None else type(self.base).__name__
         if not isinstance(self.bounds, str):
             parameters["bounds"] = np.asarray(self.bounds).tolist()
@@ -245,7 +245,7 @@ class AnomalyRanker(Detector):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the detector that `_to_saved` described; ValueError where that does not fit."""
+        """Return the detector that `_to_saved` described; ValueError if it is not valid."""
         base_ = restored(saved.state["base"], saved, _BASE, Ranker, name="base")
         base = None
         if parameters["base"] is not None:
@@ -264,7 +264,7 @@ class AnomalyRanker(Detector):
         return detector
 
     def _check_base(self) -> None:
-        """Raise a ValueError where the base of a file reads other rows than the detector."""
+        """Raise a ValueError if the base in a file reads other columns than the detector."""
         self._check_columns(self.base_.n_features_in_, "base")
         has_names = hasattr(self.base_, "feature_names_in_")
         if has_names != bool(self.schema_.n_categories.any()) or (
@@ -273,10 +273,10 @@ class AnomalyRanker(Detector):
             raise ValueError("base must read the columns of the detector.")
 
 
-def _parted(
+def _split_rows(
     rows: NDArray[np.float32], generator: np.random.Generator
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the rows to learn from and those to measure by, none where there are few."""
+    """Return the rows to learn from and those to measure with: none of these if rows are few."""
     n_held_out = min(len(rows) // 10, _MOST_HELD_OUT) if len(rows) >= 100 else 0
     is_held_out = np.zeros(len(rows), dtype=bool)
     is_held_out[generator.choice(len(rows), n_held_out, replace=False)] = True
@@ -284,14 +284,13 @@ def _parted(
 
 
 def _hopeless(n_among: float, detector: AnomalyRanker) -> str:
-    ways = "take fewer columns, raise n_points"
+    ways = "use fewer columns, raise n_points"
     if isinstance(detector.bounds, str) and detector.bounds == "range":
         ways += ", set bounds='robust'"
     if detector.sampler == "box" and not detector.schema_.n_categories.any():
         ways += ", set sampler='rotated'"
     return (
-        f"only {n_among:.1f} points' worth of {detector.n_points_:,} fall among the rows (the AUC "
-        f"of points against rows is {detector.separation_:.4f}), too few to learn the order of "
-        f"the rows from; {ways}, or use AnomalyForest(), which "
-        "draws no points."
+        f"only {n_among:.1f} effective points of {detector.n_points_:,} fall among the rows (AUC "
+        f"of points against rows: {detector.separation_:.4f}), too few to learn the order of the "
+        f"rows; {ways}, or use AnomalyForest(), which draws no points."
     )

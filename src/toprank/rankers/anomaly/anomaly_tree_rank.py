@@ -33,7 +33,7 @@ _FOLDS = 5
 
 
 class SpaceGroup(NamedTuple):
-    """A part of space that a tree does not part further, with its training rows."""
+    """A region of space that a tree does not split further, with its training rows."""
 
     rank: int
     n_rows: int
@@ -42,37 +42,37 @@ class SpaceGroup(NamedTuple):
 
 
 class AnomalyTreeRank(ReadableSpace, Detector):
-    """A tree of trees that parts space into groups, from the emptiest to the densest.
+    """A tree of trees that splits space into groups, from the emptiest to the densest.
 
-    It is TreeRank with volume itself as the class to find: every union of boxes is cut by a local
-    tree, its leaves with more of the union's volume than of its rows become one union, the others
-    another. Volumes are exact, nothing is drawn at random. From right to left, in the order of
-    their density, the groups are a mass-volume curve as low as the tree can make it.
+    It is TreeRank with volume itself as the class to find: every union of boxes is split by a
+    local tree, its leaves with more of the union's volume than of its rows become one union, the
+    others another. Volumes are exact; nothing is random. From right to left, in the order of their
+    density, the groups are a mass-volume curve as low as the tree can make it.
 
     Parameters
     ----------
     global_depth, local_depth : int or None
-        How often unions are parted, and the depth of the trees that do so. None is 3 and 3, which
+        Levels of unions, and the depth of the local trees that split them. None is 3 and 3, which
         a person can read; in a forest 8 and 1.
     min_samples_leaf : int or None
-        Rows in a leaf of a local tree, at least, where volume counts as the rows that it would
-        hold if all were spread evenly. None is 20; in a forest 5.
+        The fewest rows in a leaf of a local tree, where volume counts as the rows that it would
+        have if all were spread evenly. None is 20; in a forest 5.
     pruning : None or "cv"
-        "cv" cuts the tree back to where the area under the mass-volume curve of rows held out is
-        smallest, in five folds.
+        "cv" cuts the tree back to where the area under the mass-volume curve of held-out rows
+        is smallest, in five folds.
     bounds : "range", "robust" or array of shape (n_columns, 2)
-        The box whose volume counts: around all training rows; around most, where few wild values
-        would blow it up; or the lowest and the highest value of every column. Rows outside are
-        the most suspicious.
+        The box whose volume counts: around all training rows; around most, where a few extreme
+        values would blow it up; or the lowest and the highest value of every column. Rows outside
+        are the most suspicious.
     shrinkage : float or None
-        How many rows in doubt draw a group's density, which groups are ranked by, to that of the
-        union it is a part of. None is 20; in a forest 10.
+        The number of pseudo-rows that shrink a group's density, by which groups are ranked,
+        towards that of the union it is a part of. None is 20; in a forest 10.
     max_bins : int
-        Bins a column; cuts lie between them.
+        Bins per column; thresholds are between them.
     contamination : float
         The share of training rows that `predict` calls anomalies.
     random_state : int, RandomState or None
-        Seed of the folds of pruning; the tree itself draws nothing.
+        Random seed of the folds of pruning; the tree itself is not random.
 
     Attributes
     ----------
@@ -86,9 +86,9 @@ class AnomalyTreeRank(ReadableSpace, Detector):
 
     Notes
     -----
-    A category's values are equally wide, put in the order of their rows, the rarest first. Missing
-    values, and categories never seen, have a place of their own behind a column's others, a tenth
-    of it wide; where training had none, they lie outside.
+    A category's values are equally wide, in the order of their number of rows, the rarest first.
+    Missing values and unknown categories have a place of their own after a column's other values,
+    a tenth of it wide; if training had none, they are outside.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn where rows are dense; `y` is there for scikit-learn's sake."""
+        """Learn where rows are dense; `y` is ignored, as scikit-learn expects."""
         self._check_parameters()
         features = self._read(X)
         self.box_ = self.box_around(features, self.schema_.n_categories > 0)
@@ -135,7 +135,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
             self.tree_ = self._pruned(features, np.flatnonzero(is_inside))
         self.tree_ = _by_density(self.tree_, self._shrinkage())
         self._level = _levels(self.tree_, self._shrinkage())
-        # copied once more: kept all the while, the rows inside would be in memory twice
+        # copied again here: keeping the rows inside all along would hold them in memory twice
         self._see(some_inside(features, is_inside))
         return self._judge(self._raw(features))
 
@@ -156,9 +156,9 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         return _mass_volume(self.tree_, self._ranks(features[is_inside]), len(features))
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, and last the baseline.
 
-        The shares of a row add up to its suspicion.
+        The columns of a row add up to its suspicion.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
@@ -166,7 +166,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         over = self.box_.beyond(features)
         is_outside = (over > 0).any(axis=1)
         add_leaf_contributions(self.tree_, features, self._leaf_values(), parts)
-        # outside, the cuts say nothing: the start is the emptiest group's
+        # the splits know nothing outside: the baseline there is the emptiest group's suspicion
         parts[is_outside] = 0.0
         parts[is_outside, -1] = self._level[0]
         parts[:, :-1] += density_scoring.outside_terms(over)
@@ -191,7 +191,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Return each feature's share of what cuts take off the area under the curve."""
+        """Return each feature's share of what splits reduce the area under the curve by."""
         check_is_fitted(self)
         return importances(self.tree_, "auc", self.n_features_in_)
 
@@ -213,8 +213,8 @@ class AnomalyTreeRank(ReadableSpace, Detector):
             return Box.around(features, is_category, self.bounds)
         return Box.given(self.bounds, features, is_category)
 
-    def told_parameters(self) -> dict[str, Any]:
-        """Return the parameters as a model file tells them."""
+    def saved_parameters(self) -> dict[str, Any]:
+        """Return the parameters as a model file stores them."""
         parameters = self.get_params(deep=False)
         if not isinstance(self.bounds, str):
             parameters["bounds"] = np.asarray(self.bounds).tolist()
@@ -247,7 +247,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
         return grow(inside, self.schema_.n_categories, self.box_, self.growth())
 
     def _pruned(self, features: NDArray[np.float32], inside: NDArray[np.intp]) -> MetaTrees:
-        """Return the tree cut back to what rows held out, of those inside, bear out."""
+        """Return the tree cut back to what held-out rows, of those inside, support."""
         if inside.size < _FOLDS:
             return self.tree_
         folds = KFold(_FOLDS, shuffle=True, random_state=seed_of(self.random_state))
@@ -256,7 +256,7 @@ class AnomalyTreeRank(ReadableSpace, Detector):
             (
                 (
                     self._tree(features[inside[train]]),
-                    partial(_held_out, features[inside[test]], self._shrinkage()),
+                    partial(_held_out_score, features[inside[test]], self._shrinkage()),
                 )
                 for train, test in folds.split(inside)
             ),
@@ -284,11 +284,11 @@ class AnomalyTreeRank(ReadableSpace, Detector):
             **tree_arrays.arrays_of(self.tree_),
             **self._seen_arrays(),
         }
-        return Saved(self._common_state(), arrays, {}, self.told_parameters())
+        return Saved(self._common_state(), arrays, {}, self.saved_parameters())
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the detector that `_to_saved` described; ValueError where that does not fit."""
+        """Return the detector that `_to_saved` described; ValueError if it is not valid."""
         detector = cls(**parameters)
         detector._check_parameters()
         detector._restore_common(saved.state)
@@ -314,7 +314,7 @@ def _by_density(tree: MetaTrees, shrinkage: float) -> MetaTrees:
     return tree.ranked_by(density_scoring.sparseness(tree.unions, shrinkage))
 
 
-def _held_out(features: NDArray[np.float32], shrinkage: float, tree: MetaTrees) -> float:
+def _held_out_score(features: NDArray[np.float32], shrinkage: float, tree: MetaTrees) -> float:
     """Return how good a tree is for rows it did not learn from: 1 minus the area."""
     tree = _by_density(tree, shrinkage)
     rank = tree.unions.rank[tree.nodes.union[leaves(tree, features)]]
@@ -322,7 +322,7 @@ def _held_out(features: NDArray[np.float32], shrinkage: float, tree: MetaTrees) 
 
 
 def _mass_volume(tree: MetaTrees, rank: NDArray[np.int32], n_rows: int) -> MassVolumeCurve:
-    """Return the curve of rows in groups; what is missing of `n_rows` lies outside."""
+    """Return the curve of rows in groups; the rest of `n_rows` are outside."""
     unions = tree.unions
     groups = np.flatnonzero(unions.rank >= 0)
     groups = groups[np.argsort(-unions.rank[groups])]  # the densest first

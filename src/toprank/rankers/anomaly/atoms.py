@@ -1,4 +1,4 @@
-"""Values that so many rows share that volume says nothing about them.
+"""Values shared by so many rows that volume says nothing about them.
 
 A single value of a number has no volume, whatever share of the rows has it: with 89 % of the rows
 at one point, a curve of mass against volume is 0 up to a mass of .89 for any detector that knows
@@ -7,9 +7,9 @@ the point, and what is left of its area says little about the detector. An atom 
     a fifth of the rows or more have it, and 20 times as many as the values of the column have
     on average.
 
-The second rule spares counts of few different values. A whole row that a fifth of the rows repeat
-is an atom by the same rules. Categories and true or false have no volume in the first place, and
-a column of one value takes none away.
+The second rule exempts counts of few different values. A whole row that a fifth of the rows repeat
+is an atom by the same rules. Categories and booleans have no volume in the first place, and a
+constant column takes none away.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ _MOST_NAMED = 3
 
 
 class AtomWarning(UserWarning):
-    """One value holds so many rows that volume says nothing."""
+    """One value has so many rows that volume says nothing."""
 
 
 class Atom(NamedTuple):
@@ -57,7 +57,7 @@ def atoms_of(features: NDArray[np.float32], schema: Schema) -> list[Atom]:
 
 
 def atoms_sentence(atoms: list[Atom]) -> str:
-    """Return what atoms mean for comparing detectors, or nothing where there are none.
+    """Return what atoms mean for comparing detectors, or an empty text if there are none.
 
     >>> print(atoms_sentence([Atom("rate", "0", 0.89)]))
     'rate' is 0 in 89 % of the rows: one value has rows but no volume, so that mass-volume curves \
@@ -91,7 +91,7 @@ def _atoms_of_columns(features: NDArray[np.float32], schema: Schema) -> list[Ato
 
 def _atoms_of_rows(features: NDArray[np.float32], schema: Schema) -> list[Atom]:
     if features.shape[1] == 1:
-        return []  # the column says it all
+        return []  # the column's atom is the row's
     is_number = [column.kind == "number" for column in schema.columns]
     groups = [np.arange(len(features))]
     for values in features.T:
@@ -104,17 +104,17 @@ def _atoms_of_rows(features: NDArray[np.float32], schema: Schema) -> list[Atom]:
 
 
 def _sharing(values: NDArray[np.float32], rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Return those of some rows that share a value, for each that a fifth of all rows have."""
+    """Return the rows that share a value, for each value that a fifth of all rows have."""
     _, group, counts = np.unique(values[rows], return_inverse=True, return_counts=True)
     return [rows[group == i] for i in np.flatnonzero(counts >= _LEAST_SHARE * values.size)]
 
 
 def _is_crowded(numbers: NDArray[np.float32], rows: NDArray[np.intp]) -> bool:
-    """Return whether rows with the same numbers are many for as many values as there are."""
+    """Return whether rows with the same numbers are many, given the number of values."""
     n_places = 1.0
     for values in numbers.T:
         is_known = ~np.isnan(values)
-        if is_known[rows[0]]:  # what is missing lies nowhere among the values
+        if is_known[rows[0]]:  # a missing value is not among the values
             n_places *= np.unique(values[is_known]).size
     return rows.size / len(numbers) * n_places >= _LEAST_CROWDED
 

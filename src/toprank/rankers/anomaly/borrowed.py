@@ -1,4 +1,4 @@
-"""Detectors of scikit-learn, and others like them, as detectors that read tables."""
+"""Detectors of scikit-learn and other libraries as detectors that read tables."""
 
 from typing import Any, Self
 
@@ -14,8 +14,8 @@ from toprank.rankers.pairwise.design import PairwiseDesign
 class BorrowedDetector(Detector):
     """Any object with `fit` and `score_samples`, lower for anomalies, on encoded columns.
 
-    Numbers are standardised, missing ones are set to the mean with a mark that they were, and
-    categories become a column each: `estimator` sees numbers only. It has no reasons to give.
+    Numbers are standardised, missing ones are set to the mean and flagged in a column of their
+    own, and categories become a column each: `estimator` sees numbers only. It gives no reasons.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class BorrowedDetector(Detector):
 
     Attributes
     ----------
-    estimator_ : the fitted object; design_ how columns become what it sees
+    estimator_ : the fitted object; design_ how columns are encoded for it
     decision_scores_, labels_, threshold_ : suspicion of the training rows, 1 for those called
         anomalies and 0 for others, and where they begin
     offset_ : scikit-learn's threshold of `score_samples`
@@ -47,7 +47,7 @@ class BorrowedDetector(Detector):
         self.contamination = contamination
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the estimator to the rows; `y` is there for scikit-learn's sake."""
+        """Fit the estimator to the rows; `y` is ignored, as scikit-learn expects."""
         _check_estimator(self.estimator)
         features = self._read(X)
         nobody = np.zeros(len(features), dtype=bool)
@@ -60,12 +60,12 @@ class BorrowedDetector(Detector):
 
     def _seen(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         terms = self.design_.terms(features)
-        # columns of one value have no term, but something must be seen
+        # constant columns have no term, but the estimator needs one
         return terms if terms.shape[1] else np.zeros((len(features), 1))
 
 
 def as_detector(detector: Any) -> Detector:
-    """Return a detector as it is, and anything with `fit` and `score_samples` as one.
+    """Return a detector unchanged, and anything else with `fit` and `score_samples` wrapped.
 
     >>> from sklearn.svm import OneClassSVM
     >>> as_detector(OneClassSVM())
@@ -80,6 +80,6 @@ def as_detector(detector: Any) -> Detector:
 def _check_estimator(estimator: Any) -> None:
     if not (hasattr(estimator, "fit") and hasattr(estimator, "score_samples")):
         raise TypeError(
-            "a detector must have fit and score_samples, as IsolationForest() or "
-            f"LocalOutlierFactor(novelty=True) do; got {estimator!r}."
+            "a detector must have fit and score_samples, like IsolationForest() or "
+            f"LocalOutlierFactor(novelty=True); got {estimator!r}."
         )

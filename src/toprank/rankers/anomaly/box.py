@@ -1,8 +1,8 @@
-"""The box in which rows are ordinary or not: what is outside of it is the most suspicious.
+"""The box whose volume counts: rows outside of it are the most suspicious.
 
-Volume is counted as a share of the box. A column of one value has no width; it counts as 1, so
-that it neither adds nor takes volume, and any other value in it lies outside. Categories have no
-bounds. A missing value lies outside where the rows of the box had none.
+Volume is counted as a share of the box. A constant column has no width; it counts as 1, so that it
+neither adds nor removes volume, and any other value in it is outside. Categories have no bounds. A
+missing value is outside if the rows of the box had none.
 """
 
 from typing import Any, NamedTuple, Self
@@ -16,11 +16,11 @@ BOUNDS = ("range", "robust")
 
 _TAIL = 0.01
 _REACH = 1.5
-_BEYOND_MISSING = 1e-9  # outside, but by no width
+_BEYOND_MISSING = 1e-9  # outside, but by no distance
 
 
 class Box(NamedTuple):
-    """The lowest and the highest value inside, a column each; infinite for categories.
+    """The lowest and the highest value inside, per column; infinite for categories.
 
     `may_miss` are the columns in which a missing value is inside; None is none.
     """
@@ -41,7 +41,7 @@ class Box(NamedTuple):
 
     @property
     def is_whole(self) -> NDArray[np.bool_]:
-        """The columns in which a missing value lies outside."""
+        """The columns in which a missing value is outside."""
         return np.ones(self.n_columns, dtype=bool) if self.may_miss is None else ~self.may_miss
 
     @classmethod
@@ -50,9 +50,9 @@ class Box(NamedTuple):
     ) -> Self:
         """Return the box around the rows.
 
-        "range" reaches from the smallest value of a column to the largest, and half a gap to its
-        neighbour beyond. "robust" reaches 1.5 times as far as from the median to the 1 % and
-        99 % quantiles, but never beyond "range": a few wild values do not blow it up.
+        "range" reaches from the smallest value of a column to the largest, and half the gap to
+        their neighbours beyond. "robust" reaches 1.5 times as far as from the median to the 1 %
+        and 99 % quantiles, but never beyond "range": a few extreme values do not blow it up.
         """
         bounds = [
             (-np.inf, np.inf) if is_category[column] else _bounds(features[:, column], way)
@@ -65,7 +65,7 @@ class Box(NamedTuple):
     def given(
         cls, bounds: ArrayLike, features: NDArray[np.float32], is_category: NDArray[np.bool_]
     ) -> Self:
-        """Return the box that a user names: a row (lowest, highest) a column.
+        """Return the box of given bounds: a pair (lowest, highest) per column.
 
         >>> features = np.zeros((1, 2), dtype=np.float32)
         >>> Box.given([[0, 1], [0, 24]], features, np.array([False, False])).width.tolist()
@@ -96,34 +96,35 @@ class Box(NamedTuple):
         )
 
     def inside(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the rows that lie in the box, of which there must be some."""
+        """Return the rows in the box; ValueError if there are none."""
         return some_inside(features, self.holds(features))
 
     def of_inside(self, inside: NDArray[np.float32]) -> Self:
-        """Return the box as the rows inside know it: what none of them misses, none may miss."""
+        """Return the box in which a value may be missing only if one of these rows misses it."""
         return self._replace(may_miss=_with_missing(inside))
 
     @classmethod
     def from_arrays(cls, bounds: NDArray, may_miss: NDArray) -> list[Self]:
-        """Return the boxes that a model file tells of; ValueError where they are not sound."""
+        """Return the boxes stored in a model file; ValueError if they are not valid."""
         n_boxes, n_columns = may_miss.shape if may_miss.ndim == 2 else (0, 0)
         if bounds.shape != (n_boxes, 2, n_columns) or not n_boxes:
             raise ValueError(
-                f"boxes must have two bounds a column; got shapes {bounds.shape} and "
+                f"boxes must have two bounds per column; got shapes {bounds.shape} and "
                 f"{may_miss.shape}."
             )
         if bounds.dtype != np.float64 or may_miss.dtype != np.bool_:
             raise ValueError(
-                f"boxes must be numbers and flags; got {bounds.dtype} and {may_miss.dtype}."
+                f"boxes must be float64 bounds and bool flags; got {bounds.dtype} "
+                f"and {may_miss.dtype}."
             )
         low, high = bounds[:, 0], bounds[:, 1]
         is_sound = np.isfinite(low) & np.isfinite(high) & (low <= high)
         if not (is_sound | ((low == -np.inf) & (high == np.inf))).all():
-            raise ValueError("boxes must be finite, or without bounds, the lowest one first.")
+            raise ValueError("boxes must have finite bounds, or none, and the lowest first.")
         return [cls(low, high, flags) for (low, high), flags in zip(bounds, may_miss, strict=True)]
 
     def beyond(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return how far each value lies outside, in widths of the box; 0 inside.
+        """Return how far outside each value is, in widths of the box; 0 inside.
 
         >>> box = Box(np.array([0.0]), np.array([10.0]))
         >>> box.beyond(np.array([[5.0], [12.0]], dtype=np.float32)).tolist()
@@ -134,7 +135,7 @@ class Box(NamedTuple):
         return np.maximum(np.where(np.isnan(features), missing, over), 0.0)
 
     def holds(self, features: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Return which rows lie in the box in every column."""
+        """Return which rows are in the box in every column."""
         is_inside = np.empty(len(features), dtype=bool)
         for block in row_blocks(len(features)):
             is_inside[block] = np.all(self.beyond(features[block]) <= 0, axis=1)
@@ -144,23 +145,23 @@ class Box(NamedTuple):
 def some_inside(
     features: NDArray[np.float32], is_inside: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """Return the rows inside, uncopied where all are; raise where none is."""
+    """Return the rows inside, without a copy if all are; ValueError if none is."""
     if not is_inside.any():
         raise ValueError(
-            f"bounds must hold some of the rows; none of {len(features)} lies in the box; widen "
-            "it, or let 'range' learn it."
+            f"bounds must contain some of the rows; got none of {len(features)} in the box; widen "
+            "it, or use 'range', which learns it."
         )
     return features if is_inside.all() else features[is_inside]
 
 
 def _with_missing(features: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return the columns in which a value is missing."""
-    # the least of values of which one is NaN is NaN: no need to mark them all
+    # the minimum of values of which one is NaN is NaN: no need for a mask of them all
     return np.asarray(np.isnan(features.min(axis=0, initial=np.inf)))
 
 
 def _bounds(values: NDArray[np.float32], way: str) -> tuple[float, float]:
-    """Return the lowest and the highest value that belong to a column."""
+    """Return the lowest and the highest value of a column inside the box."""
     present = np.sort(values[~np.isnan(values)]).astype(np.float64)
     if not present.size:
         return 0.0, 0.0

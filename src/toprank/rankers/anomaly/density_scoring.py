@@ -1,4 +1,4 @@
-"""Suspicion from trees that part space: how much less dense than on average a row's place is."""
+"""Suspicion from density trees: how much less dense than average a row's place is."""
 
 import numpy as np
 from numba import njit
@@ -10,33 +10,34 @@ from toprank.rankers.trees.kernel.meta_tree import MetaTrees, Unions
 _BLOCK = 256
 
 OUTSIDE = 2.0
-"""What a value outside the box adds, in log-densities, beside how far outside it is."""
+"""What a value outside the box adds, in log-densities, in addition to its distance from it."""
 
 
 def sparseness(unions: Unions, shrinkage: float) -> NDArray[np.float64]:
     """Return minus the log-density of every union, relative to the whole box.
 
     It is the sum, from the top down, of log((n h + a) / (m + a)): m of the n rows above fell into
-    a share h of the volume above, and a = `shrinkage` rows in doubt draw that to no difference.
+    a share h of the volume above, and a = `shrinkage` pseudo-rows shrink that towards no
+    difference.
     """
     return _sparseness(unions.parent, unions.n_rows, unions.hits, float(shrinkage))
 
 
 def check_volumes(trees: MetaTrees) -> None:
-    """Raise a ValueError where trees of a model file have places without volume."""
+    """Raise a ValueError if trees of a model file have unions without volume."""
     if not (trees.unions.hits > 0).all():
-        raise ValueError("every union must have some volume.")
+        raise ValueError("volume of every union must be greater than 0; got 0.")
 
 
 def outside_terms(over: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what values add that lie so many widths of the box outside of it; 0 inside.
+    """Return what values add that are so many widths of the box outside of it; 0 inside.
 
     >>> outside_terms(np.array([0.0, 1.0])).round(2).tolist()
     [0.0, 2.69]
     """
     is_outside = over > 0
     terms = np.zeros(over.shape)
-    terms[is_outside] = OUTSIDE + np.log1p(over[is_outside])  # for few, mostly
+    terms[is_outside] = OUTSIDE + np.log1p(over[is_outside])  # usually few
     return terms
 
 
@@ -47,7 +48,7 @@ def add_suspicion(
     boxes: list[Box],
     total: NDArray[np.float64],
 ) -> None:
-    """Add to every row, over all trees, its leaf's value and what lies outside the tree's box."""
+    """Add to every row, over all trees, its leaf's value and the terms outside the tree's box."""
     nodes = trees.nodes
     column, threshold, ways, n_steps = _ways(
         nodes.column, nodes.threshold, nodes.left, nodes.right, trees.roots
@@ -74,12 +75,12 @@ def _sparseness(parent, n_rows, volume, shrinkage):
 
 @njit(cache=True, nogil=True)
 def _ways(column, threshold, left, right, roots):
-    """Return the nodes in a form that is walked without a question but the cut's own.
+    """Return the nodes in a form that is walked with no branch but the split's own.
 
-    ways = [left of node 0, right of node 0, left of node 1, ...] go past leaves that lead on to
+    ways = [left of node 0, right of node 0, left of node 1, ...] skip leaves that lead to
     the next local tree, and an end leads to itself whatever the value. So every row takes as many
-    steps as the longest way of its tree, which costs less than to ask at each step whether it has
-    arrived. Missing values go right.
+    steps as the longest path of its tree, which costs less than testing at each step whether it
+    has arrived. Missing values go right.
     """
     ways = np.empty((column.size, 2), np.int32)
     steps = np.zeros(column.size, np.int64)
@@ -109,7 +110,7 @@ def _add_suspicion(
     for begin in range(0, features.shape[0], _BLOCK):
         block = features[begin : begin + _BLOCK]
         node[:] = root
-        for _ in range(n_steps):  # of all rows at once: none waits for another
+        for _ in range(n_steps):  # of all rows at once: none depends on another
             if goes_left.size:
                 _step_by_sets(block, column, threshold, set_start, goes_left, ways, node)
             else:
@@ -134,12 +135,12 @@ def _step(features, column, threshold, ways, node):
 
 @njit(cache=True, nogil=True)
 def _step_by_sets(features, column, threshold, set_start, goes_left, ways, node):
-    """The same where some cuts part categories."""
+    """The same where some splits are by categories."""
     for i in range(len(features)):
         at = node[i]
         x = features[i, column[at]]
         goes_right = not x <= threshold[at]
-        # an end has no set, and its column is not its own
+        # an end has no set, and its column is a placeholder
         if set_start[at] >= 0 and not np.isnan(x):
             goes_right = not goes_left[set_start[at] + np.int64(x)]
         node[i] = ways[2 * at + goes_right]

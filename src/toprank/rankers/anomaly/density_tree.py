@@ -1,7 +1,7 @@
-"""Trees that part space, grown on rows and kept like all other ranking trees.
+"""Density trees, grown on rows and stored like all other ranking trees.
 
 Of a node or a union, `hits` is its share of the volume and `mass` that plus its share of the rows:
-a "share of positives" of 1/2 is where rows are as dense as on average.
+a "share of positives" of 1/2 means average density.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _MOST_BOXES = 4096
 
 
 class DensityGrowth(NamedTuple):
-    """How a tree grows; `n_tried` is how many columns, drawn anew for every node, may be cut."""
+    """How a tree grows; `n_tried` is how many columns, drawn for every node, are tried."""
 
     global_depth: int
     local_depth: int
@@ -34,7 +34,7 @@ def grow(
     growth: DensityGrowth,
     seed: int = 0,
 ) -> MetaTrees:
-    """Return the tree of the rows, all of which lie in the box."""
+    """Return the tree of the rows, all of which are in the box."""
     grid = grid_of(features, n_categories, box, growth.max_bins)
     n_rows, n_columns = features.shape
     grown = grow_union_tree(
@@ -101,7 +101,7 @@ def _sets(
     edge: NDArray[np.int32],
     n_categories: NDArray[np.integer],
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return where each cut's set of categories begins, -1 for a number, and all sets in a row."""
+    """Return where each split's set of categories begins, -1 for a number, and all the sets."""
     set_start = np.full(column.size, -1, dtype=np.int32)
     sets, size = [np.zeros(0, dtype=bool)], 0
     for node in np.flatnonzero((column >= 0) & (n_categories[column] > 0)):

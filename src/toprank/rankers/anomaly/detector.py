@@ -1,4 +1,4 @@
-"""What every detector of anomalies shares: how rows come in, scikit-learn's and PyOD's words."""
+"""What all detectors share: reading rows, and the attributes of scikit-learn and PyOD."""
 
 from typing import Any, Self
 
@@ -15,10 +15,9 @@ from toprank.rankers.single_rows import SingleRowScoring
 class Detector(SingleRowScoring, OutlierMixin, BaseEstimator):
     """A ranker without labels: it gives every row a suspicion.
 
-    A detector writes `fit`, which begins with `_read` and ends with `_judge`, and `_raw`, the
-    suspicion of encoded rows. All else is here. `predict` calls rows anomalies, -1, that are more
-    suspicious than all but a share `contamination` of the training rows; of a group of equals, all
-    or none are.
+    A detector implements `fit`, which begins with `_read` and ends with `_judge`, and `_raw`, the
+    suspicion of encoded rows. `predict` returns -1 (anomaly) for rows that are more suspicious
+    than all but a share `contamination` of the training rows; of equal rows, all or none are.
     """
 
     contamination: float
@@ -28,7 +27,7 @@ class Detector(SingleRowScoring, OutlierMixin, BaseEstimator):
         raise NotImplementedError
 
     def suspicion(self, X: Any) -> NDArray[np.float64]:
-        """Return one number a row; higher is more unusual."""
+        """Return one number per row; higher is more unusual."""
         check_is_fitted(self)
         return self._raw(inputs.read_features(self, X))
 
@@ -79,7 +78,7 @@ class Detector(SingleRowScoring, OutlierMixin, BaseEstimator):
         }
 
     def _restore_common(self, state: dict[str, Any]) -> None:
-        """Take back what `_common_state` gave; ValueError where it does not fit."""
+        """Restore what `_common_state` gave; ValueError if it is not valid."""
         inputs.restore_columns(self, state)
         self._set_threshold(float(state["threshold"]))
         if not np.isfinite(self.threshold_):
@@ -88,7 +87,7 @@ class Detector(SingleRowScoring, OutlierMixin, BaseEstimator):
         self._check_columns(len(self.usual_), "usual values")
 
     def _check_columns(self, n_columns: int, part: str) -> None:
-        """Raise a ValueError where a part of a loaded detector knows other columns."""
+        """Raise a ValueError if a part of a loaded detector has other columns."""
         if n_columns != self.n_features_in_:
             raise ValueError(
                 f"{part} and columns must agree; got {n_columns} and {self.n_features_in_}."

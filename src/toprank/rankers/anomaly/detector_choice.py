@@ -1,4 +1,4 @@
-"""DetectorChoice: several detectors tried, the one kept that few labels or volume speak for."""
+"""DetectorChoice: the best of several detectors, by a few labels or by volume."""
 
 import warnings
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ from toprank.rankers.anomaly.detector_comparison import (
 
 
 class LabelsOfOneKind(UserWarning):
-    """All labelled rows are of one kind, which says nothing about a ranking."""
+    """All labelled rows are of one kind, which cannot judge a ranking."""
 
 
 class DetectorChoice(Detector):
-    """The best of several detectors: by the labels there are, or by volume where there are none.
+    """The best of several detectors: by the known labels, or by volume if there are none.
 
     Detectors learn from one half of the rows and are judged on the other; the best then learns
     from all. See `toprank.rankers.anomaly.detector_comparison.judge_detectors`.
@@ -40,11 +40,11 @@ class DetectorChoice(Detector):
     contamination : float
         The share of training rows that `predict` calls anomalies.
     random_state : int, RandomState or None
-        Seed of the halves and the points; detectors have seeds of their own.
+        Random seed of the halves and the points; detectors have their own.
 
     Attributes
     ----------
-    judged_ : what is known of each detector, the best first
+    judged_ : the results of each detector, the best first
     chosen_ : the name of the best; detector_ itself, fitted to all rows: save that one
     decision_scores_, labels_, threshold_ : suspicion of the training rows, 1 for those called
         anomalies and 0 for others, and where they begin
@@ -78,8 +78,8 @@ class DetectorChoice(Detector):
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Choose and learn; `y` labels some of the rows: 1 positive, 0 negative, others missing.
 
-        With labels of both kinds, average precision on them decides, and the area under the
-        mass-volume curve where that is equal; otherwise the area does.
+        With labels of both kinds, average precision on them decides, with
+        ties decided by the area under the mass-volume curve; otherwise the area alone decides.
         """
         features = self._read(X)
         labels = partial_labels(y, len(features))
@@ -94,12 +94,12 @@ class DetectorChoice(Detector):
         return self._judge(self._raw(features))
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start."""
+        """Return what each feature adds to each row's suspicion, and last the baseline."""
         check_is_fitted(self)
         if not hasattr(self.detector_, "contributions"):
             raise TypeError(
-                f"{self.chosen_} was chosen, which gives no reasons; leave it out of detectors "
-                "to choose among those that do."
+                f"detector {self.chosen_!r} was chosen, which gives no reasons; leave it out of "
+                "detectors to choose among those that do."
             )
         return self.detector_.contributions(inputs.Encoded(inputs.read_features(self, X)))
 
@@ -123,13 +123,13 @@ class DetectorChoice(Detector):
 
 
 def _decide(labels: NDArray[np.float64]) -> bool:
-    """Return whether labels can tell detectors apart; warn if there are some and they cannot."""
+    """Return whether labels can compare detectors; warn if there are some and they cannot."""
     known = labels[~np.isnan(labels)]
     if np.unique(known).size == 1:
         kind = "positive" if known[0] else "negative"
         warnings.warn(
             f"y has {known.size} labelled rows, all {kind}: average precision needs both kinds, "
-            "so that the area under the mass-volume curve decides.",
+            "so the area under the mass-volume curve decides.",
             LabelsOfOneKind,
             stacklevel=3,
         )

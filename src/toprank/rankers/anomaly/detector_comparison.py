@@ -35,15 +35,15 @@ _LEAST_ROWS = 4
 
 @dataclass(frozen=True)
 class JudgedDetector:
-    """What is known of one detector.
+    """The results of one detector.
 
-    `area` is that under the mass-volume curve, lower is better; its interval allows for the points
-    that volumes are measured with and has no width where they are exact. `is_guess` says that
-    hardly a point fell where ordinary rows are, `is_exact` that no points were needed.
-    `excess_mass` is the area under the excess-mass curve, higher is better, infinite where no
-    point fell among nine rows in ten. `seconds` is what fitting one half and measuring the other
-    took. `average_precision` and `roc_auc` are those of
-    labelled rows, None without labels of both kinds.
+    `area` is the area under the mass-volume curve, lower is better; its interval allows for the
+    points that volumes are measured with and has no width if they are exact. `is_guess` says
+    that hardly a point fell where ordinary rows are, `is_exact` that no points were needed.
+    `excess_mass` is the area under the excess-mass curve, higher is better, infinite if no
+    point fell among nine rows in ten. `seconds` is the time of fitting one half and measuring the
+    other. `average_precision` and `roc_auc` are those of labelled rows, None without labels of
+    both kinds.
     """
 
     name: str
@@ -64,17 +64,17 @@ def judge_detectors(
     n_points: int = N_POINTS,
     random_state: Any = 0,
 ) -> list[JudgedDetector]:
-    """Return what is known of each detector, the best first.
+    """Return the results of each detector, the best first.
 
     Volumes are exact where a detector has `mass_volume` and learns its bounds by "range".
-    Elsewhere they are measured with `n_points` points: even ones up to
-    six columns of numbers, beyond that points near rows with the weights that make up for it.
-    Categories are drawn evenly and a tenth of a column with gaps is missing.
+    Otherwise they are measured with `n_points` points: uniform ones up
+    to six columns of numbers, beyond that weighted points near the rows. Categories are drawn
+    uniformly, and a tenth of a column with missing values is missing.
 
-    `y` may tell some of the rows apart: 1 is a positive, 0 a negative, missing not labelled. No
+    `y` may label some of the rows: 1 is a positive, 0 a negative, missing not labelled. No
     detector sees it. With both kinds, the best is the one with the highest average precision on
-    all labelled rows, those it learned from among them, as in use. Ties, and all if there are no
-    such labels, go by area.
+    all labelled rows, including those it learned from. Ties, and everything without such labels,
+    are decided by area.
 
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
     >>> detectors = {"tree": AnomalyTreeRank(), "forest": AnomalyForest(n_estimators=50)}
@@ -84,14 +84,14 @@ def judge_detectors(
     """
     contest = _Contest.of(X, y, n_points, seed_of(random_state))
     if not detectors:
-        raise ValueError("detectors must hold at least one; got none.")
+        raise ValueError("detectors must contain at least one detector; got none.")
     judged = [contest.judge(name, detector) for name, detector in detectors.items()]
     _warn_of_guesses([each.name for each in judged if each.is_guess], n_points)
     return sorted(judged, key=_rank)
 
 
 def as_text(judged: list[JudgedDetector]) -> str:
-    """Return a table to print, a detector a line.
+    """Return a table to print, one line per detector.
 
     >>> one = JudgedDetector("forest", Interval(0.0312, 0.0305, 0.032), 4.07, 0.25)
     >>> other = JudgedDetector("tree", Interval(0.05, 0.05, 0.05), 2.5, 0.1, is_exact=True)
@@ -110,7 +110,7 @@ def as_text(judged: list[JudgedDetector]) -> str:
 def default_detectors(
     n_columns: int, n_rows: int | None = None, random_state: Any = 0, n_jobs: int | None = None
 ) -> dict[str, Detector]:
-    """Return detectors worth comparing on so many columns, by name.
+    """Return detectors worth comparing on this many columns, by name.
 
     A ranker against points is among them up to ten columns, a one-class SVM up to 5,000 rows.
 
@@ -142,9 +142,9 @@ def partial_labels(y: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
     try:
         labels = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{_LABEL_WORDS}; got values that are no numbers: {error}.") from error
+        raise ValueError(f"{_LABEL_WORDS}; got values that are not numbers: {error}.") from error
     if labels.shape != (n_rows,):
-        raise ValueError(f"y must have {n_rows} labels, one a row; got shape {labels.shape}.")
+        raise ValueError(f"y must have {n_rows} labels, one per row; got shape {labels.shape}.")
     strange = labels[~(np.isnan(labels) | (labels == 0) | (labels == 1))]
     if strange.size:
         raise ValueError(f"{_LABEL_WORDS}; got {strange[0]:g} in {strange.size} rows.")
@@ -155,7 +155,7 @@ _LABEL_WORDS = "y must be 1 for positives, 0 for negatives and missing for rows 
 
 
 class _Contest(NamedTuple):
-    """All that detectors share: two halves of the rows, and labels."""
+    """What all detectors share: two halves of the rows, and labels."""
 
     halves: Halves
     labels: NDArray[np.float64]
@@ -167,13 +167,13 @@ class _Contest(NamedTuple):
         n_rows = halves.is_judged.size
         if n_rows < _LEAST_ROWS:
             raise ValueError(
-                f"X must hold at least {_LEAST_ROWS} rows, to learn from and to judge by; got "
+                f"X must have at least {_LEAST_ROWS} rows, to learn from and to judge by; got "
                 f"{n_rows}."
             )
         return cls(halves, partial_labels(y, n_rows))
 
     def judge(self, name: str, detector: Any) -> JudgedDetector:
-        """Return what is known of a detector."""
+        """Return the results of a detector."""
         begun = time.perf_counter()
         detector = as_detector(detector)
         fitted = self.halves.taught(detector)
@@ -213,11 +213,11 @@ def _area(
 
 
 def _warn_of_guesses(names: list[str], n_points: int) -> None:
-    """Warn once for all detectors, where each would have warned for itself."""
+    """Warn once for all detectors instead of once per detector."""
     if names:
         warnings.warn(
             f"hardly any of {n_points:,} points fell where ordinary rows are by "
-            f"{', '.join(names)}, so that the area is a guess there; raise n_points, take fewer "
+            f"{', '.join(names)}, so the area is a guess there; raise n_points, use fewer "
             "columns, or give labels.",
             HopelessVolume,
             stacklevel=3,

@@ -1,7 +1,7 @@
 """How tightly a detector encloses rows that it did not learn from.
 
-Half of the rows teach, the other half are judged: a detector that merely remembers its rows gets
-no credit. Volumes are those of one box, which reaches around the rows of both halves.
+A detector learns from half of the rows and is judged by the other half, so that memorising rows
+gains nothing. Volumes are those of one box around the rows of both halves.
 """
 
 import warnings
@@ -25,14 +25,14 @@ from toprank.rankers.anomaly.uniform_points import UprightSpace, as_input
 N_POINTS = 20_000
 
 _MOST_ROWS = 100_000
-_FEW_NUMBERS = 6  # up to which even points fall among the rows often enough
+_FEW_NUMBERS = 6  # up to here uniform points fall among the rows often enough
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The mass-volume curve of rows held out, and the area under it with its 95 % interval.
+    """The mass-volume curve of held-out rows, and the area under it with its 95 % interval.
 
-    `n_points` is how many points measured the volumes; 0 where these are exact.
+    `n_points` is how many points measured the volumes; 0 if these are exact.
     """
 
     curve: MassVolumeCurve
@@ -45,11 +45,11 @@ class HeldOut:
 def held_out_curve(
     detector: Any, table: pa.Table, bounds: str = "range", random_state: int = 0
 ) -> HeldOut:
-    """Return the curve of a detector with these parameters, fitted anew on half of the rows.
+    """Return the curve of a detector with these parameters, fitted on half of the rows.
 
     Volume is that of the box around the rows, whatever the detector; `bounds` says which box.
-    Categories fill it evenly, and missing values a tenth of a column that has some. At most
-    100,000 rows are drawn for both halves, which is more than the curve shows.
+    Categories fill it evenly, and missing values take a tenth of a column that has some. At most
+    100,000 rows are drawn for both halves; more would not change the curve visibly.
 
     >>> from toprank import AnomalyTreeRank
     >>> amounts = pa.table({"amount": np.random.default_rng(0).exponential(size=2000)})
@@ -57,11 +57,11 @@ def held_out_curve(
     .131 (.123-.139)
     """
     if table.num_rows < 2:
-        raise ValueError(f"table must hold at least 2 rows to be parted; got {table.num_rows}.")
+        raise ValueError(f"table must have at least 2 rows to be split; got {table.num_rows}.")
     generator = np.random.default_rng(random_state)
     drawn = generator.permutation(table.num_rows)[:_MOST_ROWS]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is odd about the table was said before
+        warnings.simplefilter("ignore")  # the caller has already warned about the table
         halves = Halves.of(table.take(drawn), generator, bounds)
         fitted = halves.taught(detector)
     n_judged = int(np.count_nonzero(halves.is_judged))
@@ -77,7 +77,7 @@ def held_out_curve(
 class Halves(NamedTuple):
     """Rows to learn from and rows to be judged by, and points in the box around both.
 
-    Points have weights where they are not even.
+    Points have weights if they are not uniform.
     """
 
     schema: Schema
@@ -100,7 +100,7 @@ class Halves(NamedTuple):
         schema = Schema.of(X)
         features = schema.encode(X)
         is_judged = generator.permutation(len(features)) % 2 == 0
-        # nothing can be learned about a column that the one half knows nothing of
+        # nothing can be learned about a column that is all missing in one half
         is_known = ~np.isnan(features[~is_judged]).all(axis=0)
         if is_known.any():
             columns = zip(schema.columns, is_known, strict=True)
@@ -111,15 +111,15 @@ class Halves(NamedTuple):
         return cls(schema, features, is_judged, bounds, space, points, weight)
 
     def rows(self, chosen: NDArray[np.bool_]) -> Any:
-        """Return some of the rows as any detector reads them."""
+        """Return some of the rows in a form that any detector reads."""
         return as_input(self.features[chosen], self.schema)
 
     def taught(self, detector: Any) -> Any:
-        """Return a clone that learned from one half, its volumes, if any, those of the box."""
+        """Return a clone fitted to one half; its volumes, if any, are those of the box."""
         fresh = clone(detector)
         if has_exact_volumes(fresh, self.bounds):
             low, high = self.space.box.low, self.space.box.high
-            # a column of one value has no width, and any width gives the same shares
+            # a constant column has no width, and any width gives the same shares
             wide = np.where(low == high, 0.5, 0.0)
             fresh.set_params(bounds=np.column_stack([low - wide, high + wide]))
         return fresh.fit(self.rows(~self.is_judged))
@@ -127,10 +127,10 @@ class Halves(NamedTuple):
     def measured(
         self, fitted: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
-        """Return the suspicion of the rows held out and of the points, and the points' weights."""
+        """Return the suspicion of the held-out rows and of the points, and the points' weights."""
         of_rows = fitted.suspicion(self.rows(self.is_judged))
         of_points = fitted.suspicion(as_input(self.points, self.schema))
-        # what lies outside needs the whole box to be held
+        # rows outside count as enclosed only by the whole box
         outside = max(of_points.max(), of_rows.max()) + 1
         is_inside = self.space.box.holds(self.features[self.is_judged])
         return np.where(is_inside, of_rows, outside), of_points, self.weight
@@ -149,7 +149,7 @@ def _points(
     n_points: int,
     generator: np.random.Generator,
 ) -> tuple[NDArray[np.float32], NDArray[np.float64] | None]:
-    """Return points that are even over the box, or near the rows where these fill little of it."""
+    """Return points uniform over the box, or near the rows if these fill little of it."""
     is_wide = (space.box.high > space.box.low) & ~space.is_choice
     if np.count_nonzero(is_wide) <= _FEW_NUMBERS:
         return space.drawn(features, n_points, generator), None
@@ -158,7 +158,7 @@ def _points(
 
 
 def _exact_area(curve: MassVolumeCurve, n_rows: int) -> Interval:
-    """Return the area under an exact curve: the mean volume below a row, which has a spread."""
+    """Return the area under an exact curve: the mean volume below a row, and its interval."""
     volume_below = (curve.volume[1:] + curve.volume[:-1]) / 2
     spread = np.diff(curve.mass) @ (volume_below - curve.area) ** 2
     reach = 1.96 * float(np.sqrt(spread / n_rows))

@@ -1,4 +1,4 @@
-"""What is known of some rows: a column of labels that is empty where nobody has looked."""
+"""Labels of some rows: a column that is empty where nobody has looked."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ _ORDINARY = ("0", "0.0", "no", "false")
 def known_labels(table: Any, label: str) -> NDArray[np.float64]:
     """Return 1 for rows known to be anomalies, 0 for those known not to be, NaN for all others.
 
-    Unlike the label of a training, none of the two may be missing, and neither is taken for an
-    anomaly because it is rarer: what people look at is no fair sample.
+    Unlike a training label, one of the two may be absent, and a value is not taken for an anomaly
+    because it is rarer: the rows that people look at are not a random sample.
 
     >>> import pyarrow as pa
     >>> known_labels(pa.table({"checked": ["yes", None, "No"]}), "checked").tolist()
@@ -30,7 +30,7 @@ def known_labels(table: Any, label: str) -> NDArray[np.float64]:
         word = str(value).lower()
         if word not in (*_ANOMALY, *_ORDINARY):
             raise TableError(
-                f"label column {label!r} must hold 1 or yes for anomalies, 0 or no for other "
+                f"label column {label!r} must contain 1 or yes for anomalies, 0 or no for other "
                 f"rows, and nothing where that is not known; got {shortened(value)} in "
                 f"{len(numbers):,} of {n_rows:,} rows."
             )

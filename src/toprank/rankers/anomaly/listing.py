@@ -1,4 +1,4 @@
-"""Where a tree that parts space puts a row, in words."""
+"""The rule by which a density tree ranks a row, in words."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from toprank.rankers.trees.reading.words import SPACE
 def rules_of_rows(detector: Any, X: Any) -> list[str] | None:
     """Return for every row its group and the rule that puts it there, or why it is outside.
 
-    None where the detector is not one tree.
+    None if the detector is not a single tree.
 
     >>> from toprank import AnomalyTreeRank
     >>> hours = np.append(np.arange(100) % 12 + 1.0, 24.0)[:, None]

@@ -1,4 +1,4 @@
-"""What a tree that parts space says of itself: rules with their volume, text and pictures."""
+"""A density tree described: rules with their volume, text and pictures."""
 
 from dataclasses import replace
 from typing import Any
@@ -50,7 +50,7 @@ class ReadableSpace(Readable):
         ]
 
     def to_text(self, noun: str = SPACE) -> str:
-        """Return the tree as text, question by question."""
+        """Return the tree as text, one question per line."""
         return as_text(self._graph(), self.seen_, noun)
 
     def to_dot(self, noun: str = SPACE) -> str:
@@ -62,7 +62,7 @@ class ReadableSpace(Readable):
         return as_svg(self._graph(), self.seen_, noun, title)
 
     def _see(self, rows: Any) -> None:
-        """Learn what the training rows say about the tree."""
+        """Keep what is needed of the training rows to describe the tree."""
         features: NDArray[np.float32] = rows
         super()._see(TrainingRows(features, np.zeros(len(features), dtype=bool), None))
 

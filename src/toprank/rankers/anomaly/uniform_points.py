@@ -1,15 +1,15 @@
-"""Points drawn evenly from where rows could be, so that a ranker can tell them from the rows.
+"""Points drawn uniformly from where rows could be, for a ranker to separate from the rows.
 
 Along the columns, points are
 
     numbers       anywhere between the bounds; whole where all rows have whole numbers, each of
-                  which stands for the unit around it
-    categories    any value that was seen, each as likely; true and false alike
+                  which represents the unit around it
+    categories    any known value, each with the same probability; booleans alike
     missing       in a tenth of the points, in columns where some rows miss a value
 
-which is the space of `grid`, so that volumes mean the same here and there. Along the principal
-axes of the rows there are numbers only. Where columns go together, the rows fill far more of the
-box along these axes than of the one along the columns, and more points fall among them.
+which is the space of `volume_bins`, so that volumes mean the same in both. Along the principal
+axes of the rows there are numbers only. Where columns are correlated, the rows fill far more of
+the box along these axes than of the one along the columns, and more points fall among them.
 """
 
 from typing import Any, NamedTuple, Protocol, Self
@@ -40,7 +40,7 @@ class Space(Protocol):
     def drawn(
         self, like: NDArray[np.float32], n_points: int, generator: np.random.Generator
     ) -> NDArray[np.float32]:
-        """Return points drawn evenly; of the rows `like` only the kinds of values are asked."""
+        """Return points drawn uniformly; `like` only shows the kinds of values in each column."""
         ...
 
     def outside(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -48,7 +48,7 @@ class Space(Protocol):
         ...
 
     def arrays(self) -> dict[str, NDArray]:
-        """Return what `from_arrays` of the same class makes it of again."""
+        """Return the arrays from which `from_arrays` of the same class restores it."""
         ...
 
 
@@ -63,7 +63,7 @@ class UprightSpace(NamedTuple):
     """
 
     box: Box
-    is_choice: NDArray[np.bool_]  # columns of categories and of true and false
+    is_choice: NDArray[np.bool_]  # columns of categories and of booleans
 
     @classmethod
     def around(
@@ -95,10 +95,10 @@ class UprightSpace(NamedTuple):
     def drawn_near(
         self, rows: NDArray[np.float32], n_points: int, generator: np.random.Generator
     ) -> VolumePoints:
-        """Return points most of which lie near rows, with the weights that make up for it.
+        """Return points most of which are near rows, with the weights that compensate for it.
 
-        Numbers are drawn as `importance_points` does, where missing values of the rows take the
-        column's median; all else is drawn evenly.
+        Numbers are drawn by `importance_points`, with the column's median for missing values of
+        the rows; everything else is drawn uniformly.
         """
         numbers = rows[:, ~self.is_choice]
         centers = np.where(np.isnan(numbers), np.nanmedian(numbers, axis=0), numbers)
@@ -117,7 +117,7 @@ class UprightSpace(NamedTuple):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], schema: Schema) -> Self:
-        """Return the space that `arrays` gave; ValueError where it is not sound."""
+        """Return the space that `arrays` gave; ValueError if it is not valid."""
         (box,) = Box.from_arrays(arrays["box"], arrays["may_miss"])
         return cls(box, _is_choice(schema))
 
@@ -150,8 +150,7 @@ class RotatedSpace(NamedTuple):
     """The box along the principal axes of the standardised columns.
 
     An axis along which the rows hardly vary reaches a thousandth of a standard deviation from the
-    mean. How far a row lies outside along an axis is shared out among the columns that drive it
-    there.
+    mean. How far a row is outside along an axis is attributed to the columns that drive it there.
 
     >>> generator = np.random.default_rng(0)
     >>> along = generator.normal(size=1000)
@@ -210,7 +209,7 @@ class RotatedSpace(NamedTuple):
         parts = outside_terms(np.where(is_missing, _JUST_OUTSIDE, 0.0))
         for axis in np.flatnonzero(terms.any(axis=0)):
             rows = np.flatnonzero(terms[:, axis])
-            # 0 lies inside, so that a row beyond 0 is driven out by what has the same sign
+            # 0 is inside, so a row is driven out by the terms of the same sign
             side = np.sign(turned[rows, axis])[:, None]
             drive = np.maximum(side * standard[rows] * self.axes[:, axis], 0.0)
             parts[rows] += terms[rows, axis, None] * drive / drive.sum(axis=1, keepdims=True)
@@ -227,7 +226,7 @@ class RotatedSpace(NamedTuple):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], schema: Schema) -> Self:
-        """Return the space that `arrays` gave; ValueError where it is not sound."""
+        """Return the space that `arrays` gave; ValueError if it is not valid."""
         (box,) = Box.from_arrays(arrays["box"], arrays["may_miss"])
         n_columns = box.n_columns
         shapes = {"centre": (n_columns,), "spread": (n_columns,), "axes": (n_columns, n_columns)}
@@ -236,16 +235,16 @@ class RotatedSpace(NamedTuple):
             if values.dtype != np.float64 or values.shape != shape:
                 raise ValueError(f"{name} must be {shape} numbers; got shape {values.shape}.")
             if not np.isfinite(values).all():
-                raise ValueError(f"{name} must hold finite numbers.")
+                raise ValueError(f"{name} must contain finite numbers.")
         if not (arrays["spread"] > 0).all():
             raise ValueError("spread must be greater than 0.")
         if not ((box.low < 0) & (box.high > 0)).all():
-            raise ValueError("the rotated box must hold its centre.")
+            raise ValueError("the rotated box must contain its centre.")
         return cls(arrays["centre"], arrays["spread"], arrays["axes"], box)
 
 
 def as_input(features: NDArray[np.float32], schema: Schema) -> Any:
-    """Return encoded rows as any estimator reads them: an array, or a table with categories.
+    """Return encoded rows as input for any estimator: an array, or a table with categories.
 
     >>> schema = Schema.of(pa.table({"country": ["FR", "DE"]}))
     >>> as_input(np.array([[0.0], [np.nan]], dtype=np.float32), schema)["country"].to_pylist()
@@ -262,7 +261,7 @@ def as_input(features: NDArray[np.float32], schema: Schema) -> Any:
 
 
 class _Values(NamedTuple):
-    """The values that a column of choices has, none for numbers; whether numbers are whole."""
+    """The known values of a category or boolean, none for numbers; whether numbers are whole."""
 
     choices: NDArray[np.float32]
     are_whole: bool
@@ -288,8 +287,8 @@ def _blocks(n_points: int) -> list[slice]:
 
 
 def _turned(standard: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return where rows lie along the axes."""
-    # column by column: a product of matrices may round a row otherwise among other rows
+    """Return the coordinates of rows along the axes."""
+    # column by column: a matrix product may round a row differently depending on the others
     turned = np.zeros_like(standard)
     for column, axis in enumerate(axes):
         turned += standard[:, column, None] * axis

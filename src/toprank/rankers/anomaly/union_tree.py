@@ -1,12 +1,12 @@
-"""A tree that parts space: its positives are volume itself, its negatives the rows.
+"""A density tree: its positives are volume itself, its negatives the rows.
 
-A union is a set of boxes with the rows in them. A local tree cuts it, its leaves with more of the
-union's volume than of its rows are one new union, the left, the others the right one, and so on.
-With g and h a part's shares of the union's rows and volume, a cut makes
+A union is a set of boxes with the rows in them. A local tree splits it: its leaves with more of
+the union's volume than of its rows become the left union, the others the right one, and so on.
+With g and h a side's shares of the union's rows and volume, a split minimises
 
     g_l h_l / (g_l + h_l) + g_r h_r / (g_r + h_r)
 
-smallest: the Gini index of rows against as much volume. Volumes are exact. For a cut of a column,
+the Gini index of rows against the same mass of volume. Volumes are exact. To split a column,
 every box adds a slope, its volume over its length, between its two edges there; the running sum
 of slopes times the distances between edges is the volume left of each edge.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-_LEAST_VOLUME = 1e-200  # wild values press all others into next to nothing
+_LEAST_VOLUME = 1e-200  # extreme values compress all others into almost nothing
 _MARGIN = 1e-12  # what rounding may add to a gain
 _ROOM = 64  # at first; arrays grow when it is used up
 
@@ -40,10 +40,10 @@ class UnionTree(NamedTuple):
 def grow_union_tree(
     codes, starts, position, rows, global_depth, local_depth, min_leaf, n_tried, most_boxes, seed
 ):
-    """Return the arrays of a UnionTree. `rows` are numbers of columns of `codes`; they are moved.
+    """Return the arrays of a UnionTree. `rows` index the columns of `codes`; they are reordered.
 
-    No leaf of a local tree holds fewer rows than `min_leaf`, volume counted as the rows that it
-    would hold if all were spread evenly. A union of more than `most_boxes` boxes is parted no
+    No leaf of a local tree has fewer rows than `min_leaf`, volume counted as the rows that it
+    would have if all were spread evenly. A union of more than `most_boxes` boxes is split no
     further.
     """
     n_columns = starts.size - 1
@@ -55,12 +55,14 @@ def grow_union_tree(
     for column in range(n_columns):
         boxes[0, column, 0], boxes[0, column, 1] = 0, starts[column + 1] - starts[column] - 1
     volumes[0] = 1.0
-    union[0] = np.array([-1, -1, -1, 0, -1, 0], np.int32)
+    union[0] = -1
+    union[0, 3], union[0, 5] = 0, 0
     union_sums[0, 0], union_sums[0, 1] = total, 1.0
-    blocks[0] = np.array([0, total, 0, 1])
-    n_nodes, n_unions, n_boxes = 0, 1, 1
+    blocks[0] = 0
+    blocks[0, 1], blocks[0, 3] = total, 1
+    # typed: as literals, the first values would compile every kernel below once more
+    n_nodes, n_unions, n_boxes, at = np.int64(0), np.int64(1), np.int64(1), np.int64(0)
     room = _room(starts, total)
-    at = 0
     while at < n_unions:
         begin, end, first, last = blocks[at, 0], blocks[at, 1], blocks[at, 2], blocks[at, 3]
         if union[at, 3] < global_depth and end > begin and last - first <= most_boxes:
@@ -69,7 +71,7 @@ def grow_union_tree(
                 total, local_depth, min_leaf, n_tried, seed, at, room,
             )  # fmt: skip
             is_left = _on_the_left(local, sums)
-            if _is_parted(local, is_left):
+            if _is_split(local, is_left):
                 more = n_nodes + len(local)
                 node, node_sums = _with_room(node, more), _with_room(node_sums, more)
                 union, blocks = _with_room(union, n_unions + 2), _with_room(blocks, n_unions + 2)
@@ -91,7 +93,7 @@ def grow_union_tree(
 
 @njit(cache=True, nogil=True)
 def _room(starts, n_rows):
-    """Return places to work in: rows and slopes by edge, columns to draw from, rows to move."""
+    """Return work arrays: rows and slopes by edge, columns to draw from, rows to move."""
     widest = 2
     for column in range(starts.size - 1):
         widest = max(widest, starts[column + 1] - starts[column])
@@ -116,9 +118,10 @@ def _local_tree(
     n_boxes = root_volumes.size
     boxes = np.empty((max(4 * n_boxes, 8), n_columns, 2), np.int32)
     volumes = np.empty(boxes.shape[0])
-    boxes[:n_boxes], volumes[:n_boxes] = root_boxes, root_volumes
+    _copy(root_boxes, boxes)
+    _copy(root_volumes, volumes)
     all_rows, all_volume = float(end - begin), root_volumes.sum()
-    ranges[0] = np.array([begin, end, 0, n_boxes])
+    ranges[0, 0], ranges[0, 1], ranges[0, 3] = begin, end, n_boxes
     sums[0, 0], sums[0, 1] = all_rows, all_volume
     n_nodes, level_begin = 1, 0
     for _ in range(depth):
@@ -135,8 +138,8 @@ def _local_tree(
             ranges = _with_room(ranges, n_nodes + 2)
             needed = n_boxes + 2 * (ranges[i, 3] - ranges[i, 2])
             boxes, volumes = _with_room(boxes, needed), _with_room(volumes, needed)
-            middle = _part_rows(codes[column], rows, ranges[i, 0], ranges[i, 1], edge, room[3])
-            n_left, n_boxes_after = _part_boxes(
+            middle = _split_rows(codes[column], rows, ranges[i, 0], ranges[i, 1], edge, room[3])
+            n_left, n_boxes_after = _split_boxes(
                 boxes, volumes, ranges[i, 2], ranges[i, 3], n_boxes, column, edge,
                 position[starts[column] : starts[column + 1]],
             )  # fmt: skip
@@ -164,7 +167,7 @@ def _best_cut(
     codes, starts, position, rows, block, boxes, volumes, sums, all_rows, all_volume, total,
     min_leaf, n_tried, state, room,
 ):  # fmt: skip
-    """Return column (-1 without a cut), edge, gain and the volume left of it."""
+    """Return column (-1 without a split), edge, gain and the volume left of it."""
     counts, slopes, order = room[0], room[1], room[2]
     n_columns = order.size
     best_column, best_edge, best_left = -1, 0, 0.0
@@ -196,7 +199,7 @@ def _best_cut(
             n_left += counts[edge - 1]
             slope += slopes[edge - 1]
             left += slope * (edges[edge] - edges[edge - 1])
-            # rounding may leave a little more, or less than nothing
+            # rounding may exceed the total, or go below 0
             left = min(max(left, 0.0), sums[1])
             if n_left + total * left < min_leaf or left < _LEAST_VOLUME:
                 continue
@@ -230,7 +233,7 @@ def _reach(boxes, begin, end, column, n_edges):
 
 
 @njit(cache=True, nogil=True)
-def _part_rows(codes, rows, begin, end, edge, kept):
+def _split_rows(codes, rows, begin, end, edge, kept):
     """Move the rows of a node: those left of the edge first, both in their order."""
     left, n_kept = begin, 0
     for i in range(begin, end):
@@ -247,7 +250,7 @@ def _part_rows(codes, rows, begin, end, edge, kept):
 
 
 @njit(cache=True, nogil=True)
-def _part_boxes(boxes, volumes, begin, end, at, column, edge, edges):
+def _split_boxes(boxes, volumes, begin, end, at, column, edge, edges):
     """Write the boxes left of an edge from `at` on, then those right of it; return both ends."""
     n_left = at
     for side in range(2):
@@ -255,7 +258,7 @@ def _part_boxes(boxes, volumes, begin, end, at, column, edge, edges):
             low, high = boxes[box, column, 0], boxes[box, column, 1]
             if (high <= edge and side == 1) or (low >= edge and side == 0):
                 continue
-            boxes[at] = boxes[box]
+            _copy(boxes[box], boxes[at])
             volumes[at] = volumes[box]
             if low < edge < high:
                 boxes[at, column, 1 - side] = edge
@@ -278,7 +281,7 @@ def _on_the_left(local, sums):
 
 
 @njit(cache=True, nogil=True)
-def _is_parted(local, is_left):
+def _is_split(local, is_left):
     n_left, n_right = 0, 0
     for i in range(len(local)):
         if local[i, 0] < 0:
@@ -292,7 +295,7 @@ def _keep(local, sums, i, at, n_nodes, n_unions, is_left, union, node, node_sums
     """Write a local tree's node with its final numbers."""
     number = n_nodes + i
     node[number, 0], node[number, 1] = local[i, 0], local[i, 1]
-    node_sums[number] = sums[i]
+    _copy(sums[i], node_sums[number])
     if local[i, 0] >= 0:
         node[number, 2], node[number, 3] = n_nodes + local[i, 2], n_nodes + local[i, 3]
         node[number, 5] = at
@@ -319,9 +322,9 @@ def _make_children(
     local, sums, ranges, local_boxes, local_volumes, is_left, at, n_unions, rows, union,
     union_sums, blocks, boxes, volumes, n_boxes, moved,
 ):  # fmt: skip
-    """Put the rows and the boxes of both new unions together; return how many boxes there are."""
+    """Collect the rows and the boxes of both new unions; return the number of boxes."""
     row = blocks[at, 0]
-    moved[: blocks[at, 1] - row] = rows[row : blocks[at, 1]]
+    _copy(rows[row : blocks[at, 1]], moved)
     offset = row
     for side in range(2):
         child = n_unions + side
@@ -338,7 +341,8 @@ def _make_children(
                 rows[row] = moved[j - offset]
                 row += 1
             for box in range(ranges[i, 2], ranges[i, 3]):
-                boxes[n_boxes], volumes[n_boxes] = local_boxes[box], local_volumes[box]
+                _copy(local_boxes[box], boxes[n_boxes])
+                volumes[n_boxes] = local_volumes[box]
                 n_boxes += 1
         blocks[child, 1], blocks[child, 3] = row, n_boxes
     return n_boxes
@@ -346,27 +350,38 @@ def _make_children(
 
 @njit(cache=True, nogil=True)
 def _number_places(union):
-    """Number the unions from left to right: whoever is above comes before both its parts."""
-    waiting = np.empty(len(union), np.int64)
-    waiting[0], n_waiting, place = 0, 1, 0
-    while n_waiting:
-        n_waiting -= 1
-        at = waiting[n_waiting]
+    """Number the unions from left to right, each before both its children."""
+    pending = np.empty(len(union), np.int64)
+    pending[0], n_pending, place = 0, 1, 0
+    while n_pending:
+        n_pending -= 1
+        at = pending[n_pending]
         union[at, 5] = place
         place += 1
         if union[at, 1] >= 0:
-            waiting[n_waiting], waiting[n_waiting + 1] = union[at, 2], union[at, 1]
-            n_waiting += 2
+            pending[n_pending], pending[n_pending + 1] = union[at, 2], union[at, 1]
+            n_pending += 2
 
 
 @njit(cache=True, nogil=True)
 def _with_room(values, size):
-    """Return the array with room for so many, its values kept; twice as long if it has to grow."""
+    """Return the array with room for `size` values; it doubles when it has to grow."""
     if size <= len(values):
         return values
     longer = np.empty((max(size, 2 * len(values)), *values.shape[1:]), values.dtype)
-    longer[: len(values)] = values
+    _copy(values, longer)
     return longer
+
+
+@njit(cache=True, nogil=True)
+def _copy(source, target):
+    """Copy all values to the beginning of another array, both without gaps.
+
+    Assignment to a slice also compiles the text of its error: seconds for every such kernel.
+    """
+    source, target = source.reshape(-1), target.reshape(-1)
+    for i in range(source.size):
+        target[i] = source[i]
 
 
 @njit(cache=True, nogil=True)
@@ -376,7 +391,7 @@ def _mixed(seed, union, node):
 
 @njit(cache=True, nogil=True)
 def _next(state):
-    """SplitMix64's step: states that differ in one bit lead to unlike numbers."""
+    """One step of SplitMix64: states that differ in one bit give unrelated numbers."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (state ^ (state >> np.uint64(31))) + np.uint64(0x9E3779B97F4A7C15)

@@ -1,11 +1,11 @@
-"""Columns as bins on a line of length 1: where a cut may be, and how much volume lies before it.
+"""Columns as bins on a line of length 1: possible thresholds, and the volume below each.
 
     a number      bins between the box's bounds, each as wide as it is
     a category    all its values by number of rows, the rarest first, each equally wide
-    missing       where a column has some: one more bin behind all others, a tenth of the line
+    missing       where a column has some: one more bin after all others, a tenth of the line
 
-A column's edges are the bins' borders: bin i lies between edges i and i + 1. A box is an interval
-of edges in every column, and its volume the product of their lengths.
+A column's edges are the borders of its bins: bin i is between edges i and i + 1. A box is an
+interval of edges in every column, and its volume the product of their lengths.
 """
 
 from typing import Any, NamedTuple
@@ -17,16 +17,16 @@ from toprank.rankers.anomaly.box import Box
 from toprank.rankers.trees.kernel.binning import bin_columns
 
 MISSING_SHARE = 0.1
-"""Of a column's length, if it has missing values: rarer than this, they are unusual."""
+"""Share of a column's length for missing values: rows that miss more rarely are unusual."""
 
 
 class VolumeBins(NamedTuple):
-    """Rows in codes, and where the edges of their bins lie.
+    """Rows as codes, and the positions of the edges of their bins.
 
-    `codes` has a row a column. Column j has the edges starts[j] to starts[j + 1], one more than
-    bins; `position` rises from 0 to 1, `threshold` is the value there: infinite before the bin for
-    missing values, NaN for categories. `category` has the category of each bin, -1 for others, and
-    is aligned with the edge on its left.
+    `codes` has one row per column. Column j has the edges starts[j] to starts[j + 1], one more
+    than bins; `position` rises from 0 to 1, `threshold` is the value there: infinite before the
+    bin for missing values, NaN for categories. `category` has the category of each bin, -1 for
+    others, and is aligned with the edge on its left.
     """
 
     codes: NDArray[np.uint16]
@@ -47,7 +47,7 @@ class _Axis(NamedTuple):
 def grid_of(
     features: NDArray[np.float32], n_categories: NDArray[np.integer], box: Box, max_bins: int
 ) -> VolumeBins:
-    """Return the grid of rows that lie in the box; at most `max_bins` bins a number.
+    """Return the bins of rows in the box; at most `max_bins` per number.
 
     >>> box = Box(np.array([0.0]), np.array([4.0]))
     >>> features = np.array([[1.0], [2.0], [2.0]], dtype=np.float32)
@@ -58,7 +58,7 @@ def grid_of(
     axes = []
     for column in range(binned.n_columns):
         begin, end = binned.starts[column], binned.starts[column + 1] - 1
-        codes = binned.codes[column]  # which become the grid's, in place
+        codes = binned.codes[column]  # changed in place
         if n_categories[column]:
             axes.append(_categories(codes, int(n_categories[column])))
         else:
@@ -76,9 +76,9 @@ def _numbers(
     low: float,
     high: float,
 ) -> _Axis:
-    """Return the axis of a number whose bins hold values from `lowest` to `highest` each.
+    """Return the axis of a number whose bins contain values from `lowest` to `highest` each.
 
-    Codes of bins that are too narrow to be apart, and of missing values, are changed in place.
+    Codes of bins too narrow to keep, and of missing values, are changed in place.
     """
     between = highest[:-1] + (lowest[1:] - highest[:-1]) / 2
     width = high - low
@@ -113,12 +113,12 @@ def _categories(codes: NDArray[np.uint16], n_codes: int) -> _Axis:
 
 
 def _least_lengths(position: Any) -> Any:
-    """Return how long bins must be that end there: more than what rounding makes of them."""
+    """Return the least length of bins that end there: more than the rounding error."""
     return 8 * np.spacing(position)
 
 
 def _apart(position: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the edges to keep, the two outer ones among them: bins must have some length."""
+    """Return the edges to keep, including both outer ones: bins must have some length."""
     kept = [0]
     for edge in range(1, position.size - 1):
         is_apart = position[edge] - position[kept[-1]] > _least_lengths(position[edge])
@@ -130,7 +130,7 @@ def _apart(position: NDArray[np.float64]) -> NDArray[np.intp]:
 def _with_missing(
     position: NDArray[np.float64], threshold: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the edges with one more bin behind them."""
+    """Return the edges with one more bin after them."""
     return (
         np.append(position * (1 - MISSING_SHARE), 1.0),
         np.append(threshold, np.inf if not np.isnan(threshold[-1]) else np.nan),

@@ -1,13 +1,13 @@
 """Points in a box, to measure the volume of what a detector calls ordinary.
 
-Even points do up to five columns or so. In ten, what holds the ordinary rows may fill a millionth
-of the box and even points never fall in it; there most points are drawn near rows instead, and
-each carries a weight that sets this right. The weights are exact wherever the points fall; how
-precise a volume gets depends on how well the points cover it. A detector that calls places
-ordinary where no row is anywhere near is better measured with even points.
+Uniform points are enough up to about five columns. In ten, the region of ordinary rows may fill a
+millionth of the box and uniform points never fall in it; there most points are drawn near rows
+instead, and each carries a weight that corrects for this. The weights are exact wherever the
+points fall; how precise a volume is depends on how well the points cover it. A detector that calls
+places ordinary where no row is near is better measured with uniform points.
 
 Columns are numbers: categories have no volume, so a box with them is refused, and points have no
-missing values. A column without width keeps its one value in all points.
+missing values. A column without width keeps its value in all points.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ Vector = NDArray[np.float64]
 
 
 class VolumePoints(NamedTuple):
-    """Points, and how much more of the box each stands for than an even point would.
+    """Points, and how much more of the box each represents than a uniform point.
 
     A sum of weights divided by the number of points estimates a volume as a share of the box.
     """
@@ -42,7 +42,7 @@ class VolumePoints(NamedTuple):
 
 
 def uniform_points(box: Box, n_points: int, generator: np.random.Generator) -> Matrix:
-    """Return points drawn evenly from the box, a row each.
+    """Return points drawn uniformly from the box, one per row.
 
     >>> box = Box(np.array([0.0, 5.0]), np.array([1.0, 5.0]))
     >>> uniform_points(box, 3, np.random.default_rng(0)).round(2).tolist()
@@ -56,12 +56,12 @@ def uniform_points(box: Box, n_points: int, generator: np.random.Generator) -> M
 def importance_points(
     box: Box, features: ArrayLike, n_points: int, generator: np.random.Generator
 ) -> VolumePoints:
-    """Return points drawn mostly near rows, with the weights that make up for it.
+    """Return points drawn mostly near rows, with the weights that compensate for it.
 
-    A quarter is even over the box. The others are normal draws around up to 500 of the rows, some
-    upright and some slanted as the columns go together, as wide as the rows next to it lie
-    spread, narrower and wider. A weight is the even density divided by that of the whole mixture:
-    exact, and at most 4. A draw outside the box is put on its border and weighs 0.
+    A quarter is uniform over the box. The others are normal draws around up to 500 of the rows,
+    some with independent and some with correlated columns, as wide as the neighbouring rows are
+    spread, narrower and wider. A weight is the uniform density divided by that of the whole
+    mixture: exact, and at most 4. A draw outside the box is put on its border and has weight 0.
 
     >>> features = np.random.default_rng(0).normal(size=(100, 10))
     >>> box = Box(np.full(10, -8.0), np.full(10, 8.0))
@@ -83,7 +83,7 @@ def importance_points(
 
 
 class _Kernels(Protocol):
-    """One normal density around each centre; all lie in the unit cube, as do the centres."""
+    """One normal density around each centre, in the unit cube."""
 
     @property
     def centers(self) -> Matrix: ...
@@ -107,7 +107,7 @@ class _Upright(NamedTuple):
         center, spread = self.centers[which], self.spread[which]
         below, above = ndtr(-center / spread), ndtr((1 - center) / spread)
         between = below + generator.random(center.shape) * (above - below)
-        # The clip is for rounding at the very ends.
+        # The clip is for rounding at the ends.
         return (center + spread * ndtri(between)).clip(0, 1)
 
     def log_densities(self, points):
@@ -118,7 +118,7 @@ class _Upright(NamedTuple):
 
 
 class _Slanted(NamedTuple):
-    """Columns that go together, in the same way around each centre; not cut off."""
+    """Correlated columns, in the same way around each centre; not cut off."""
 
     centers: Matrix
     factor: Matrix  # lower triangle; times its transpose it is the covariance
@@ -153,7 +153,7 @@ def _drawn(
 ) -> Matrix:
     """Return points of the mixture, some of them outside the unit cube."""
     points = generator.random((n_points, n_columns))
-    # Number 0 is the even density; the kernels have equal shares of the rest.
+    # Number 0 is the uniform density; the kernels have equal shares of the rest.
     is_near = generator.random(n_points) >= _EVEN_SHARE
     number = np.where(is_near, generator.integers(1, len(kernels) + 1, size=n_points), 0)
     for i, kernel in enumerate(kernels, start=1):
@@ -164,7 +164,7 @@ def _drawn(
 
 
 def _weight(kernels: Sequence[_Kernels], points: Matrix) -> Vector:
-    """Return 1 / density of each point: the even density in the unit cube is 1."""
+    """Return 1 / density of each point: the uniform density in the unit cube is 1."""
     blocks = [points[start : start + _BLOCK] for start in range(0, len(points), _BLOCK)]
     near = [
         np.concatenate([_log_mean(kernel.log_densities(block)) for block in blocks])
@@ -175,7 +175,7 @@ def _weight(kernels: Sequence[_Kernels], points: Matrix) -> Vector:
 
 
 def _log_mean(logs: Matrix) -> Vector:
-    """Return the log of each row's mean, where the numbers themselves would overflow."""
+    """Return the log of each row's mean, without overflow."""
     top = logs.max(axis=1)
     return top + np.log(np.exp(logs - top[:, None]).mean(axis=1))
 
@@ -200,13 +200,13 @@ def _rows_inside(features: ArrayLike, box: Box) -> Matrix:
     n_missing = np.count_nonzero(np.isnan(rows).any(axis=1))
     if n_missing:
         raise ValueError(
-            f"features must hold no missing values; {n_missing} of {len(rows)} rows have some. "
-            "Fill them in, or leave these rows out."
+            f"features must contain no missing values; got some in {n_missing} of {len(rows)} "
+            "rows. Fill them in, or leave these rows out."
         )
     inside = rows[((rows >= box.low) & (rows <= box.high)).all(axis=1)]
     if not len(inside):
         raise ValueError(
-            f"features must hold at least one row inside the box; got 0 of {len(rows)}."
+            f"features must contain at least one row inside the box; got 0 of {len(rows)}."
         )
     return (inside - box.low) / box.width
 
@@ -218,7 +218,7 @@ def _some_rows(rows: Matrix, generator: np.random.Generator) -> Matrix:
 
 
 def _to_neighbors(centers: Matrix) -> NDArray[np.float64]:
-    """Return the way from each centre to each of its nearest: [centre, neighbour, column]."""
+    """Return the vector from each centre to each of its nearest: [centre, neighbour, column]."""
     if len(centers) == 1:
         return np.zeros((1, 1, centers.shape[1]))
     alike = centers / centers.std(axis=0).clip(_LEAST_SPREAD)
@@ -230,14 +230,14 @@ def _to_neighbors(centers: Matrix) -> NDArray[np.float64]:
 
 
 def _factor(ways: Matrix) -> Matrix:
-    """Return the lower triangle whose square is the mean square of these ways."""
+    """Return the lower triangle whose square is the mean square of these vectors."""
     square = ways.T @ ways / len(ways)
     return cholesky(square + _LEAST_SPREAD**2 * np.eye(len(square)), lower=True)
 
 
 def _squared_distance(points: Matrix, centers: Matrix, scale: Matrix) -> Matrix:
-    """Return the squared distances to all centres, each with its own scale a column."""
-    # Multiplied out, so that two products of matrices do it.
+    """Return the squared distances to all centres, each with its own scale per column."""
+    # Multiplied out: two matrix products are enough.
     squares = points**2 @ scale.T - 2 * points @ (centers * scale).T
     return np.maximum(squares + (centers**2 * scale).sum(axis=1), 0.0)
 

@@ -1,7 +1,7 @@
 """Settings of a ranking tree chosen by cross-validated average precision.
 
-Trees that differ in global depth or in scoring only are one tree, cut back and scored anew: a
-fold grows as many trees as there are ways to grow local ones.
+Trees that differ only in global depth or in scoring are one tree, cut back and scored again: a
+fold grows one tree per way of growing local trees.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from toprank.rankers.trees.scoring import Scoring, column_std, ordered, scores
 
 
 class Settings(NamedTuple):
-    """Everything that decides what tree comes of given rows, and how it scores."""
+    """Everything that determines the tree of given rows, and how it scores."""
 
     growth: Growth
     global_depth: int
@@ -36,7 +36,7 @@ class TreeSettings(NamedTuple):
 
     @property
     def best(self) -> Settings:
-        """The first of those with the highest mean: put simple settings first."""
+        """The first of those with the highest mean; simple settings come first."""
         return self.tried[int(np.argmax(self.average_precision))]
 
 
@@ -51,7 +51,7 @@ def choose(
 ) -> TreeSettings:
     """Return how well each of the candidates ranks rows it has not seen, in five folds.
 
-    With fewer positives than folds there are as many folds as positives, and two at least.
+    With fewer than five positives there are as many folds as positives, at least two.
     """
     found = Parallel(n_jobs, prefer="threads")(
         delayed(_judged)(

@@ -1,4 +1,4 @@
-"""Rows held out in turn, the same way wherever a tree is judged."""
+"""The folds by which trees are judged."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +10,19 @@ _N_FOLDS = 5
 def stratified_folds(
     is_positive: NDArray[np.bool_], seed: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Return the rows to learn from and those held out, five times.
+    """Return the training rows and the held-out rows of each of five folds.
 
-    A class of fewer rows than that gives as many folds as it has rows.
+    If a class has fewer than five rows, there are as many folds as it has rows.
 
     >>> labels = np.array([True, True, True, False, False, False, False])
     >>> [held_out.size for _, held_out in stratified_folds(labels, seed=0)]
     [3, 2, 2]
     """
-    rarer = min(np.count_nonzero(is_positive), np.count_nonzero(~is_positive))
-    if rarer < 2:
+    fewest = min(np.count_nonzero(is_positive), np.count_nonzero(~is_positive))
+    if fewest < 2:
         raise ValueError(
-            f"cross-validation must have at least two rows of either class; got {rarer} of one. "
-            "Name the depths, or leave the tree unpruned."
+            f"cross-validation must have at least two rows of each class; got {fewest} of one. "
+            "Set the depths, or do not prune the tree."
         )
-    folds = StratifiedKFold(min(_N_FOLDS, rarer), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(min(_N_FOLDS, fewest), shuffle=True, random_state=seed)
     return list(folds.split(is_positive, is_positive))

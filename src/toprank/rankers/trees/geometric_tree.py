@@ -1,4 +1,4 @@
-"""GeometricTree: a plain decision tree whose rows are ranked by their distance to its cuts."""
+"""GeometricTree: a plain decision tree that ranks rows by their distance to its splits."""
 
 from typing import Any, Self
 
@@ -23,28 +23,28 @@ _MOST_DEPTH = 200
 
 
 class GeometricTree(Readable, Ranker):
-    """The ranking that a decision tree gives when rows deep inside its leaves count as sure.
+    """A decision tree that ranks rows by how deep inside its leaves they are.
 
-    Suspicion is the distance to the nearest cut on a row's path, above 0 in leaves where most rows
-    are positives and below 0 in others. It is the baseline that TreeRank and MetaAP are compared
-    with; columns are taken as they are, so their units matter.
+    Suspicion is the distance to the nearest split on a row's path, above 0 in leaves where most
+    rows are positives and below 0 in others. It is the baseline that TreeRank and MetaAP are
+    compared with; columns are not scaled, so their units matter.
 
     Parameters
     ----------
     criterion : "gini" or "entropy"
-        What cuts are chosen by.
+        Criterion of the splits.
     max_depth : int
         Depth of the tree.
     min_samples_leaf : int
-        Rows in a leaf, at least. Weights that are whole numbers count as so many
-        rows; others are scaled to 1 on average.
+        The fewest rows in a leaf. Whole weights count as that many rows; others are scaled to
+        1 on average.
     max_bins : int or None
-        Bins a column; None tries every cut up to 20,000 rows and 255 bins beyond.
+        Bins per column; None tries every split up to 20,000 rows and 255 bins beyond.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
+        The class to rank first; None is the one whose name says so, such as 1, or else
         `classes_[1]`.
     random_state : int, RandomState or None
-        Nothing is drawn: any gives the same tree.
+        Not used: the tree is not random.
 
     Attributes
     ----------
@@ -96,15 +96,15 @@ class GeometricTree(Readable, Ranker):
         return self
 
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Return the leaf that every row falls in, 0 the one with most positives a row."""
+        """Return the leaf that every row falls in, 0 that of the highest share of positives."""
         check_is_fitted(self)
         found = scoring.leaves(self.tree_, inputs.read_features(self, X))
         return self.tree_.unions.rank[self.tree_.nodes.union[found]]
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start, 0.
+        """Return what each feature adds to each row's suspicion, and last the baseline, 0.
 
-        Suspicion is the distance to one cut: it is all that cut's feature's.
+        Suspicion is the distance to one split, so all of it belongs to that split's feature.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
@@ -136,7 +136,7 @@ class GeometricTree(Readable, Ranker):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; ValueError if it is not valid."""
         ranker = cls(**parameters)
         ranker._check_parameters()
         ranker._restore_common(saved.state)

@@ -1,8 +1,8 @@
-"""Which columns a ranking tree owes its ranking to, in average precision or AUC gained.
+"""How much each column contributes to a ranking tree, in average precision or AUC gained.
 
-Unions are parted from the top down, level by level. Each parting changes the ranking of the groups
-there are so far, and what that adds on the training rows is shared out among the cuts of its
-local tree by what each cut gained.
+Unions are split from the top down, level by level. Each split changes the ranking of the groups
+so far, and what that adds on the training rows is divided among the cuts of its local tree in
+proportion to their gains.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ def importances(tree: MetaTrees, aim: str, n_columns: int) -> NDArray[np.float64
     gains = auc_gains(unions) if aim == "auc" else ap_gains(unions)
     gains = np.maximum(gains, 0.0)
     cuts = np.flatnonzero(nodes.column >= 0)
-    cut_gains = np.maximum(nodes.gain[cuts], 0.0)  # rounding may leave a little below nothing
+    cut_gains = np.maximum(nodes.gain[cuts], 0.0)  # rounding may leave it slightly below 0
     by_union = np.bincount(nodes.union[cuts], cut_gains, unions.tree.size)
     weight = np.divide(gains, by_union, out=np.zeros(by_union.size), where=by_union > 0)
     shares = np.bincount(nodes.column[cuts], cut_gains * weight[nodes.union[cuts]], n_columns)
@@ -26,7 +26,7 @@ def importances(tree: MetaTrees, aim: str, n_columns: int) -> NDArray[np.float64
 
 
 def ap_gains(unions: Unions) -> NDArray[np.float64]:
-    """Return what parting each union adds to average precision, in the order they are parted."""
+    """Return what splitting each union adds to average precision, in the order of the splits."""
     gains = np.zeros(unions.tree.size)
     if not (unions.left >= 0).any():  # maybe without a positive
         return gains
@@ -42,6 +42,6 @@ def ap_gains(unions: Unions) -> NDArray[np.float64]:
 
 
 def _average_precision(unions: Unions, order: list[int]) -> float:
-    """Return the average precision of groups in this order, each one tie."""
+    """Return the average precision of groups in this order, each tied."""
     hits, mass = unions.hits[order], unions.mass[order]
     return float(np.sum(hits / hits.sum() * np.cumsum(hits) / np.cumsum(mass)))

@@ -1,10 +1,10 @@
-"""TreeRank cut back to where it still helps: weakest links, judged by cross-validated AUC.
+"""Pruning of TreeRank by weakest links, judged by cross-validated AUC.
 
-Parting a union with shares beta of the positives and alpha of the negatives into a left and a
+Splitting a union with shares beta of the positives and alpha of the negatives into a left and a
 right one adds (beta_l alpha_r - beta_r alpha_l) / 2 to the area under the ROC curve of the groups,
-whatever the rest of the tree does. A union's link is what the parts below it add together, over
-the number of groups they make more. Ends are taken off by the weakest link first, which gives for
-every penalty a group the tree with the largest AUC - penalty * groups.
+whatever the rest of the tree does. A union's link is what the splits below it add together, over
+the number of groups they add. Pruning the weakest link first gives, for every penalty per group,
+the tree with the largest AUC - penalty * groups.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,22 +21,20 @@ from toprank.rankers.trees.scoring import leaves
 
 
 def auc_gains(unions: Unions) -> NDArray[np.float64]:
-    """Return what parting each union of one tree adds to AUC; 0 for groups."""
-    is_parted = unions.left >= 0
-    if not is_parted.any():  # maybe of one class only
+    """Return what splitting each union of one tree adds to AUC; 0 for groups."""
+    is_split = unions.left >= 0
+    if not is_split.any():  # perhaps of one class only
         return np.zeros(unions.tree.size)
     positives = unions.hits / unions.hits[0]
     negatives = (unions.mass - unions.hits) / (unions.mass[0] - unions.hits[0])
-    left, right = unions.left[is_parted], unions.right[is_parted]
+    left, right = unions.left[is_split], unions.right[is_split]
     gains = np.zeros(unions.tree.size)
-    gains[is_parted] = (
-        positives[left] * negatives[right] - positives[right] * negatives[left]
-    ) / 2
+    gains[is_split] = (positives[left] * negatives[right] - positives[right] * negatives[left]) / 2
     return gains
 
 
 def penalties(unions: Unions) -> NDArray[np.float64]:
-    """Return, for every union, the penalty a group from which on it is parted no further.
+    """Return, for every union, the penalty per group from which on it is split no further.
 
     Infinite for groups. A union's is at most that of the one above it.
     """
@@ -58,7 +56,7 @@ def penalties(unions: Unions) -> NDArray[np.float64]:
 def pruned_by_folds(
     tree: MetaTrees, rows: TrainingRows, grown: Callable[[TrainingRows], MetaTrees], seed: int
 ) -> MetaTrees:
-    """Return the tree pruned by the penalty with the highest AUC on rows held out, in five folds.
+    """Return the tree pruned by the penalty with the highest AUC on held-out rows, in five folds.
 
     `grown` grows a tree like this one on other rows.
     """
@@ -74,14 +72,14 @@ def pruned_by_folds(
 def pruned_by_judges(
     tree: MetaTrees, parts: Iterable[tuple[MetaTrees, Callable[[MetaTrees], float]]]
 ) -> MetaTrees:
-    """Return the tree pruned by the penalty that suits others like it best.
+    """Return the tree pruned by the penalty that is best for trees grown like it.
 
-    `parts` are trees grown on a part of the rows, each with what judges it, pruned, by the rest.
-    Of equal penalties the largest is taken.
+    `parts` are trees grown on some of the rows, each with a function that scores it, pruned, on
+    the other rows. Of equally good penalties the largest is taken.
     """
     ends_at = penalties(tree.unions)
     steps = np.unique(ends_at[np.isfinite(ends_at)])
-    # between two steps the tree is the same: the middle of each stands for it
+    # between two steps the tree is the same: the middle of each represents it
     tried = np.append(0.0, np.sqrt(steps[:-1] * steps[1:]))
     if not steps.size:
         return tree
@@ -103,7 +101,7 @@ def _held_out_auc(rows: TrainingRows, tree: MetaTrees) -> float:
 def _links(
     unions: Unions, gains: NDArray[np.float64], is_open: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return each open union's gain a group, with all that is still parted below it."""
+    """Return each open union's gain per group, with everything that is still split below it."""
     total = np.where(is_open, gains, 0.0)
     n_more = is_open.astype(np.float64)
     for union in range(unions.tree.size - 1, 0, -1):  # children come after their parents
@@ -114,8 +112,8 @@ def _links(
     return total / np.maximum(n_more, 1)
 
 
-def _with_all_below(unions: Unions, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    marked = marked.copy()
+def _with_all_below(unions: Unions, is_end: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    is_end = is_end.copy()
     for union in range(1, unions.tree.size):
-        marked[union] |= marked[unions.parent[union]]
-    return marked
+        is_end[union] |= is_end[unions.parent[union]]
+    return is_end

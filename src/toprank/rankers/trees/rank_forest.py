@@ -1,4 +1,4 @@
-"""A forest of ranking trees, each grown on its own draw of the rows."""
+"""A forest of ranking trees, each grown on its own sample of the rows."""
 
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
@@ -34,30 +34,30 @@ class RankForest(Ranker):
     Parameters
     ----------
     tree : TreeRank, MetaAP or None
-        What the trees are like: depths, criterion, rows in a leaf, shrinkage and bins. None is
+        The parameters of the trees: depths, criterion, rows in a leaf, shrinkage and bins. None is
         TreeRank(global_depth=10, local_depth=8, min_samples_leaf=1, shrinkage=1). Trees that
         need no labels, AnomalyTreeRank, make an `AnomalyForest`.
     n_estimators : int
-        How many trees.
+        Number of trees.
     max_features : "sqrt", None, int or float
-        Columns drawn for each cut: the root of their number, all, so many, or a share.
+        Columns drawn for each cut: the square root of their number, all, a number or a share.
     bootstrap : bool
         Whether a tree learns from as many rows as there are, drawn with replacement; rows it
         did not draw give `oob_suspicion_`.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
+        The class to rank first; None is the one whose name says so, such as 1, or else
         `classes_[1]`.
     random_state : int, RandomState or None
-        Seed of the draws.
+        Random seed of rows and columns drawn.
     n_jobs : int or None
-        Trees grown at a time, in threads or on the joblib backend in use (Dask's, say); None is
-        one, -1 as many as there are cores. The forest is the same whatever it is.
+        Trees grown in parallel, in threads or on the active joblib backend (e.g. Dask); None is
+        one, -1 as many as there are cores. The forest does not depend on it.
 
     Attributes
     ----------
     trees_ : the arrays of all trees
-    oob_suspicion_ : each training row's suspicion by the trees that did not draw it, NaN where
-        all did; there is none without bootstrap
+    oob_suspicion_ : each training row's suspicion by the trees that did not draw it, NaN if
+        all did; not set without bootstrap
     schema_ : the columns it was fitted on, with their kinds and categories
     classes_, positive_label_ : both labels in sorted order; the one ranked first
     calibration_ : from suspicions to probabilities, fitted out of bag
@@ -105,7 +105,7 @@ class RankForest(Ranker):
         self.shrinkage_ = float(self._base_tree().shrinkage)
         self._judge(rows, seeds)
         if self.bootstrap and sample_weight is not None:
-            # rows without weight are no rows, and no tree could draw them
+            # rows with zero weight are ignored: no tree may draw them
             has_weight = np.broadcast_to(np.asarray(sample_weight) > 0, np.asarray(y).shape[:1])
             everyone = np.full(has_weight.size, np.nan)
             everyone[has_weight] = self.oob_suspicion_
@@ -113,9 +113,9 @@ class RankForest(Ranker):
         return self
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, and last the baseline.
 
-        The shares of a row add up to its suspicion.
+        The columns of a row add up to its suspicion.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
@@ -123,7 +123,7 @@ class RankForest(Ranker):
         scoring.add_leaf_contributions(self.trees_, features, self._leaf_values(), parts)
         parts /= self.trees_.n_trees
         start = parts[0, -1] if len(parts) else 0.0
-        # in the terms of what suspicion is the log-odds of
+        # as shares, of which suspicion is the log-odds
         moved = scoring.doubted(parts[:, :-1], 0.0)
         return scoring.in_log_odds(moved, float(scoring.doubted(start, self._average())))
 
@@ -136,7 +136,7 @@ class RankForest(Ranker):
             importances(one_of(self.trees_, number), aim, self.n_features_in_)
             for number in range(self.trees_.n_trees)
         ]
-        # a tree that drew no positive has no cut, and no say
+        # a tree that drew no positive has no cut and does not count
         shares = np.sum(each, axis=0)
         return shares / (shares.sum() or 1.0)
 
@@ -174,7 +174,7 @@ class RankForest(Ranker):
         return scoring.shrunk_shares(self.trees_.nodes, self.shrinkage_)
 
     def _judge(self, rows: TrainingRows, seeds: list[np.random.SeedSequence]) -> None:
-        """Learn the probabilities, out of bag if there is one with both classes."""
+        """Learn the probabilities, out of bag if both classes are there."""
         is_positive, weight = rows.is_positive, rows.weight
         raw = None
         if self.bootstrap:
@@ -245,12 +245,13 @@ class RankForest(Ranker):
         tree._check_parameters()
         if tree.positive_label is not None:
             raise ValueError(
-                "tree must leave positive_label to the forest; name it there instead."
+                f"tree must have positive_label=None; got {tree.positive_label!r}. Set that of "
+                "the forest."
             )
         if tree.depth is not None or getattr(tree, "pruning", None) is not None:
             raise ValueError(
-                "tree must name its depths: a forest neither chooses nor prunes; set depth and "
-                "pruning of its tree to None."
+                "tree must have depth=None and pruning=None, since a forest neither chooses "
+                f"depths nor prunes; got {tree!r}."
             )
         self._check_max_features()
 
@@ -271,18 +272,18 @@ class RankForest(Ranker):
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a fitted forest."""
         tree = self.tree
-        told = None if tree is None else [type(tree).__name__, tree.get_params(deep=False)]
+        saved_tree = None if tree is None else [type(tree).__name__, tree.get_params(deep=False)]
         return Saved(
             {**self._common_state(), "shrinkage": self.shrinkage_},
             tree_arrays.arrays_of(self.trees_),
             {},
-            {**self.get_params(deep=False), "tree": told},
+            {**self.get_params(deep=False), "tree": saved_tree},
         )
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the forest that `_to_saved` described; ValueError where that does not fit."""
-        forest = cls(**{**parameters, "tree": _told_tree(parameters["tree"])})
+        """Return the forest that `_to_saved` described; ValueError if it is not valid."""
+        forest = cls(**{**parameters, "tree": _tree_from_saved(parameters["tree"])})
         forest._check_parameters()
         forest._restore_common(saved.state)
         forest.shrinkage_ = checks.number_from(saved.state["shrinkage"], "shrinkage", 0, 1e12)
@@ -297,18 +298,18 @@ class RankForest(Ranker):
 _KINDS_OF_TREE = {kind.__name__: kind for kind in (TreeRank, MetaAP)}
 
 
-def _told_tree(told: Any) -> RankingTree | None:
-    """Return the tree that a file tells of by name and parameters."""
-    if told is None:
+def _tree_from_saved(saved_tree: Any) -> RankingTree | None:
+    """Return the tree that a file stores by name and parameters."""
+    if saved_tree is None:
         return None
-    name, parameters = told
+    name, parameters = saved_tree
     if name not in _KINDS_OF_TREE:
         raise ValueError(f"tree must be a TreeRank or a MetaAP; got {name!r}.")
     return _KINDS_OF_TREE[name](**parameters)
 
 
 class _Plan(NamedTuple):
-    """What every tree of a forest is grown by."""
+    """The parameters that every tree of a forest is grown with."""
 
     tree: RankingTree
     growth: Growth
@@ -317,7 +318,7 @@ class _Plan(NamedTuple):
 
 
 def _trees_together(n_rows: int, n_trees: int) -> int:
-    """Return how many trees grow in one step: more share its cost, fewer its memory."""
+    """Return how many trees grow in one step: more share its cost, fewer need less memory."""
     return max(1, min(_TREES_TOGETHER, _ROWS_TOGETHER // n_rows, n_trees))
 
 
@@ -328,7 +329,7 @@ def _grown(
     seeds: list[np.random.SeedSequence],
     plan: _Plan,
 ) -> MetaTrees:
-    """Return the trees of some seeds."""
+    """Return one tree per seed."""
     n_rows = is_positive.size
     ends = n_rows * np.arange(1, len(seeds) + 1)
     drawn, states = np.empty(ends[-1], dtype=np.int32), np.empty(len(seeds), dtype=np.uint64)
@@ -345,7 +346,7 @@ def _grown(
 def _draw(
     seed: np.random.SeedSequence, n_rows: int, bootstrap: bool
 ) -> tuple[NDArray[np.intp], np.uint64]:
-    """Return the rows a tree learns from, in order, and the state that its columns come from."""
+    """Return the rows a tree learns from, in order, and the random state for its columns."""
     generator = np.random.default_rng(seed)
     state = generator.integers(2**64, dtype=np.uint64)
     if not bootstrap:

@@ -1,4 +1,4 @@
-"""What TreeRank and MetaAP share: how one readable tree is grown, scored, explained and kept."""
+"""What TreeRank and MetaAP share: how one readable tree is grown, scored, explained and saved."""
 
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -22,7 +22,7 @@ from toprank.rankers.trees.readable import Readable
 from toprank.rankers.trees.scoring import SCORINGS, Scoring
 
 ROWS_FOR_CALIBRATION = 50_000
-"""Of either class: more rows would not change two numbers."""
+"""Of each class: more rows would not change the two numbers of a sigmoid."""
 
 _EXACT_ROWS = 20_000
 _BINS = 255
@@ -30,7 +30,7 @@ _MOST_DEPTH = 30
 
 
 class Group(NamedTuple):
-    """Rows that a tree does not tell apart by its cuts, as they were in training."""
+    """Training rows that the cuts of a tree do not distinguish."""
 
     rank: int
     n_rows: int
@@ -44,7 +44,7 @@ class Group(NamedTuple):
 
 
 class RankingTree(Readable, Ranker):
-    """One tree of trees as a ranker; what its trees aim at is written by TreeRank and MetaAP."""
+    """One tree of trees as a ranker; TreeRank and MetaAP define what it optimises."""
 
     aim: ClassVar[str]
     _criteria: ClassVar[tuple[str, ...]]
@@ -101,9 +101,9 @@ class RankingTree(Readable, Ranker):
         return self.tree_.unions.rank[self.tree_.nodes.union[found]]
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last what none does.
+        """Return what each feature adds to each row's suspicion, and last the baseline.
 
-        The shares of a row add up to its suspicion.
+        The columns of a row add up to its suspicion.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
@@ -132,7 +132,7 @@ class RankingTree(Readable, Ranker):
         return importances(self.tree_, self.aim, self.n_features_in_)
 
     def fix_choices(self) -> None:
-        """Make parameters of the settings that cross-validation chose."""
+        """Set the parameters to the settings that cross-validation chose."""
         check_is_fitted(self)
         growth, global_depth, ways = self.settings_
         self.set_params(
@@ -161,13 +161,13 @@ class RankingTree(Readable, Ranker):
         )
 
     def named_settings(self) -> Settings:
-        """Return the settings that the parameters name."""
+        """Return the settings given by the parameters."""
         growth = Growth(self.criterion, self.local_depth, self.min_samples_leaf, self._is_balanced)
         ways = Scoring(self.scoring, float(self.softness), float(self.shrinkage))
         return Settings(growth, self.global_depth, ways)
 
     def _chosen(self, rows: TrainingRows) -> Settings:
-        """Return the settings that rank rows held out best."""
+        """Return the settings that rank held-out rows best."""
         self.choice_ = choose(
             rows,
             self.schema_.n_categories,
@@ -221,7 +221,7 @@ class RankingTree(Readable, Ranker):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; ValueError if it is not valid."""
         ranker = cls(**parameters)
         ranker._check_parameters()
         ranker._restore_common(saved.state)
@@ -233,10 +233,10 @@ class RankingTree(Readable, Ranker):
         return ranker
 
     def _restored_settings(self, state: dict[str, Any]) -> Settings:
-        """Return the settings a file tells of, checked like parameters."""
+        """Return the settings stored in a file, checked like parameters."""
         criterion, local_depth, min_leaf = state["growth"]
         way, softness, shrinkage = state["scoring"]
-        told = type(self)(
+        restored = type(self)(
             global_depth=state["global_depth"],
             local_depth=local_depth,
             criterion=criterion,
@@ -245,12 +245,12 @@ class RankingTree(Readable, Ranker):
             softness=softness,
             shrinkage=shrinkage,
         )
-        told._check_parameters()
-        return told.named_settings()
+        restored._check_parameters()
+        return restored.named_settings()
 
 
 def bins_for(max_bins: int | None, n_rows: int) -> int:
-    """Return how many bins a column may have: every value one of its own when rows are few."""
+    """Return how many bins a column may have: one per value when rows are few."""
     if max_bins is not None:
         return max_bins
     return MOST_BINS if n_rows <= _EXACT_ROWS else _BINS

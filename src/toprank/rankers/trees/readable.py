@@ -1,4 +1,4 @@
-"""What a ranker of one tree says of itself: rules, a row's path, text and pictures."""
+"""A ranker of one tree described: rules, a row's path, text and pictures."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ _SEEN = "seen_"
 class Readable:
     """A ranker with `tree_`, `std_` and `schema_` that can be read.
 
-    `seen_` is what the training rows say about the tree: exact counts for rules, and thresholds in
-    few digits. Of a tree with more than 100 cuts, which nobody reads, it is None.
+    `seen_` is what is needed of the training rows: exact counts for rules, and thresholds in few
+    digits. For a tree with more than 100 cuts, which nobody reads, it is None.
     """
 
     tree_: MetaTrees
@@ -59,7 +59,7 @@ class Readable:
         return [path_of(graph, row, self.seen_, std=self.std_) for row in features]
 
     def to_text(self, noun: str = "positives") -> str:
-        """Return the tree as text, question by question."""
+        """Return the tree as text, one question per line."""
         return as_text(self._graph(), self.seen_, noun)
 
     def to_dot(self, noun: str = "positives") -> str:
@@ -75,22 +75,24 @@ class Readable:
         return compact(self.tree_, self.schema_)
 
     def _see(self, rows: TrainingRows) -> None:
-        """Learn what the training rows say about the tree."""
+        """Keep what is needed of the training rows to describe the tree."""
         self.seen_ = None
         if np.count_nonzero(self.tree_.nodes.column >= 0) <= _MOST_CUTS_READ:
             self.seen_ = seen_in(self._graph(), rows.features, rows.is_positive, rows.weight)
 
     def _seen_arrays(self) -> dict[str, NDArray]:
-        """Return what a model file keeps of it."""
+        """Return what a model file keeps of `seen_`."""
         if self.seen_ is None:
             return {}
         return {_SEEN + name: values for name, values in self.seen_._asdict().items()}
 
     def _restore_seen(self, arrays: dict[str, NDArray]) -> None:
-        """Take back what `_seen_arrays` gave; ValueError where it does not fit the tree."""
+        """Restore what `_seen_arrays` gave; ValueError if it does not fit the tree."""
         kept = {name: arrays[_SEEN + name] for name in Seen._fields if _SEEN + name in arrays}
         if kept and len(kept) < len(Seen._fields):
-            raise ValueError(f"what a tree saw must be whole; got only {', '.join(kept)}.")
+            raise ValueError(
+                f"arrays of training facts must be complete; got only {', '.join(kept)}."
+            )
         self.seen_ = None
         if not kept:
             return
@@ -116,4 +118,4 @@ def _check_seen(seen: Seen, n_cuts: int, n_columns: int) -> None:
                 f"{values.dtype} of shape {values.shape}."
             )
     if not (np.isfinite(seen.totals).all() and (seen.path[1:] > seen.path[:-1]).all()):
-        raise ValueError("what a tree saw must be finite, its paths in rising order.")
+        raise ValueError("arrays of training facts must be finite, with paths in rising order.")

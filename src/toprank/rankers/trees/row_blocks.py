@@ -1,10 +1,10 @@
-"""Rows a block at a time, so that what is worked out on the way takes no memory to speak of."""
+"""Rows in blocks, so that intermediate results take little memory."""
 
 _ROWS_AT_ONCE = 4096
 
 
 def row_blocks(n_rows: int) -> list[slice]:
-    """Return the rows in blocks, of which 40 columns in float64 stay in a processor's cache.
+    """Return the rows in blocks small enough for 40 float64 columns to fit into the cache.
 
     >>> row_blocks(5000)
     [slice(0, 4096, None), slice(4096, 8192, None)]

@@ -1,4 +1,4 @@
-"""From a tree of trees and a row to its suspicion: by group, and within it.
+"""The suspicion of rows by a tree of trees: by group, and within groups.
 
     rank + soft       groups by their share of positives, rows of one group by the soft path
     soft              the soft path alone: rows may cross the borders of groups
@@ -6,18 +6,18 @@
                       nearest cut, as published
     rank              groups from left to right, rows of one group are equal
 
-From left to right, a small group of nothing but positives that was found late stands behind a
-large one of few: the order is right for what was known when they were parted. By their shares,
-drawn to those of the unions above them, groups stand where an investigator would put them.
+From left to right, a small group of only positives that was split off late comes after a large
+group with few: the order reflects what was known at each split. Sorted by their shares, shrunk
+towards those of the unions above them, groups are where an investigator would put them.
 
-On the soft path a cut sends a part of the row to either side, the less clear the nearer the value
-is to the threshold: 1 / (1 + exp((x - threshold) / (softness * std))) of it to the left, std being
-the column's in training. The score is the mean of the leaves' shares of positives, each drawn to
-that of the nodes above it: (positives + shrinkage * share above) / (rows + shrinkage).
+On the soft path a cut sends a part of the row to each side, more evenly the nearer the value is to
+the threshold: 1 / (1 + exp((x - threshold) / (softness * std))) of it to the left, std being
+the column's in training. The score is the mean of the leaves' shares of positives, each shrunk
+towards that of the nodes above it: (positives + shrinkage * share above) / (rows + shrinkage).
 
-Suspicion is on the scale of log-odds, where a sigmoid gives probabilities. A group reaches half
-way to the log-odds of its two neighbours; a row whose own share is the group's lies in the middle.
-Groups whose shares are not in their order are pooled, but for a little that keeps them apart.
+Suspicion is on the scale of log-odds, where a sigmoid gives probabilities. A group reaches
+halfway to the log-odds of its two neighbours; a row whose own share is the group's is in the
+middle. Groups whose shares are out of order are pooled, with a small gap that keeps them distinct.
 """
 
 from dataclasses import dataclass
@@ -72,11 +72,11 @@ def scores(
 def contributions(
     tree: MetaTrees, features: NDArray[np.float32], std: NDArray[np.float64], scoring: Scoring
 ) -> NDArray[np.float64]:
-    """Return what each column adds to each row's suspicion, and last what no column does.
+    """Return what each column adds to each row's suspicion; the last number is the baseline.
 
-    A cut adds by how much it changes the mean suspicion of the groups that lie ahead; what the
-    soft path moves a row within its group is shared out by what the cuts moved its share.
-    Distances to cuts, where they tell rows of a group apart, count as no column's.
+    A cut adds the change in the mean suspicion of the groups below it; what the soft path moves a
+    row within its group is divided among columns as the cuts moved its share. Distances to cuts,
+    where they order rows within a group, are not attributed to any column.
     """
     suspicion = scores(tree, features, std, scoring)
     parts = np.zeros((len(features), features.shape[1] + 1))
@@ -102,14 +102,14 @@ def contributions(
 def _scale_to(parts: NDArray[np.float64], totals: NDArray[np.float64]) -> None:
     """Scale the parts of each row so that they add up to its total, if they add up at all."""
     moved = parts.sum(axis=1)
-    # where cuts cancel out, a small total must not blow their parts up
+    # where cuts cancel out, a small total must not inflate their parts
     is_clear = np.abs(moved) > 0.01 * np.abs(parts).sum(axis=1)
     scale = np.divide(totals, moved, out=np.zeros(moved.size), where=is_clear & (moved != 0))
     parts *= np.maximum(scale, 0.0)[:, None]
 
 
 def ordered(tree: MetaTrees, scoring: Scoring) -> MetaTrees:
-    """Return the tree with its groups in the order that the way of scoring has."""
+    """Return the tree with its groups in the order of this scoring."""
     if scoring.way != "rank + soft":
         return tree
     return tree.ranked_by(shrunk_shares(tree.unions, scoring.shrinkage))
@@ -123,18 +123,18 @@ class GroupRanges(NamedTuple):
     high: NDArray[np.float64]
 
     def place(self, rank: NDArray, lead: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the suspicion of rows in their group's range; 0 ahead is in its middle."""
+        """Return the suspicion of rows in their group's range; a lead of 0 is its middle."""
         within = _EDGE + (1 - 2 * _EDGE) * expit(lead)
         return self.low[rank] + (self.high[rank] - self.low[rank]) * within
 
 
 def group_ranges(tree: MetaTrees, shrinkage: float) -> GroupRanges:
-    """Return where the groups of the first tree lie on the scale of suspicion."""
+    """Return where the groups of the first tree are on the scale of suspicion."""
     unions = tree.unions
     groups = np.flatnonzero((unions.rank >= 0) & (unions.tree == 0))
     groups = groups[np.argsort(unions.rank[groups])]
     mass = unions.mass[groups]
-    # that there was no positive in so many rows does not put the next beyond doubt
+    # no positive in so many rows does not prove that the next one is negative
     share = np.maximum(shrunk_shares(unions, shrinkage)[groups], 1 / (mass + 2))
     falling = isotonic_regression(share, weights=mass, increasing=False).x
     level = log_odds(falling)
@@ -147,21 +147,21 @@ def group_ranges(tree: MetaTrees, shrinkage: float) -> GroupRanges:
 
 
 def log_odds(share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log-odds of shares, those of 0 and 1 too: as of one in a billion."""
+    """Return the log-odds of shares, clipped to one in a billion at 0 and 1."""
     return logit(np.clip(share, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
 
 def doubted(share: Any, average: float) -> Any:
     """Return shares with a tenth of the average mixed in.
 
-    Forests of deep trees say 0 of rows that are only rare: without doubt, log-odds would fall into
-    the bottomless there and no sigmoid could follow.
+    Forests of deep trees give 0 to rows that are merely rare: log-odds would be minus infinity
+    there and no sigmoid could fit them.
     """
     return (1 - _DOUBT) * share + _DOUBT * average
 
 
 def in_log_odds(parts: NDArray[np.float64], start: float) -> NDArray[np.float64]:
-    """Return parts of a share as parts of its log-odds, in proportion, and last the start's.
+    """Return parts of a share as parts of its log-odds, in proportion, and last the baseline's.
 
     >>> in_log_odds(np.array([[0.2, 0.2]]), start=0.1).round(3).tolist()
     [[1.099, 1.099, -2.197]]
@@ -176,7 +176,7 @@ def in_log_odds(parts: NDArray[np.float64], start: float) -> NDArray[np.float64]
 def add_leaf_contributions(
     trees: MetaTrees, features: NDArray[np.float32], value: NDArray[np.float64], parts: NDArray
 ) -> None:
-    """Add, over all trees, what each column moves of the leaves' values, and last their start."""
+    """Add, over all trees, each column's effect on the leaves' values, and last their baseline."""
     means = _means_below(trees, value)
     for root in trees.roots:
         walking.add_contributions(features, root, *_cuts(trees), means, parts)
@@ -202,8 +202,8 @@ def border_distances(
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
     """Return the signed distance of every row to the nearest cut of its last local tree.
 
-    Or of its whole path; then the column of that cut, -1 where no number was compared, and the
-    last node of the path.
+    Or of its whole path. Also returned: the column of that cut, -1 if no number was compared, and
+    the last node of the path.
     """
     nodes = tree.nodes
     return walking.border_distances(
@@ -212,14 +212,14 @@ def border_distances(
 
 
 def shrunk_shares(parts: Nodes | Unions, shrinkage: float) -> NDArray[np.float64]:
-    """Return the share of positives of every node or union, drawn to the share above it."""
+    """Return the share of positives of every node or union, shrunk towards the share above it."""
     return walking.shrunk_shares(parts.parent, parts.mass, parts.hits, float(shrinkage))
 
 
 def column_std(
     features: NDArray[np.float32], weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Return the spread of every column's values, rows weighed; 0 where none is present."""
+    """Return the weighted standard deviation of every column; 0 without any value."""
     return _spread(features, np.empty(0) if weight is None else weight)
 
 
@@ -229,7 +229,7 @@ def _means_below(tree: MetaTrees, value: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def _cuts(tree: MetaTrees) -> tuple[NDArray, ...]:
-    """Return what a kernel needs to send rows along."""
+    """Return the arrays that kernels need to follow paths."""
     nodes = tree.nodes
     return (
         nodes.column,
@@ -244,7 +244,7 @@ def _cuts(tree: MetaTrees) -> tuple[NDArray, ...]:
 
 @njit(cache=True, nogil=True)
 def _spread(features, weight):
-    """Return every column's standard deviation by Welford's way: one pass, no copy, no loss."""
+    """Return every column's standard deviation by Welford's method: one pass, no copy, no loss."""
     n_columns = features.shape[1]
     mass, mean, squares = np.zeros(n_columns), np.zeros(n_columns), np.zeros(n_columns)
     for row in range(features.shape[0]):

@@ -1,7 +1,7 @@
-"""Trees of trees as plain arrays, for the model file; what comes back is checked in full.
+"""Trees of trees as plain arrays, for the model file; what is read back is checked completely.
 
-A walk through a tree whose arrays are not sound could read stray memory or never end, so nothing
-is walked before every number is known to be in its range and every way to lead forward.
+Following a path through invalid arrays could read stray memory or never end, so no path is
+followed before every number is known to be in range and every link to lead forward.
 """
 
 import numpy as np
@@ -32,9 +32,9 @@ def arrays_of(trees: MetaTrees) -> dict[str, NDArray]:
 
 
 def trees_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
-    """Return the trees that `arrays_of` gave; ValueError where they are not sound.
+    """Return the trees that `arrays_of` gave; ValueError if they are not valid.
 
-    Nodes must have `least_rows`: 0 in trees that part space.
+    Nodes must have `least_rows`: 0 in density trees.
     """
     nodes = Nodes(**_columns(arrays, _NODE, _NODE_TYPES))
     unions = Unions(**_columns(arrays, _UNION, _UNION_TYPES))
@@ -49,7 +49,7 @@ def trees_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) ->
 
 
 def one_tree_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
-    """Return the one tree that `arrays_of` gave; ValueError where it is not sound."""
+    """Return the one tree that `arrays_of` gave; ValueError if it is not valid."""
     trees = trees_in(arrays, schema, least_rows)
     _check(trees.n_trees == 1, f"there must be one tree; got {trees.n_trees}.")
     return trees
@@ -59,7 +59,9 @@ def _columns(arrays: dict[str, NDArray], prefix: str, types: dict[str, str]) -> 
     columns = {name: _vector(arrays, prefix + name, kind) for name, kind in types.items()}
     sizes = {values.size for values in columns.values()}
     if len(sizes) != 1 or 0 in sizes:
-        raise ValueError(f"arrays {prefix}* must have one entry each and some; got {sizes}.")
+        raise ValueError(
+            f"arrays {prefix}* must be non-empty and of the same length; got lengths {sizes}."
+        )
     return columns
 
 
@@ -86,7 +88,10 @@ def _check_counts(nodes: Nodes, unions: Unions, least_rows: int) -> None:
         _check(np.isfinite(numbers).all(), f"counts of {name} must be finite.")
         is_sound = (part.mass > 0) & (part.hits >= 0) & (part.n_rows >= least_rows)
         _check(is_sound.all(), f"counts of {name} must not be negative.")
-        _check((part.hits <= part.mass * (1 + 1e-9)).all(), f"hits of {name} exceed their mass.")
+        _check(
+            (part.hits <= part.mass * (1 + 1e-9)).all(),
+            f"hits of {name} must not exceed their mass.",
+        )
     _check(np.isfinite(nodes.gain).all(), "gains of nodes must be finite.")
 
 
@@ -94,19 +99,24 @@ def _check_unions(unions: Unions, n_nodes: int, n_trees: int) -> None:
     number = np.arange(unions.tree.size)
     is_group = unions.root < 0
     _check((unions.root < n_nodes).all(), "a union's root must be a node.")
-    _check(((unions.tree >= 0) & (unions.tree < n_trees)).all(), "a union's tree is not there.")
+    _check(((unions.tree >= 0) & (unions.tree < n_trees)).all(), "a union's tree must exist.")
     for child in (unions.left, unions.right):
-        _check((child[is_group] == -1).all(), "a group must have no parts.")
+        _check((child[is_group] == -1).all(), "a group must have no children.")
         inner = child[~is_group]
         is_behind = (inner > number[~is_group]) & (inner < number.size)
-        _check(is_behind.all(), "parts of a union must come behind it.")
-        _check((unions.parent[inner] == number[~is_group]).all(), "parts must name their union.")
-        _check((unions.tree[inner] == unions.tree[~is_group]).all(), "parts change their tree.")
+        _check(is_behind.all(), "children of a union must come after it.")
+        _check(
+            (unions.parent[inner] == number[~is_group]).all(), "children must name their union."
+        )
+        _check(
+            (unions.tree[inner] == unions.tree[~is_group]).all(),
+            "children must be in the tree of their union.",
+        )
     above = unions.parent
     is_first = above < 0
-    _check((above < number).all(), "a union must come behind the one above it.")
+    _check((above < number).all(), "a union must come after the one above it.")
     named = np.concatenate([unions.left[~is_group], unions.right[~is_group]])
-    _check(np.array_equal(np.sort(named), number[~is_first]), "each union must be a part once.")
+    _check(np.array_equal(np.sort(named), number[~is_first]), "each union must be a child once.")
     _check((unions.rank == ranks(unions)).all(), "groups must be ranked from left to right.")
 
 
@@ -114,31 +124,33 @@ def _check_nodes(nodes: Nodes, unions: Unions) -> None:
     number = np.arange(nodes.column.size)
     is_leaf = nodes.column < 0
     _check(
-        ((nodes.union >= 0) & (nodes.union < unions.tree.size)).all(), "a node's union is missing."
+        ((nodes.union >= 0) & (nodes.union < unions.tree.size)).all(), "a node's union must exist."
     )
-    _check((nodes.parent < number).all(), "a node must come behind the one above it.")
+    _check((nodes.parent < number).all(), "a node must come after the one above it.")
     onward = unions.root[nodes.union[is_leaf]]
     for child in (nodes.left, nodes.right):
         is_behind = (child > number) & (child < number.size)
-        _check(is_behind[~is_leaf].all(), "a cut must lead to nodes behind it.")
+        _check(is_behind[~is_leaf].all(), "a cut must lead to nodes after it.")
         _check((child[is_leaf] == onward).all(), "a leaf must lead to the root of its union.")
-        _check(is_behind[is_leaf][onward >= 0].all(), "a leaf must lead to a node behind it.")
+        _check(is_behind[is_leaf][onward >= 0].all(), "a leaf must lead to a node after it.")
 
 
 def _check_cuts(nodes: Nodes, goes_left: NDArray[np.bool_], schema: Schema) -> None:
     is_cut = nodes.column >= 0
-    _check((nodes.column < len(schema.columns)).all(), "a cut must be of a column that is there.")
+    _check((nodes.column < len(schema.columns)).all(), "a cut must be of an existing column.")
     sizes = np.array([len(column.categories) for column in schema.columns])
     size = sizes[nodes.column[is_cut]]
     is_set = size > 0
     start = nodes.set_start[is_cut]
     _check((nodes.set_start[~is_cut] == -1).all(), "a leaf must have no set of categories.")
     _check(((start >= 0) == is_set).all(), "a set of categories must belong to a category.")
-    _check((start + size <= goes_left.size)[is_set].all(), "a set of categories is cut off.")
+    _check((start + size <= goes_left.size)[is_set].all(), "a set of categories must be complete.")
     thresholds = nodes.threshold[is_cut][~is_set]
     _check((~np.isnan(thresholds)).all(), "a threshold must be a number.")
     is_far = np.abs(thresholds) > np.finfo(np.float32).max
-    _check((np.isinf(thresholds) | ~is_far).all(), "a threshold must lie where values can.")
+    _check(
+        (np.isinf(thresholds) | ~is_far).all(), "a threshold must be within the range of float32."
+    )
 
 
 def _check_roots(roots: NDArray[np.int32], nodes: Nodes, unions: Unions) -> None:
@@ -146,7 +158,13 @@ def _check_roots(roots: NDArray[np.int32], nodes: Nodes, unions: Unions) -> None
     _check(roots.size >= 1, "there must be at least one tree.")
     _check(((roots >= 0) & (roots < n_nodes)).all(), "a tree must begin with a node.")
     first = np.flatnonzero(unions.parent < 0)
-    _check(np.array_equal(unions.tree[first], np.arange(roots.size)), "each tree must be there.")
+    _check(
+        np.array_equal(unions.tree[first], np.arange(roots.size)),
+        "each tree must have its unions.",
+    )
     begins = np.where(unions.root[first] >= 0, unions.root[first], roots)
     _check((begins == roots).all(), "a tree must begin with its first union's root.")
-    _check((unions.tree[nodes.union[roots]] == np.arange(roots.size)).all(), "roots are mixed up.")
+    _check(
+        (unions.tree[nodes.union[roots]] == np.arange(roots.size)).all(),
+        "each root must belong to its tree.",
+    )

@@ -14,48 +14,48 @@ from toprank.rankers.trees.ranking_tree import RankingTree
 class TreeRank(RankingTree):
     """A tree of trees whose groups, from left to right, are a ranking of high AUC.
 
-    Every union of rows is parted by a local tree that gives both classes the same mass; its leaves
-    are put in order of positives to negatives and merged into two unions where TPR - FPR is
+    Every union of rows is split by a local tree that gives both classes the same mass; its leaves
+    are sorted by the ratio of positives to negatives and merged into two unions where TPR - FPR is
     highest. See `TreeRank.published` for the settings of the published comparison.
 
     Parameters
     ----------
     global_depth : int
-        How often unions are parted: at most 2 ** global_depth groups.
+        Levels of unions: at most 2 ** global_depth groups.
     local_depth : int
         Depth of the local trees.
     criterion : "entropy", "gini" or "error"
-        What local trees are cut by, classes weighed equally; "error" is the published one.
+        Criterion of the local trees, classes weighted equally; "error" is the published one.
     min_samples_leaf : int
-        Rows in a leaf of a local tree, at least. Weights that are whole numbers count as so many
-        rows; others are scaled to 1 on average.
+        The fewest rows in a leaf of a local tree. Whole weights count as that many rows; others
+        are scaled to 1 on average.
     depth : None or "cv"
         "cv" chooses depths, softness and shrinkage by cross-validated average precision, with
-        cuts by entropy and five rows in a leaf; the parameters of these names are left aside.
+        cuts by entropy and five rows in a leaf; the parameters of these names are ignored.
     pruning : None or "cv"
         "cv" cuts the tree back to where AUC on held-out rows is highest.
     scoring : "rank + soft", "soft", "rank + distance" or "rank"
         How rows are scored: by group and, within a group, by the soft path or by distance to
         the nearest cut. "soft" lets rows cross the borders of groups.
     softness : float
-        How far from a threshold a value may lie and still belong to both sides, in standard
+        How far from a threshold a value may be and still belong to both sides, in standard
         deviations.
     shrinkage : float
-        How many rows' weight a leaf's share is drawn by to that of the node above.
+        The number of pseudo-rows that shrink a leaf's share towards that of the node above.
     max_bins : int or None
-        Bins a column; None tries every cut up to 20,000 rows and 255 bins beyond.
+        Bins per column; None tries every cut up to 20,000 rows and 255 bins beyond.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
+        The class to rank first; None is the one whose name says so, such as 1, or else
         `classes_[1]`.
     random_state : int, RandomState or None
-        Seed of the folds of "cv"; the tree itself draws nothing.
+        Random seed of the folds of "cv"; the tree itself is not random.
     n_jobs : int or None
-        Folds of depth="cv" at a time; None is one, -1 as many as there are cores.
+        Folds of depth="cv" in parallel; None is one, -1 as many as there are cores.
 
     Attributes
     ----------
     tree_ : the arrays of the tree
-    settings_ : depths, criterion and scoring in use; choice_ has all that "cv" tried
+    settings_ : depths, criterion and scoring in use; choice_ has everything that "cv" tried
     groups_ : the groups with their training rows
     schema_ : the columns it was fitted on, with their kinds and categories
     classes_, positive_label_ : both labels in sorted order; the one ranked first

@@ -1,4 +1,4 @@
-"""Codes of columns: rising with values, one a value where bins suffice, the last for missing."""
+"""Codes of columns: rising with values, one per value where bins suffice, the last for missing."""
 
 import numpy as np
 import pytest

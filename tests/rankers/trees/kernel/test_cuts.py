@@ -281,7 +281,7 @@ def test_ap_refuses_a_cut_that_ranks_worse_than_the_cut_above_promised():
 @given(st.integers(1, 5), st.integers(0, 2**40))
 @examples(30)
 def test_only_as_many_columns_as_asked_for_are_tried(n_tried, seed):
-    # column j parts j + 1 of the 6 positives from all other rows: the last is the best
+    # column j separates j + 1 of the 6 positives from all other rows: the last is the best
     features = np.zeros((12, 5), dtype=np.float32)
     for j in range(5):
         features[: j + 1, j] = 1

@@ -16,8 +16,8 @@ from toprank.rankers.trees.kernel.growing import Growth, Sample, grow
 
 pytestmark = pytest.mark.kernel
 
-# what a tree says, apart from where its rows are kept
-SAID = (
+# the fields of a tree, except where its rows are stored
+TREE_FIELDS = (
     "root", "parent", "column", "threshold", "is_missing_left", "set_start", "left", "right",
     "totals", "gain", "goes_left",
 )  # fmt: skip
@@ -46,7 +46,7 @@ def grown(table, growth, blocks=None, seeds=None, max_bins=255):
 
 
 def assert_same(one, other, but=()):
-    for name in SAID:
+    for name in TREE_FIELDS:
         if name not in but:
             assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True), name
 
@@ -183,7 +183,7 @@ def test_the_same_seeds_give_the_same_tree_and_others_another(n_tried):
 
 
 def test_both_sides_of_a_cut_try_columns_of_their_own():
-    # 1, 2, 4 and 5 positives of 6 rows a value, alike in all columns: 2 | 2 values, then 1 | 1
+    # 1, 2, 4 and 5 positives of 6 rows per value, alike in all columns: 2 | 2 values, then 1 | 1
     features = np.tile(np.repeat(np.arange(4, dtype=np.float32), 6)[:, None], (1, 5))
     is_positive = np.tile(np.arange(6), 4) < np.repeat([1, 2, 4, 5], 6)
     table = Table(features, np.zeros(5, dtype=int), is_positive, None)
@@ -313,12 +313,12 @@ def test_no_blocks_of_rows_grow_no_trees(criterion):
     assert [values.size for values in tree] == [0] * len(tree)
 
 
-def test_a_threshold_lies_midway_between_the_values_of_its_own_node():
+def test_a_threshold_is_midway_between_the_values_of_its_own_node():
     features = [[0, 1], [0, 4], [1, 0.5], [1, 2], [1, 3], [1, 4.5]]
     is_positive = np.array([False, True, True, True, True, True])
     table = Table(np.array(features, dtype=np.float32), np.zeros(2, int), is_positive, None)
     tree, _ = grown(table, Growth("gini", 2))
-    # 2 and 3 are values of the column, but not where 1 and 4 are parted
+    # 2 and 3 are values of the column, but not where 1 and 4 are split
     assert tree.column.tolist() == [0, 1, -1, -1, -1]
     assert tree.threshold[:2].tolist() == [0.5, 2.5]
 

@@ -38,7 +38,7 @@ def merged(roots, aim):
 
 
 def rows_of_leaves(mass, hits):
-    """The same leaves with a row a class: the rows of each, their labels and their weights."""
+    """The same leaves with one row per class: the rows of each, their labels and their weights."""
     rows = [np.array([2 * leaf, 2 * leaf + 1]) for leaf in range(mass.size)]
     is_positive = np.tile([True, False], mass.size)
     return rows, is_positive, np.column_stack([hits, mass - hits]).ravel().astype(float)

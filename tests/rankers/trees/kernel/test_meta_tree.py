@@ -221,7 +221,7 @@ def test_the_order_of_rows_changes_nothing(aim, table, growth, seed):
 
 @EVERY_AIM
 @pytest.mark.parametrize("criterion", CLASSES)
-def test_weights_without_exact_sums_part_no_union_of_one_class(aim, criterion):
+def test_weights_without_exact_sums_split_no_union_of_one_class(aim, criterion):
     for seed in range(40):
         table = made_table(40, ["many", "many"], seed, missing=0.0)
         weight = np.random.default_rng(seed).choice([1.1, 1.2, 2.3, 3.7], 40)
@@ -244,7 +244,7 @@ def test_weights_without_exact_sums_part_no_union_of_one_class(aim, criterion):
         (2, ["constant"], 0.5),
     ],
 )
-def test_what_cannot_be_parted_is_one_group(aim, criterion, n_rows, kinds, positives):
+def test_what_cannot_be_split_is_one_group(aim, criterion, n_rows, kinds, positives):
     table = made_table(n_rows, kinds, 0, missing=0.0, positives=positives)
     tree = grown(table, Growth(criterion, 3), 3, aim)
     assert tree.n_groups.tolist() == [1]
@@ -253,7 +253,7 @@ def test_what_cannot_be_parted_is_one_group(aim, criterion, n_rows, kinds, posit
     assert ranks_of(tree, table.features).tolist() == [0] * n_rows
 
 
-def test_a_forest_may_hold_a_tree_that_cannot_be_parted():
+def test_a_forest_may_contain_a_tree_that_cannot_be_split():
     table = made_table(40, ["many"], seed=0, missing=0.0)
     blocks = [np.flatnonzero(table.is_positive), np.arange(40), np.flatnonzero(~table.is_positive)]
     tree = grown(table, Growth("gini", 2), 2, blocks=blocks)

@@ -36,9 +36,9 @@ def trees_and_rows(draw):
 
 
 def hand_made_tree():
-    """x0 <= 2, then x1 <= 10; the two leaves beside the middle one make the left union.
+    """x0 <= 2, then x1 <= 10; the two outer leaves make the left union.
 
-    The left union, 4 positives of 6 rows, is parted once more, by x0 <= 5.
+    The left union, 4 positives of 6 rows, is split once more, by x0 <= 5.
     """
     leaf, none = np.nan, -1
     nodes = Nodes(
@@ -80,7 +80,7 @@ def test_rows_of_a_tree_made_by_hand_reach_their_leaves():
 
 def test_distances_in_a_tree_made_by_hand():
     # the last local tree only: x0 to 5 for the left union, x0 to 2 and x1 to 10 for the right one
-    # leaf 6 holds 2 of 4 and tells nothing; leaf 3 holds 1 of 4; a missing value has no distance
+    # leaf 6 has 2 of 4 and says nothing; leaf 3 has 1 of 4; a missing value has no distance
     distances, columns, _ = scoring.border_distances(hand_made_tree(), ROWS)
     assert distances.tolist() == [0, -1, 0, 3, 0, 3]
     assert columns.tolist() == [0, 0, 0, 0, -1, 0]
@@ -128,7 +128,7 @@ def test_soft_means_are_those_of_a_recursion_but_for_parts_too_small(drawn, soft
     width = softness * np.maximum(std, 1e-12)
     shares = scoring.shrunk_shares(tree.nodes, shrinkage)
     expected = [reference.soft_mean(tree, row, width, shares) for row in rows]
-    # a part of the row below 1e-4 is let go at most once a node
+    # a part of the row below 1e-4 is dropped at most once per node
     assert np.abs(found - expected).max() <= 1e-4 * tree.nodes.column.size + 1e-12
 
 

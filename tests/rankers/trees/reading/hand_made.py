@@ -15,7 +15,7 @@ SCHEMA = Schema(
 
 #  0  amount <= 120 (or missing)     yes: leaf 1, no: 2
 #  2  country in {home}              yes: leaf 3, no: leaf 4
-#     leaves 1 and 3 go on to 5, leaf 4 is group 1
+#     leaves 1 and 3 lead to 5, leaf 4 is group 1
 #  5  amount <= 60                   yes: leaf 6, group 3; no (or missing): leaf 7, group 2
 ROWS = (
     # amount, country, how many, positives

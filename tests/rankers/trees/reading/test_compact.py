@@ -122,7 +122,7 @@ def test_a_tree_without_a_cut_is_one_group():
     assert graph.tally.n_rows == 8
 
 
-def test_a_cut_that_only_tells_missing_from_present_is_kept():
+def test_a_cut_that_only_separates_missing_from_present_is_kept():
     table = made_table(40, ["constant"], seed=0, missing=0.5)
     table = table._replace(is_positive=np.isnan(table.features[:, 0]))
     (cut,) = compact(grown(table, Growth("gini", 2), 2), schema_of(table)).cuts

@@ -1,4 +1,4 @@
-"""Conditions of one column: what both allow, what either allows, and what lies around both."""
+"""Conditions of one column: what both allow, what either allows, and the hull of both."""
 
 from math import inf, nan
 
@@ -25,39 +25,39 @@ def choices(draw):
 PAIRS = st.one_of(st.tuples(intervals(), intervals()), st.tuples(choices(), choices()))
 
 
-def held(condition):
+def allowed(condition):
     values = VALUES if isinstance(condition, ValueRange) else (0.0, 1.0, 2.0, 3.0, nan)
     return [condition.holds(value) for value in values]
 
 
 @given(PAIRS)
-def test_what_both_allow_is_held_by_both(pair):
+def test_the_meet_allows_what_both_allow(pair):
     one, other = pair
-    expected = [a and b for a, b in zip(held(one), held(other), strict=True)]
-    assert held(one.meet(other)) == expected
+    expected = [a and b for a, b in zip(allowed(one), allowed(other), strict=True)]
+    assert allowed(one.meet(other)) == expected
     assert one.meet(other).is_nothing == (not any(expected))
 
 
 @given(PAIRS)
 def test_joined_conditions_hold_what_either_holds_and_are_refused_otherwise(pair):
     one, other = pair
-    either = [a or b for a, b in zip(held(one), held(other), strict=True)]
+    either = [a or b for a, b in zip(allowed(one), allowed(other), strict=True)]
     joined = one.join(other)
     if joined is None:
         numbers = either[:-1]
         first, last = numbers.index(True), len(numbers) - numbers[::-1].index(True)
         assert not all(numbers[first:last])
     else:
-        assert held(joined) == either
+        assert allowed(joined) == either
         assert joined.is_everything == all(either)
 
 
 @given(PAIRS)
 def test_the_hull_holds_all_that_either_holds(pair):
     one, other = pair
-    either = [a or b for a, b in zip(held(one), held(other), strict=True)]
-    assert all(b or not a for a, b in zip(either, held(one.hull(other)), strict=True))
-    assert held(one.hull(one)) == held(one)
+    either = [a or b for a, b in zip(allowed(one), allowed(other), strict=True)]
+    assert all(b or not a for a, b in zip(either, allowed(one.hull(other)), strict=True))
+    assert allowed(one.hull(one)) == allowed(one)
 
 
 def test_intervals_without_a_number_are_equal():

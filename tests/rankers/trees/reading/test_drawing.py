@@ -68,15 +68,15 @@ def test_a_tree_as_text(graph, seen):
 
 @given(graphs())
 @examples(50)
-def test_text_tells_every_cut_once_and_refers_to_it_elsewhere(made):
+def test_text_shows_every_cut_once_and_refers_to_it_elsewhere(made):
     _, graph, _ = made
     tree, table = as_text(graph).split("\n\n")
-    told = [int(number) for number in re.findall(r"(?:^|: +)(\d+)\. ", tree, re.MULTILINE)]
-    assert told == list(range(1, len(graph.cuts) + 1))
+    numbered = [int(number) for number in re.findall(r"(?:^|: +)(\d+)\. ", tree, re.MULTILINE)]
+    assert numbered == list(range(1, len(graph.cuts) + 1))
     n_ways = len(re.findall(r"(?:yes|no): ", tree))
     assert n_ways == 2 * len(graph.cuts)
     referred = [int(number) for number in re.findall(r": +to (\d+)$", tree, re.MULTILINE)]
-    assert set(referred) <= set(told)
+    assert set(referred) <= set(numbered)
     assert len(table.splitlines()) == len(graph.groups)
 
 
@@ -107,8 +107,8 @@ def assert_apart(svg, boxes):
         assert 0 <= left < right <= float(root.get("width"))
         assert 0 <= top < bottom <= float(root.get("height"))
     for one, other in combinations(boxes, 2):
-        is_beside = one[2] < other[0] or other[2] < one[0]
-        assert is_beside or one[3] < other[1] or other[3] < one[1]
+        is_clear = one[2] < other[0] or other[2] < one[0]
+        assert is_clear or one[3] < other[1] or other[3] < one[1]
 
 
 def test_a_large_tree_is_drawn_without_touching_boxes():
@@ -122,7 +122,7 @@ def test_a_large_tree_is_drawn_without_touching_boxes():
     assert [left for left, *_ in groups] == sorted(left for left, *_ in groups)
 
 
-def test_lines_pass_beside_the_boxes_of_the_rows_they_cross():
+def test_lines_pass_between_the_boxes_of_the_layers_they_cross():
     svg = as_svg(large_graph())
     boxes = rectangles(svg)
     downs = re.findall(r'd="M([\d.]+) ([\d.]+) V([\d.]+)', svg)
@@ -133,7 +133,7 @@ def test_lines_pass_beside_the_boxes_of_the_rows_they_cross():
             assert not (is_past and left < x < right)
 
 
-def test_boxes_tell_their_rows_and_groups_are_darker_the_more_suspicious(graph, seen):
+def test_boxes_show_their_rows_and_groups_are_darker_the_more_suspicious(graph, seen):
     svg = as_svg(graph, seen, "frauds", "Frauds of May")
     root = ElementTree.fromstring(svg)
     assert root.find(f"{SVG}title").text == "Frauds of May"

@@ -91,7 +91,7 @@ def test_without_training_rows_rules_have_words_but_no_counts_of_their_own(graph
     assert [rule.text() for rule in top.rules] == ["amount > 120 and country is not home"]
 
 
-def test_rules_that_no_training_row_meets_are_counted_and_not_told(graph):
+def test_rules_that_no_training_row_meets_are_only_counted(graph):
     features, is_positive = hand_made.rows()
     features[features[:, 0] > 120, 1] = 0
     seen = seen_in(graph, features, is_positive)
@@ -107,7 +107,7 @@ def test_rules_that_no_training_row_meets_are_counted_and_not_told(graph):
 
 def test_a_tree_with_too_many_paths_is_refused(graph, monkeypatch):
     monkeypatch.setattr(rules_module, "MOST_PATHS", 3)
-    with pytest.raises(ValueError, match="at most 3 paths to be told in rules"):
+    with pytest.raises(ValueError, match="at most 3 paths"):
         rules_of(graph)
 
 
@@ -132,12 +132,12 @@ def test_a_path_is_the_rule_that_holds_the_row(made, seed):
     seen = seen_in(graph, table.features, table.is_positive, table.weight)
     groups = rules_of(graph, seen)
     for row in new_rows(table, seed)[:15]:
-        own, told = path_of(graph, row, seen), path_of(graph, row, seen, groups)
-        assert own.rank == told.rank == graph.rank(row)
+        own, by_rules = path_of(graph, row, seen), path_of(graph, row, seen, groups)
+        assert own.rank == by_rules.rank == graph.rank(row)
         assert own.rule.holds(row)
-        assert told.rule.holds(row)
-        assert told.rule.tally in [rule.tally for rule in groups[told.rank].rules]
-        assert own.rule.tally.n_rows <= told.rule.tally.n_rows
+        assert by_rules.rule.holds(row)
+        assert by_rules.rule.tally in [rule.tally for rule in groups[by_rules.rank].rules]
+        assert own.rule.tally.n_rows <= by_rules.rule.tally.n_rows
 
 
 @given(graphs(), st.integers(0, 100))

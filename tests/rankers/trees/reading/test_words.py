@@ -1,4 +1,4 @@
-"""Conditions in words: thresholds as short as they part, the shorter list, missing where seen."""
+"""Conditions in words: thresholds as short as possible, the shorter list, missing where seen."""
 
 from math import inf, nan
 
@@ -25,21 +25,21 @@ def number(text):
 
 @given(st.one_of(FLOATS, st.integers(-50, 50).map(float)), FLOATS, st.floats(0, 0.999))
 @examples(400)
-def test_a_written_threshold_parts_its_neighbours(below, above, share):
+def test_a_written_threshold_separates_its_neighbours(below, above, share):
     assume(below < above)
     threshold = min(max(below + (above - below) * share, below), np.nextafter(above, -inf))
     assert below <= number(threshold_text(threshold, below, above)) < above
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(1, 1000), st.floats(0, 0.999))
-def test_a_written_threshold_of_whole_numbers_is_whole_and_parts_them(below, gap, share):
+def test_a_written_threshold_of_whole_numbers_is_whole_and_separates_them(below, gap, share):
     text = threshold_text(below + gap * share, below, below + gap, is_whole=True)
     assert "." not in text
     assert below <= number(text) < below + gap
 
 
 @given(FLOATS, st.booleans())
-def test_a_threshold_without_neighbours_keeps_the_digits_that_tell_floats_apart(value, is_half):
+def test_a_threshold_without_neighbours_keeps_the_digits_that_distinguish_floats(value, is_half):
     value = np.float32(value)
     after = np.nextafter(value, np.float32(inf))
     threshold = (float(value) + float(after)) / 2 if is_half else float(value)
@@ -69,7 +69,7 @@ def test_a_threshold_is_written_as_short_as_it_can_be(threshold, below, above, t
 @pytest.mark.kernel
 @given(graphs())
 @examples(60)
-def test_written_thresholds_part_the_training_rows_as_the_cuts_do(made):
+def test_written_thresholds_split_the_training_rows_as_the_cuts_do(made):
     _, graph, table = made
     words = Words(graph, seen_in(graph, table.features, table.is_positive))
     for cut in graph.cuts:
@@ -138,7 +138,7 @@ def test_long_lists_of_categories_are_counted():
     assert Words(graph, most_names=3).condition(0, condition) == "c is c0, c1 or 7 others"
 
 
-def test_a_row_with_a_missing_value_is_told_so_even_if_training_had_none():
+def test_a_row_with_a_missing_value_is_described_so_even_if_training_had_none():
     condition = ValueRange(120.0, inf, True)
     assert words().condition(0, condition, nan) == "amount > 120 (or missing)"
 

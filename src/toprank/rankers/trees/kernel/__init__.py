@@ -1,1 +1,1 @@
-"""The compiled kernel: codes of columns, cuts, local trees, trees of trees, and walks in them."""
+"""The compiled kernel: codes of columns, cuts, local trees, trees of trees, and their paths."""

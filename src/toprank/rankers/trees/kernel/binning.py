@@ -1,8 +1,8 @@
-"""Columns as small whole numbers: a value's code is the number of its bin.
+"""Columns as small whole numbers: a value's code is the index of its bin.
 
-Bins of a quantity rise with its values and hold about as many rows each; where a column has no
-more distinct values than bins are allowed, each value is a bin of its own and every cut is
-possible. A category's code is its own number. The last bin of every column is for missing values.
+Bins of a quantity are in order of its values and have about equally many rows; if a column has no
+more distinct values than `max_bins`, each value is a bin of its own and every cut is possible. A
+category's code is its own number. The last bin of every column is for missing values.
 """
 
 from typing import NamedTuple
@@ -12,16 +12,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 MOST_BINS = 65_534
-"""As many as 16 bits can number, beside the one for missing values."""
+"""As many as 16 bits can number, in addition to the one for missing values."""
 
 _ROWS_FOR_EDGES = 200_000
 _BLOCK = 256
 
 
 class Binned(NamedTuple):
-    """Rows in codes, and what the codes stand for.
+    """Rows as codes, and the values of each code.
 
-    `codes` has a row a column: codes = [column 0 of all rows | column 1 of all rows | ...].
+    `codes` has one row per column: codes = [column 0 of all rows | column 1 of all rows | ...].
     Column j has the bins starts[j] to starts[j + 1], the last for missing values; `low` and `high`
     are the smallest and the largest value in each.
     """
@@ -44,10 +44,10 @@ class Binned(NamedTuple):
 def bin_columns(
     features: NDArray[np.float32], n_categories: NDArray[np.integer], max_bins: int
 ) -> Binned:
-    """Return the rows in at most `max_bins` bins a quantity.
+    """Return the rows in at most `max_bins` bins per quantity.
 
-    `n_categories` is 0 for a quantity; a category has as many bins, whatever `max_bins` is. With
-    more rows than 200,000, every k-th of them decides where the bins lie.
+    `n_categories` is 0 for a quantity; a category has as many bins, whatever `max_bins` is. Above
+    200,000 rows, only every k-th of them determines the edges of the bins.
 
     >>> features = np.array([[3.0], [np.nan], [5.0]], dtype=np.float32)
     >>> binned = bin_columns(features, np.array([0]), max_bins=255)
@@ -78,7 +78,7 @@ def _edges(values: NDArray[np.float32], max_bins: int) -> NDArray[np.float32]:
     distinct = ordered[is_last]
     if distinct.size <= max_bins:
         return distinct
-    # the value at each equal share of the rows; one that fills several shares is one bin
+    # the value at each equal share of the rows; one that spans several shares is one bin
     places = np.arange(1, max_bins + 1) * ordered.size // max_bins - 1
     return np.unique(ordered[places])
 
@@ -106,10 +106,10 @@ def _encode(values, edges, codes):
 
 @njit(cache=True, nogil=True)
 def _search(values, edges, found):
-    """Find the first edge not below each value; the last one takes what is above all.
+    """Find the first edge not below each value; values above all get the last one.
 
-    A binary search that takes each step for all values at once: the machine then takes it for
-    eight at a time, where one value after the other has it wait for memory at every step.
+    A binary search that takes each step for all values at once, which the compiler vectorises;
+    value by value, every step would stall on memory.
     """
     found[: values.size] = 0
     n = edges.size

@@ -1,10 +1,10 @@
 """The best cut of every node of a level.
 
-A column of a node is first summed up by code: the mass of its rows, a row's being 1 or its weight,
-and the mass of their hits (a hit is a positive; for squared error, the target). A scan over these
+A column of a node is first summed up by code: the mass of its rows (1 or the weight of each) and
+the mass of their hits (a hit is a positive; for squared error, the target). A scan over these
 sums then tries every cut between neighbouring codes, with missing values on either side.
-Categories are put in the order of their share of hits in the node before; those with a mass below
-five there go with the missing ones, for their share says nothing.
+Categories are first sorted by their share of hits in the node; those with a mass below five there
+go with the missing ones, since their share says little.
 
 Criteria, with m the mass and h the hits of a side, H and M those of the node, g = m - h:
 
@@ -12,12 +12,13 @@ Criteria, with m the mass and h the hits of a side, H and M those of the node, g
     entropy   g log(g / m) + h log(h / m), summed over both sides
     ap        m_l AP_left + m_r AP_right with AP_left = h_l^2 / (H m_l) + h_r / M and its mirror:
               the average precision of a list that ranks one side first
-    error     weighted rows on the right side when one side is called positive, the other not
+    error     weight of the correctly classified rows when one side is called positive
     squared   h^2 / m, summed over both sides
 
-The hits of gini, entropy and error are multiplied by a factor a local tree has, which gives both
+The hits of gini, entropy and error are multiplied by a factor per local tree, which gives both
 classes the same mass at its root. Entropy is convex where a run of codes holds one class only: no
-cut inside such a run is better than both its ends, and the logarithms of inner ones are saved.
+cut inside such a run is better than both its ends, so the logarithms of inner ones are not
+computed.
 """
 
 import numpy as np
@@ -29,9 +30,9 @@ CRITERIA = {"gini": GINI, "entropy": ENTROPY, "ap": AP, "error": ERROR, "squared
 
 _MARGIN = 1e-12  # of the node's mass: what rounding may add to a gain
 _LITTLE_OF_A_CATEGORY = 5.0
-_SORT_BELOW = 8  # rows times this under the number of bins: sorting them costs less than bins
+_SORT_BELOW = 8  # with rows times this below the number of bins, sorting is cheaper than binning
 _MOST_SORTED = 4096
-_ROW = 1 << 32  # what a row adds to [number of rows | number of hits], 32 bits each
+_ROW = 1 << 32  # one row in [number of rows | number of hits], 32 bits each
 
 
 @njit(cache=True, nogil=True)
@@ -43,7 +44,7 @@ def best_cuts(
 
     places: column (-1 without a cut), last code on the left, first code on the right, whether
             missing values go left, their code. numbers: gain over no cut, mass and hits of the
-            left side, what ap's children carry. sides: which categories go left.
+            left side, what children carry under ap. sides: which categories go left.
     A node's rows are rows[begin:end]; target and weight are in the order of `rows`.
     """
     n_nodes, n_columns = begins.size, starts.size - 1
@@ -60,19 +61,19 @@ def best_cuts(
     groups = np.empty((max(widest, 2), 2))
     group_codes = np.empty(max(widest, 2), np.int64)
     keys = np.empty(_MOST_SORTED, np.uint32)
-    marks = np.empty(_largest(begins, ends) if is_counted else 0, np.int64)
+    row_counts = np.empty(_largest(begins, ends) if is_counted else 0, np.int64)
     columns = np.arange(n_columns)
     for node in range(n_nodes):
         begin, end = begins[node], ends[node]
         mass, hits = totals[node, 1], totals[node, 2]
         if end - begin < 2 or mass < 2 * min_leaf:
             continue
-        # of one class but for what rounding left of the other's weights
+        # one class only, except for rounding errors of the other's weights
         if criterion != SQUARED and not _MARGIN * mass < hits < mass - _MARGIN * mass:
             continue
         if is_counted:
             for i in range(begin, end):
-                marks[i - begin] = _ROW + np.int64(target[i])
+                row_counts[i - begin] = _ROW + np.int64(target[i])
         for column in range(n_columns):
             columns[column] = column
         state = seeds[node]
@@ -89,7 +90,7 @@ def best_cuts(
             if n_bins < 1:
                 continue
             n_groups, missing_mass, missing_hits = _summed(
-                codes[column], rows, target, weight, begin, end, n_bins, sums, marks, counts,
+                codes[column], rows, target, weight, begin, end, n_bins, sums, row_counts, counts,
                 keys, groups, group_codes,
             )  # fmt: skip
             if is_category[column]:
@@ -116,7 +117,7 @@ def best_cuts(
             left, right = _ap_left_out(numbers[node, 1], numbers[node, 2], mass, hits)
             share = numbers[node, 1] / mass
             if carried[node] - (share * left + (1 - share) * right) < -_MARGIN:
-                places[node, 0] = -1  # a ranking worse than what the cut above promised
+                places[node, 0] = -1  # ranks worse than the cut above promised
             numbers[node, 3], numbers[node, 4] = left, right
     return places, numbers, sides
 
@@ -131,7 +132,7 @@ def _largest(begins, ends):
 
 @njit(cache=True, nogil=True)
 def _next(state):
-    """SplitMix64's step: states that differ in one bit lead to unlike numbers."""
+    """One step of SplitMix64: states that differ in one bit give unrelated numbers."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (state ^ (state >> np.uint64(31))) + np.uint64(0x9E3779B97F4A7C15)
@@ -139,7 +140,7 @@ def _next(state):
 
 @njit(cache=True, nogil=True)
 def _summed(
-    codes, rows, target, weight, begin, end, n_bins, sums, marks, counts, keys, groups,
+    codes, rows, target, weight, begin, end, n_bins, sums, row_counts, counts, keys, groups,
     group_codes,
 ):  # fmt: skip
     """Sum up the node's rows by code; return how many codes occur, and the missing ones' sums."""
@@ -148,16 +149,16 @@ def _summed(
         return _summed_by_sorting(
             codes, rows, target, weight, begin, n, n_bins, keys, groups, group_codes
         )
-    if marks.size:
-        return _counted(codes, rows[begin:end], marks, n_bins, counts, groups, group_codes)
+    if row_counts.size:
+        return _counted(codes, rows[begin:end], row_counts, n_bins, counts, groups, group_codes)
     return _added(codes, rows, target, weight, begin, end, n_bins, sums, groups, group_codes)
 
 
 @njit(cache=True, nogil=True)
-def _counted(codes, rows, marks, n_bins, counts, groups, group_codes):
+def _counted(codes, rows, row_counts, n_bins, counts, groups, group_codes):
     """The same for rows of weight 1, whose number and hits are added up in one number."""
     for i in range(rows.size):
-        counts[codes[np.uint32(rows[i])]] += marks[i]
+        counts[codes[np.uint32(rows[i])]] += row_counts[i]
     n_groups = 0
     for code in range(n_bins):
         count = counts[code]
@@ -225,7 +226,7 @@ def _summed_by_sorting(
 
 @njit(cache=True, nogil=True)
 def _sort(keys, n):
-    """Shell's sort of the first n keys: few enough for it, and it compiles in no time."""
+    """Shell sort of the first n keys: fast for few keys, and it compiles quickly."""
     gap = 1
     while gap < n // 3:
         gap = 3 * gap + 1
@@ -242,7 +243,7 @@ def _sort(keys, n):
 
 @njit(cache=True, nogil=True)
 def _in_order_of_hits(groups, group_codes, n_groups):
-    """Put categories in the order of their share of hits; return the sums of the rare ones."""
+    """Sort categories by their share of hits; return the sums of the rare ones."""
     rare_mass, rare_hits = 0.0, 0.0
     n_kept = 0
     for group in range(n_groups):
@@ -269,7 +270,7 @@ def _scan(
     best_mass, best_hits = 0.0, 0.0
     for is_missing_left in range(2 if missing_mass > 0 else 1):
         left_mass, left_hits = missing_mass * is_missing_left, missing_hits * is_missing_left
-        # all groups on the left is a cut only if the missing values are on the right
+        # with all groups on the left, it is a cut only if missing values go right
         has_missing_right = missing_mass > 0 and not is_missing_left
         n_cuts = n_groups if has_missing_right else n_groups - 1
         for group in range(n_cuts):
@@ -280,7 +281,7 @@ def _scan(
                 continue
             if mass - left_mass < min_leaf:
                 break
-            # the first and the last cut that may be are ends of a run, too
+            # the first and the last possible cut are ends of a run, too
             if (
                 criterion == ENTROPY
                 and before > 0
@@ -294,14 +295,14 @@ def _scan(
             if score > best + _MARGIN * mass:
                 best, best_at, best_missing = score, group, is_missing_left
                 best_mass, best_hits = left_mass, left_hits
-    if missing_mass == 0:  # should some come later, they go with most
+    if missing_mass == 0:  # any that come later go with the majority
         best_missing = 1 if best_mass * 2 > mass else 0
     return best, best_at, best_missing, best_mass, best_hits
 
 
 @njit(cache=True, nogil=True)
 def _are_alike(groups, group):
-    """Whether this group and the next hold one class only, the same."""
+    """Whether this group and the next are both of one and the same class."""
     hits, next_hits = groups[group, 1], groups[group + 1, 1]
     if hits == 0:
         return next_hits == 0
@@ -343,7 +344,7 @@ def _score_uncut(criterion, mass, hits, factor):
 
 @njit(cache=True, nogil=True)
 def _entropy(hits, others):
-    # rounding may leave a little below nothing
+    # rounding may leave it slightly below 0
     if hits <= 0 or others <= 0:
         return 0.0
     mass = hits + others

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from toprank.rankers.trees.kernel.binning import Binned
 from toprank.rankers.trees.kernel.cuts import CRITERIA, best_cuts
-from toprank.rankers.trees.kernel.partition import part, totals
+from toprank.rankers.trees.kernel.partition import split_rows, totals
 
 NO_WEIGHT = np.empty(0)
-"""What kernels take for weights when there are none."""
+"""The weights that kernels get when there are none."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Growth:
     """How local trees grow.
 
     No leaf has less mass than `min_leaf`. `is_balanced` gives both classes the same mass at the
-    root of every local tree; `n_tried` is how many columns, drawn anew for every node, may be
-    cut (None: all).
+    root of every local tree; `n_tried` is how many columns, drawn for every node, are tried
+    (None: all).
     """
 
     criterion: str
@@ -36,7 +36,7 @@ class Growth:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The rows that trees grow on, with target and weight in the same order; they are moved."""
+    """The rows that trees grow on, with target and weight; growing reorders all three."""
 
     rows: NDArray[np.int32]
     target: NDArray[np.bool_] | NDArray[np.float64]
@@ -51,7 +51,7 @@ class Sample:
     ) -> "Sample":
         """Return some rows (by number, repeated if drawn twice) of all targets and weights."""
         weights = NO_WEIGHT if weight is None else weight[rows].astype(np.float64, copy=False)
-        # labels stay as small as they are
+        # labels keep their small type
         targets = target[rows] if target.dtype == bool else target[rows].astype(np.float64)
         return cls(rows.astype(np.int32), targets, weights)
 
@@ -94,7 +94,7 @@ class _Level(NamedTuple):
 
 
 class _Cuts(NamedTuple):
-    """The best cuts of a level, as `best_cuts` returns them; kept are only sides of categories."""
+    """The best cuts of a level, as `best_cuts` returns them, with the sides of categories only."""
 
     places: NDArray[np.int64]
     numbers: NDArray[np.float64]
@@ -130,7 +130,7 @@ def grow(
 
 
 def _with_used_sides(binned: Binned, cuts: _Cuts) -> _Cuts:
-    """Return the cuts with the sides of categories where these are parted, and of no other."""
+    """Return the cuts with the sides of only those that split categories."""
     if not cuts.sides.size:
         return cuts
     return cuts._replace(sides=cuts.sides[_is_set(binned, cuts.places)])
@@ -148,7 +148,7 @@ def _best_cuts(
     binned: Binned, sample: Sample, level: _Level, factors: NDArray[np.float64], growth: Growth
 ) -> _Cuts:
     n_tried = binned.n_columns if growth.n_tried is None else growth.n_tried
-    # one row is no limit, however little it weighs
+    # a limit of one row is none, however little a row weighs
     min_leaf = 0.0 if growth.min_leaf <= 1 else float(growth.min_leaf)
     found = best_cuts(
         binned.codes, binned.starts, binned.is_category, sample.rows, sample.target,
@@ -160,7 +160,7 @@ def _best_cuts(
 
 def _below(binned: Binned, sample: Sample, level: _Level, cuts: _Cuts) -> _Level:
     """Return the children of the nodes that are cut, their rows moved to either side."""
-    children = part(
+    children = split_rows(
         binned.codes, binned.is_category, sample.rows, sample.target, sample.weight, level.root,
         level.begin, level.end, level.totals, level.seed, *cuts,
     )  # fmt: skip
@@ -177,7 +177,7 @@ def _assembled(binned: Binned, levels: list[_Level], cuts: list[_Cuts]) -> Local
     column, left, right, parent = np.full((4, n_nodes), -1, dtype=np.int32)
     threshold, gain = np.full(n_nodes, np.nan), np.zeros(n_nodes)
     is_missing_left = np.zeros(n_nodes, dtype=bool)
-    # the children of all nodes that are cut come in the order of these, behind the roots
+    # the children of cut nodes come in the order of their parents, after the roots
     first = n_roots + 2 * np.arange(cut.size, dtype=np.int32)
     column[cut], left[cut], right[cut] = places[cut, 0], first, first + 1
     parent[n_roots:] = np.repeat(cut, 2)
@@ -205,7 +205,7 @@ def _thresholds(binned: Binned, places: NDArray[np.int64]) -> NDArray[np.float64
 def _sets(
     binned: Binned, places: NDArray[np.int64], sides: NDArray[np.uint8], n_nodes: int
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return where each node's set of categories begins (-1 without), and all sets in a row."""
+    """Return where each node's set of categories begins (-1 without), and all the sets."""
     set_start = np.full(n_nodes, -1, dtype=np.int32)
     if not binned.is_category.any():
         return set_start, np.zeros(0, dtype=bool)
@@ -217,5 +217,5 @@ def _sets(
 
 
 def _is_set(binned: Binned, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which cuts part categories."""
+    """Return which cuts split categories."""
     return (places[:, 0] >= 0) & binned.is_category[places[:, 0]]

@@ -1,4 +1,4 @@
-"""The leaves of a local tree put in order of suspicion, and parted into two unions.
+"""The leaves of a local tree in order of suspicion, merged into two unions.
 
     ap     order: (1 - precision) / recall, rising      cut: AP_left of the prefix is largest
     auc    order: positive share / negative share, falling      cut: TPR - FPR is largest
@@ -17,7 +17,7 @@ MERGES = {"ap": AP, "auc": AUC}
 def merge(starts, mass, hits, aim):
     """Return which leaves are in the left union; those of root r are starts[r] to starts[r + 1].
 
-    A root whose leaves are best left together has all of them on the left.
+    A root whose leaves are best kept together has all of them on the left.
     """
     is_left = np.ones(mass.size, np.bool_)
     for root in range(starts.size - 1):
@@ -32,7 +32,7 @@ def merge(starts, mass, hits, aim):
         for i in range(order.size):
             left_mass += m[order[i]]
             left_hits += h[order[i]]
-            if i == order.size - 1:  # sums may miss the totals by a rounding
+            if i == order.size - 1:  # sums may differ from the totals by rounding
                 left_mass, left_hits = all_mass, all_hits
             score = _prefix_score(left_mass, left_hits, all_mass, all_hits, aim)
             if score > best + 1e-12:
@@ -44,7 +44,7 @@ def merge(starts, mass, hits, aim):
 
 @njit(cache=True, nogil=True)
 def _steepness(mass, hits, aim):
-    """What the leaves are ordered by, the most suspicious lowest."""
+    """The sort key of the leaves, lowest for the most suspicious."""
     keys = np.full(mass.size, np.inf)
     for leaf in range(mass.size):
         if hits[leaf] <= 0:

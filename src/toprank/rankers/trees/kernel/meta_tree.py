@@ -1,8 +1,8 @@
-"""Trees of trees: every union of rows is parted by a local tree whose leaves are merged into two.
+"""Trees of trees: every union of rows is split by a local tree whose leaves are merged into two.
 
 A union is reached by several paths, so all local trees together are one graph of nodes in which a
-leaf of a local tree leads on to the root of the next. Unions that are parted no further are the
-groups, ranked from left to right. Many such trees, a forest's, are kept in the same arrays.
+leaf of a local tree leads to the root of the next. Unions that are split no further are the
+groups, ranked from left to right. The trees of a forest share the same arrays.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class Nodes(NamedTuple):
 
     A leaf of a local tree has column -1; `union` is the one it leads to, and `left` and `right`
     are the root of that one's local tree, -1 in a group. Other nodes belong to the union they
-    part. `parent` of a local root is the root of the local tree before it.
+    split. `parent` of a local root is the root of the local tree above it.
     """
 
     column: NDArray[np.int32]
@@ -43,7 +43,7 @@ _NO_NODES = Nodes(*(np.zeros(0, kind) for kind in ("i4", "f8", "?", *5 * ("i4",)
 
 
 class Unions(NamedTuple):
-    """What local trees part; `root` is the first node of the local tree, -1 in a group.
+    """What local trees split; `root` is the first node of the local tree, -1 in a group.
 
     `place` rises from left to right within a tree; `rank` numbers its groups so, the most
     suspicious first, and is -1 elsewhere.
@@ -95,7 +95,7 @@ class MetaTrees:
         return self.pruned(self.unions.depth >= depth)
 
     def pruned(self, is_end: NDArray[np.bool_]) -> "MetaTrees":
-        """Return the trees in which the marked unions are parted no further."""
+        """Return the trees in which the unions in `is_end` are split no further."""
         nodes, unions = self.nodes, self.unions
         is_kept = np.ones(is_end.size, dtype=bool)
         for union in np.flatnonzero(unions.parent >= 0):  # parents come first
@@ -128,13 +128,13 @@ def grow_meta_trees(
     n_nodes = n_unions = n_sets = 0
     for _ in range(global_depth):
         n_unions += level.unions.tree.size
-        parted = _parted(binned, sample, level, growth, aim, _Counts(n_nodes, n_unions, n_sets))
-        unions.append(parted.unions)
-        nodes.append(parted.nodes)
-        sets.append(parted.goes_left)
-        n_nodes += parted.nodes.column.size
-        n_sets += parted.goes_left.size
-        level = parted.below
+        done = _split_level(binned, sample, level, growth, aim, _Counts(n_nodes, n_unions, n_sets))
+        unions.append(done.unions)
+        nodes.append(done.nodes)
+        sets.append(done.goes_left)
+        n_nodes += done.nodes.column.size
+        n_sets += done.goes_left.size
+        level = done.below
         if not level.unions.tree.size:
             break
     unions.append(level.unions)
@@ -176,7 +176,7 @@ def one_of(trees: MetaTrees, number: int) -> MetaTrees:
 
 
 def ranks(unions: Unions) -> NDArray[np.int32]:
-    """Return the groups' numbers from left to right, tree by tree; -1 for what is parted."""
+    """Return the groups' ranks from left to right, tree by tree; -1 for unions that are split."""
     rank = np.full(unions.tree.size, -1, np.int32)
     groups = np.flatnonzero(unions.root < 0)
     groups = groups[np.lexsort((unions.place[groups], unions.tree[groups]))]
@@ -186,7 +186,7 @@ def ranks(unions: Unions) -> NDArray[np.int32]:
 
 
 class _Counts(NamedTuple):
-    """How many nodes, unions and sides there are already: new ones are numbered from there."""
+    """The numbers of nodes, unions and sides so far, from which new ones are numbered."""
 
     nodes: int
     unions: int
@@ -194,7 +194,7 @@ class _Counts(NamedTuple):
 
 
 class _MetaLevel(NamedTuple):
-    """The unions of one global depth with their rows, before they are parted."""
+    """The unions of one global depth with their rows, before they are split."""
 
     unions: Unions
     begin: NDArray[np.int64]
@@ -203,8 +203,8 @@ class _MetaLevel(NamedTuple):
     root_before: NDArray[np.int32]
 
 
-class _Parted(NamedTuple):
-    """A level's unions after they are parted, the nodes that do so, and the level below."""
+class _SplitLevel(NamedTuple):
+    """A level's unions after the split, the nodes that split them, and the level below."""
 
     unions: Unions
     nodes: Nodes
@@ -237,10 +237,10 @@ def _new_unions(
     )
 
 
-def _parted(
+def _split_level(
     binned: Binned, sample: Sample, level: _MetaLevel, growth: Growth, aim: str, counts: _Counts
-) -> _Parted:
-    """Part the unions of a level by local trees; `counts.unions` includes the level."""
+) -> _SplitLevel:
+    """Split the unions of a level by local trees; `counts.unions` includes the level."""
     unions = level.unions
     impure = np.flatnonzero((unions.hits > 0) & (unions.hits < unions.mass))
     local = grow(
@@ -248,19 +248,19 @@ def _parted(
     )
     leaves, starts, is_left = _merged(local, impure.size, aim)
     n_right = np.add.reduceat(~is_left, starts[:-1]) if impure.size else np.zeros(0, int)
-    is_parted = n_right > 0
-    parted = impure[is_parted]
+    is_split = n_right > 0
+    split = impure[is_split]
     first_union = counts.unions - unions.tree.size
-    below = _level_below(sample, level, local, leaves, is_left, is_parted, parted, first_union)
-    children = counts.unions + 2 * np.arange(parted.size, dtype=np.int32)
-    unions.left[parted], unions.right[parted] = children, children + 1
+    below = _level_below(sample, level, local, leaves, is_left, is_split, split, first_union)
+    children = counts.unions + 2 * np.arange(split.size, dtype=np.int32)
+    unions.left[split], unions.right[split] = children, children + 1
     nodes, goes_left = _kept_nodes(
-        local, leaves, is_left, is_parted, first_union + impure, children, counts
+        local, leaves, is_left, is_split, first_union + impure, children, counts
     )
-    unions.root[parted] = counts.nodes + np.arange(parted.size)
-    nodes.parent[: parted.size] = level.root_before[parted]
-    below = below._replace(root_before=np.repeat(unions.root[parted], 2))
-    return _Parted(unions, nodes, goes_left, below)
+    unions.root[split] = counts.nodes + np.arange(split.size)
+    nodes.parent[: split.size] = level.root_before[split]
+    below = below._replace(root_before=np.repeat(unions.root[split], 2))
+    return _SplitLevel(unions, nodes, goes_left, below)
 
 
 def _merged(
@@ -280,29 +280,29 @@ def _level_below(
     local: LocalTrees,
     leaves: NDArray[np.intp],
     is_left: NDArray[np.bool_],
-    is_parted: NDArray[np.bool_],
-    parted: NDArray[np.intp],
+    is_split: NDArray[np.bool_],
+    split: NDArray[np.intp],
     first_union: int,
 ) -> _MetaLevel:
-    """Return the unions of leaves, left and right side by side, their rows put together."""
-    chosen = is_parted[local.root[leaves]]
+    """Return the unions of leaves, left and right in pairs, with their rows made contiguous."""
+    chosen = is_split[local.root[leaves]]
     leaves, is_left = leaves[chosen], is_left[chosen]
-    child = 2 * (np.cumsum(is_parted) - 1)[local.root[leaves]] + ~is_left
+    child = 2 * (np.cumsum(is_split) - 1)[local.root[leaves]] + ~is_left
     order = np.argsort(child, kind="stable")
     leaves, child = leaves[order], child[order]
     sizes = local.end[leaves] - local.begin[leaves]
-    firsts = np.searchsorted(child, np.arange(2 * parted.size))
-    begin = np.repeat(level.begin[parted], 2)
-    totals = np.zeros((2 * parted.size, 3))
-    if parted.size:
+    firsts = np.searchsorted(child, np.arange(2 * split.size))
+    begin = np.repeat(level.begin[split], 2)
+    totals = np.zeros((2 * split.size, 3))
+    if split.size:
         totals = np.add.reduceat(local.totals[leaves], firsts, axis=0)
         begin[1::2] += totals[::2, 0].astype(np.int64)
-        # where a leaf's block comes: behind those of its union before it
+        # a leaf's block comes after the earlier ones of its union
         before = np.cumsum(sizes) - sizes
         at = begin[child] + before - before[firsts][child]
         arrange(sample.rows, sample.target, sample.weight, local.begin, local.end, leaves, at)
     end = begin + totals[:, 0].astype(np.int64)
-    twice = np.repeat(parted, 2)
+    twice = np.repeat(split, 2)
     unions = _new_unions(
         level.unions.tree[twice],
         (first_union + twice).astype(np.int32),
@@ -319,17 +319,17 @@ def _kept_nodes(
     local: LocalTrees,
     leaves: NDArray[np.intp],
     is_left: NDArray[np.bool_],
-    is_parted: NDArray[np.bool_],
+    is_split: NDArray[np.bool_],
     union_of_root: NDArray[np.intp],
     children: NDArray[np.int32],
     counts: _Counts,
 ) -> tuple[Nodes, NDArray[np.bool_]]:
-    """Return the nodes of the local trees that part their union, with their final numbers."""
+    """Return the nodes of the local trees that split their union, with their final numbers."""
     union = union_of_root[local.root].astype(np.int32)
-    left_child = np.full(is_parted.size, -1, np.int32)
-    left_child[is_parted] = children
+    left_child = np.full(is_split.size, -1, np.int32)
+    left_child[is_split] = children
     union[leaves] = left_child[local.root[leaves]] + ~is_left
-    stays = is_parted[local.root]
+    stays = is_split[local.root]
     number = np.append(counts.nodes + np.cumsum(stays) - 1, -1).astype(np.int32)
     set_start = np.where(local.set_start < 0, -1, local.set_start + counts.sides)
     n_rows, mass, hits = local.totals[stays].T.copy()
@@ -362,7 +362,7 @@ def finished(nodes: list[Nodes], unions: list[Unions], sets: list[NDArray[np.boo
 
 
 def _with_roots(nodes: Nodes, unions: Unions) -> tuple[Nodes, NDArray[np.int32]]:
-    """Return the first node of every tree; one that is not parted gets a single leaf."""
+    """Return the first node of every tree; a tree that is not split gets a single leaf."""
     first = np.flatnonzero(unions.parent < 0).astype(np.int32)
     roots = unions.root[first]
     lone = first[roots < 0]
@@ -399,7 +399,7 @@ def _subset(
 
 
 def _moved(part: Any, by: int, names: tuple[str, ...]) -> Any:
-    """Return the columns with these numbers raised; -1 stays -1."""
+    """Return the arrays with these indices raised; -1 stays -1."""
     columns = part._asdict()
     raised = {
         name: np.where(columns[name] < 0, -1, columns[name] + by).astype(np.int32)

@@ -1,18 +1,18 @@
-"""Rows moved into their places: rows = [node 0 | node 1 | ...], and each node's in their order."""
+"""Rows moved to their nodes: rows = [node 0 | node 1 | ...], in their original order in each."""
 
 import numpy as np
 from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def part(
+def split_rows(
     codes, is_category, rows, target, weight, root, begins, ends, sums, seeds, places, numbers,
     sides,
 ):  # fmt: skip
     """Move the rows of each node that is cut to the two sides of its cut; return the children.
 
-    rows[begin:end] = [left | right], both in their former order; target and weight go along. Of
-    the children, left and right side by side: root, begin, end, sums, what they carry, seed.
+    rows[begin:end] = [left | right], both in their former order; target and weight are moved too.
+    Of the children, left and right in pairs: root, begin, end, sums, what they carry, seed.
     """
     n_cut, largest = 0, 0
     for node in range(begins.size):
@@ -34,7 +34,7 @@ def part(
         if places[node, 0] < 0:
             continue
         begin, end = begins[node], ends[node]
-        middle = _part_one(
+        middle = _split_node(
             codes[places[node, 0]], is_category[places[node, 0]], rows, target, weight, begin,
             end, places[node], sides[node], *moved,
         )  # fmt: skip
@@ -45,7 +45,9 @@ def part(
             bounds[1, at] = end if side else middle
             child_sums[at, 0] = bounds[1, at] - bounds[0, at]
             child_seeds[at] = (seeds[node] ^ np.uint64(side + 1)) * np.uint64(0xD6E8FEB86659FD93)
-        if weight.size:  # a difference of sums would leave a little of what is not there
+        if (
+            weight.size
+        ):  # a difference of sums would leave rounding errors of rows that are not there
             for side in range(2):
                 at = child + side
                 for i in range(bounds[0, at], bounds[1, at]):
@@ -60,7 +62,7 @@ def part(
 
 
 @njit(cache=True, nogil=True)
-def _part_one(
+def _split_node(
     codes, is_category, rows, target, weight, begin, end, place, sides, kept_rows, kept_target,
     kept_weight,
 ):  # fmt: skip
@@ -92,7 +94,7 @@ def _part_one(
 
 @njit(cache=True, nogil=True)
 def arrange(rows, target, weight, begins, ends, order, at):
-    """Move whole blocks of rows: block order[0] comes to `at[0]`, the next to `at[1]`, ..."""
+    """Move whole blocks of rows: block order[0] goes to `at[0]`, the next to `at[1]`, ..."""
     old_rows, old_target, old_weight = rows.copy(), target.copy(), weight.copy()
     for i in range(order.size):
         moved = at[i] - begins[order[i]]

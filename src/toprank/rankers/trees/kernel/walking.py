@@ -1,9 +1,9 @@
-"""Rows sent through trees of trees: to the one leaf they fall in, or softly to several."""
+"""Paths of rows through trees of trees: to one leaf, or softly to several."""
 
 import numpy as np
 from numba import njit
 
-_LEAST_SHARE = 1e-4  # of a row: smaller parts are let go
+_LEAST_SHARE = 1e-4  # of a row: smaller shares are dropped
 
 
 @njit(cache=True, nogil=True)
@@ -52,13 +52,13 @@ def soft_means(
     """Return the mean of the leaves' values, by how much of a row reaches each.
 
     A cut sends 1 / (1 + exp((x - threshold) / width)) of what reaches it to the left; `width` is
-    one number a column. Categories and missing values go to one side as a whole.
+    one number per column. Categories and missing values go to one side as a whole.
     """
     means = np.empty(features.shape[0])
     share = np.zeros(column.size)
     for row in range(features.shape[0]):
         least, total, reached = _LEAST_SHARE, 0.0, 0.0
-        while reached == 0:  # where no part is large, none is let go
+        while reached == 0:  # if no share is large, none is dropped
             share[root] = 1.0
             for node in range(root, column.size):
                 here = share[node]
@@ -90,7 +90,7 @@ def add_contributions(
     features, root, column, threshold, is_missing_left, set_start, goes_left, left, right, value,
     contributions,
 ):  # fmt: skip
-    """Add to every row, column by column, what the cuts of its path change of the nodes' value."""
+    """Add to every row, column by column, the changes in value at the cuts of its path."""
     for row in range(features.shape[0]):
         node = root
         while left[node] >= 0:
@@ -155,7 +155,7 @@ def means_below(column, left, right, mass, value):
 
 @njit(cache=True, nogil=True)
 def shrunk_shares(parent, mass, hits, prior_mass):
-    """Return every node's share of hits, drawn to that of the node above by a mass of rows."""
+    """Return every node's share of hits, shrunk to that of the node above by `prior_mass`."""
     share = np.empty(mass.size)
     for node in range(mass.size):
         if parent[node] < 0:
@@ -171,11 +171,11 @@ def border_distances(
     features, root, column, threshold, is_missing_left, set_start, goes_left, left, right, mass,
     hits, is_whole_path,
 ):  # fmt: skip
-    """Return each row's distance to the nearest cut on its path, whose cut it is, and the leaf.
+    """Return each row's distance to the nearest cut on its path, the cut's column, and the leaf.
 
-    Of the path, or of its part in the last local tree. Above 0 where most of the leaf's rows are
-    positives, below 0 where few are, 0 at a draw. The column is -1 where nothing but categories
-    and missing values decided.
+    This is the whole path, or its part in the last local tree. The distance is above 0 if most of
+    the leaf's rows are positives, below 0 if few are, 0 for half. The column is -1 if only
+    categories and missing values decided.
     """
     distances = np.zeros(features.shape[0])
     columns, found = np.empty((2, features.shape[0]), np.int32)

@@ -1,8 +1,8 @@
-"""The graph a person reads: a tree of trees without what makes no difference.
+"""The graph that people read: a tree of trees without redundant cuts.
 
-Where the leaves of a local tree lead on, the graph goes straight to the next cut. A cut is left
-out when both its ways lead to the same place, a way goes past a cut whose answer is known from
-those above it, and cuts that ask the same and lead to the same places are one. Every row, known
+Where a leaf of a local tree leads to the next tree, the graph goes straight to the next cut. A cut
+is left out when both its ways lead to the same place, a way skips a cut whose answer is known from
+those above it, and cuts with the same question and the same targets are merged. Every row, known
 or new, ends in the group it ended in before.
 """
 
@@ -44,9 +44,9 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True)
 class Cut:
-    """A question with two ways on; `yes` is the one with the higher share of positives.
+    """A question with two answers; `yes` is the one with the higher share of positives.
 
-    A place to go to is the number of a cut, or -1 - rank for a group.
+    A target is the number of a cut, or -1 - rank for a group.
     """
 
     column: int
@@ -75,7 +75,7 @@ class CompactGroup:
 class Graph:
     """Cuts, each before those it leads to, and groups by rank; `root` is the first place.
 
-    `columns` are those cut at all, the one nearest the root first.
+    `columns` are those with a cut, the one nearest the root first.
     """
 
     schema: Schema
@@ -110,7 +110,7 @@ def rank_of(place: int) -> int:
 
 
 def compact(tree: MetaTrees, schema: Schema) -> Graph:
-    """Return the graph of the first of the trees, as small as it can be read.
+    """Return the graph of the first of the trees, without redundant cuts.
 
     >>> from toprank.rankers.trees.meta_ap import MetaAP
     >>> hours = np.arange(24.0)[:, None]
@@ -157,7 +157,7 @@ def _all_cuts(tree: MetaTrees, schema: Schema) -> tuple[dict[int, Cut], int]:
 
 
 def _past_leaves(tree: MetaTrees, node: int) -> int:
-    """Return the place that a node stands for: itself, or what the leaf leads on to."""
+    """Return the place of a node: itself, or where the leaf leads."""
     nodes = tree.nodes
     while nodes.column[node] < 0:
         if nodes.left[node] < 0:
@@ -201,7 +201,7 @@ def _conditions(tree: MetaTrees, schema: Schema, node: int) -> tuple[Condition, 
 def _simplified(
     cuts: dict[int, Cut], root: int, decided: dict[int, int]
 ) -> tuple[dict[int, Cut], int]:
-    """Return the cuts without the decided ones, those that part nothing, and repetitions."""
+    """Return the cuts without decided, useless and repeated ones."""
     goes_to = dict(decided)
     kept: dict[int, Cut] = {}
     same: dict[tuple, int] = {}
@@ -228,7 +228,7 @@ def _simplified(
 
 
 def _both(cut: Cut, other: Cut) -> Cut:
-    """Return one cut for two that ask the same, with the rows of both."""
+    """Return one cut for two with the same question, with the rows of both."""
     return replace(
         cut,
         tally=cut.tally.plus(other.tally),
@@ -238,17 +238,17 @@ def _both(cut: Cut, other: Cut) -> Cut:
 
 
 def _shortened(cuts: dict[int, Cut], root: int) -> dict[int, Cut]:
-    """Return the cuts with ways that pass those whose answer is known before they are asked.
+    """Return the cuts with ways that skip cuts whose answer is already known.
 
-    What is known of a column at a cut is the hull of what is known on all paths to it. Rows that
-    pass a cut are no longer counted there.
+    What is known about a column at a cut is the hull of what is known on all paths to it. Rows
+    that skip a cut are no longer counted there.
     """
     known: dict[int, dict[int, Any]] = {root: {}}
     reached: dict[int, Cut] = {}
     cuts = dict(cuts)
     for number in cuts:
         if number not in known:
-            continue  # all ways pass it
+            continue  # all ways skip it
         here, cut = known.pop(number), cuts[number]
         ways = []
         for condition, place, tally in (
@@ -270,7 +270,7 @@ def _met(condition: Any, column: int, facts: dict[int, Any]) -> Any:
 
 
 def _only_way(cut: Cut, facts: dict[int, Any]) -> str | None:
-    """Return "yes" or "no" if nothing else can be answered, or None."""
+    """Return "yes" or "no" if that is the only possible answer, else None."""
     if _met(cut.yes_if, cut.column, facts).is_nothing:
         return "no"
     return "yes" if _met(cut.no_if, cut.column, facts).is_nothing else None
@@ -285,9 +285,9 @@ def _without(cut: Cut, tally: Tally, way: str) -> Cut:
 
 
 def _decided(cuts: dict[int, Cut], root: int) -> dict[int, int]:
-    """Return where the cuts lead that no row can answer in one of the two ways.
+    """Return the targets of cuts to which rows can give only one answer.
 
-    Every path is tried until each way was taken; after very many, all are believed possible.
+    Paths are tried until each way was taken; after very many, all others are assumed possible.
     """
     untaken = {(number, way) for number in cuts for way in ("yes", "no")}
     to_see: list[tuple[int, dict[int, Any]]] = [(root, {})]
@@ -326,7 +326,7 @@ def _in_reading_order(cuts: dict[int, Cut], root: int) -> Iterator[Cut]:
         if is_done:
             finished[number] = None
             continue
-        # what is seen first is finished first, and comes last
+        # depth-first: what is finished first comes last
         to_see += [(number, True), (cuts[number].yes, False), (cuts[number].no, False)]
     order = list(reversed(finished))
     new = {number: i for i, number in enumerate(order)}

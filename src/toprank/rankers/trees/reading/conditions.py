@@ -1,6 +1,6 @@
 """What one column's value must be: within an interval, or one of some categories.
 
-Missing values belong to a condition or do not, beside the values that are present.
+Missing values are allowed or not, independently of the values that are present.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from math import inf, isnan
 
 @dataclass(frozen=True)
 class ValueRange:
-    """Numbers with low < value <= high, and missing ones or not; low = inf for no number at all.
+    """Numbers with low < value <= high, with or without missing ones; low = inf for no number.
 
     >>> ValueRange(3.0, 8.0, False).meet(ValueRange(5.0, inf, True))
     ValueRange(low=5.0, high=8.0, with_missing=False)
@@ -58,7 +58,7 @@ class ValueRange:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Categories by their codes, of `n_codes` there are, and missing values or not."""
+    """Categories by code, of `n_codes` in all, with or without missing values."""
 
     codes: frozenset[int]
     n_codes: int
@@ -92,7 +92,7 @@ Condition = ValueRange | OneOf
 
 
 def _interval(low: float, high: float, with_missing: bool) -> ValueRange:
-    """Return the interval; those without numbers are all written the same, so as to be equal."""
+    """Return the interval; those without numbers are all written the same, to be equal."""
     return (
         ValueRange(low, high, with_missing) if low < high else ValueRange(inf, -inf, with_missing)
     )

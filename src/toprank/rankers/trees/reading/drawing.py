@@ -1,7 +1,7 @@
 """A ranking tree drawn: as text for a terminal or a mail, as Graphviz DOT and as an SVG picture.
 
 Each cut asks a question; yes is the more suspicious way. A group reached by several paths is drawn
-once, and groups stand in their order, the most suspicious on the left.
+once, and groups are in order, the most suspicious on the left.
 """
 
 import re
@@ -18,7 +18,7 @@ from toprank.rankers.trees.reading.words import Words, headline, tally_text
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _INK, _SOFT, _BORDER, _WHITE = "#1f2933", "#5b6570", "#b8bfc8", "#ffffff"
 _ACCENT = "#1b5e9b"
-_YES, _NO = "#5487b4", "#a7abb0"  # lines are paler than the words beside them
+_YES, _NO = "#5487b4", "#a7abb0"  # lines are paler than the words next to them
 _PALE, _DEEP = (0xEE, 0xF3, 0xF8), (0x1B, 0x5E, 0x9B)
 _SIZE, _SMALL, _LARGE = 13.0, 11.0, 18.0
 _MARGIN, _GAP, _DROP, _STUB = 24.0, 22.0, 58.0, 14.0
@@ -34,7 +34,7 @@ _MOST_LINES = 3
 def as_text(graph: Graph, seen: Seen | None = None, noun: str = "positives") -> str:
     """Return the cuts, indented below one another, and then the groups in a table.
 
-    A cut reached by several paths is told once; elsewhere its number is.
+    A cut reached by several paths is written once; elsewhere only its number is.
 
     >>> import numpy as np
     >>> from toprank.rankers.trees.reading.compact import compact
@@ -55,7 +55,7 @@ def as_text(graph: Graph, seen: Seen | None = None, noun: str = "positives") -> 
     words = Words(graph, seen, most_names=4)
     numbers: dict[int, int] = {}
     lines: list[str] = []
-    # a place with what is written before it: on its own line, and on the lines below it
+    # a place with its prefixes: on its own line, and on the lines below it
     to_write = [(graph.root, "", "")]
     while to_write:
         place, before, indent = to_write.pop()
@@ -97,7 +97,7 @@ def as_dot(graph: Graph, seen: Seen | None = None, noun: str = "positives") -> s
             f'fillcolor="{fill}", fontcolor="{ink}"];'
         )
     names = " -> ".join(_dot_name(-1 - group.rank) for group in graph.groups)
-    if len(graph.groups) > 1:  # an unseen chain keeps them in order
+    if len(graph.groups) > 1:  # an invisible chain keeps them in order
         lines.append(f"    {names} [style=invis];")
     return "\n".join([*lines, "  }", "}", ""])
 
@@ -108,10 +108,10 @@ def as_svg(
     noun: str = "positives",
     title: str = "Ranking tree",
 ) -> str:
-    """Return a picture that stands alone: on white ground, without style sheets or fonts to load.
+    """Return a self-contained picture: on white, without style sheets or fonts to load.
 
-    Lines are the wider the more rows go along them; groups are the darker the more of their rows
-    are positives.
+    Lines are wider the more rows follow them; groups are darker the higher their share of
+    positives.
     """
     words = Words(graph, seen, most_names=3, at_most="≤")
     all_names = Words(graph, seen, most_names=MAX_CATEGORIES + 1, at_most="≤")
@@ -145,12 +145,12 @@ def as_svg(
 
 @dataclass(frozen=True)
 class _Box:
-    """A box to draw: its lines of text, and all it has to say for who points at it."""
+    """A box to draw: its lines of text, and the tooltip."""
 
-    lines: tuple[tuple[str, float, bool], ...]  # text, size, whether it is strong
+    lines: tuple[tuple[str, float, bool], ...]  # text, size, whether it is bold
     width: float
     height: float
-    told: str
+    tooltip: str
 
 
 def _question(words: Words, cut: Cut) -> str:
@@ -192,7 +192,7 @@ def _colours(graph: Graph) -> list[tuple[str, str]]:
 
 
 def _contrast(colour: str, other: str) -> float:
-    """Return how well one colour is read on another, from 1 to 21."""
+    """Return the contrast of two colours, from 1 to 21."""
     light, dark = sorted((_luminance(colour), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
@@ -208,8 +208,8 @@ def _cut_box(cut: Cut, words: Words, all_names: Words, noun: str) -> _Box:
     tally = tally_text(cut.tally, noun)
     lines = _wrapped(_question(words, cut))
     texts = [(line, _SIZE, True) for line in lines] + [(tally, _SMALL, False)]
-    told = f"{_question(all_names, cut)} {tally}"
-    return _fitted(texts, told, len(texts) * _LINE_HEIGHT + _PADDING)
+    tooltip = f"{_question(all_names, cut)} {tally}"
+    return _fitted(texts, tooltip, len(texts) * _LINE_HEIGHT + _PADDING)
 
 
 def _group_box(group: CompactGroup, noun: str) -> _Box:
@@ -218,13 +218,13 @@ def _group_box(group: CompactGroup, noun: str) -> _Box:
     return _fitted(texts, f"{name}: {tally} ({share})", _GROUP_HEIGHT)
 
 
-def _fitted(texts: list[tuple[str, float, bool]], told: str, height: float) -> _Box:
+def _fitted(texts: list[tuple[str, float, bool]], tooltip: str, height: float) -> _Box:
     width = max(_text_width(text, size, is_strong) for text, size, is_strong in texts)
-    return _Box(tuple(texts), max(width + 2 * _PADDING, _NARROWEST), height, told)
+    return _Box(tuple(texts), max(width + 2 * _PADDING, _NARROWEST), height, tooltip)
 
 
 def _wrapped(text: str) -> list[str]:
-    """Return the text in lines that fit a box; what is too long for any is cut short."""
+    """Return the text in lines that fit a box; longer text is shortened."""
     lines = [""]
     for word in text.replace("(or missing", "(or\u00a0missing").split(" "):
         word = _cut_short(word)
@@ -239,7 +239,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _cut_short(word: str) -> str:
-    """Return a word with its middle left out if it is wider than a line: ends tell names apart."""
+    """Return a word, without its middle if it is too wide for a line: names differ at the ends."""
     n_kept = len(word)
     shown = word
     while _text_width(shown, _SIZE, True) > _WIDEST_LINE:
@@ -249,7 +249,7 @@ def _cut_short(word: str) -> str:
 
 
 def _text_width(text: str, size: float, is_strong: bool) -> float:
-    """Return about how wide a text is drawn; fonts differ, so rather too wide."""
+    """Return about how wide a text is drawn; fonts differ, so this errs on the wide side."""
     return size * (1.06 if is_strong else 1.0) * sum(map(_letter_width, text))
 
 
@@ -303,13 +303,13 @@ def _line(
     box: _Box | None,
     n_all: float,
 ) -> str:
-    """Return a curve to the top of the next item from below a box, or from the top of a bend."""
+    """Return a curve from below a box, or from the top of a bend, to the top of the next item."""
     layer = placed.layer[line.begin]
     x, y = placed.across[line.begin] + _MARGIN, tops[layer]
     if box is not None:
         x, y = x + line.port * box.width / 4, y + box.height
     end_x, end_y = placed.across[line.end] + _MARGIN, tops[layer + 1]
-    # straight past its own row and the words yes and no, so that it meets neither
+    # straight past its own row and the words yes and no, so that it crosses neither
     turn = bottoms[layer] + _STUB
     half = (turn + end_y) / 2
     path = (
@@ -336,7 +336,7 @@ def _answers(number: int, placed: TreeLayout, boxes: list[_Box], tops: list[floa
 def _box(box: _Box, colours: tuple[str, str], x: float, y: float) -> str:
     fill, ink = colours
     parts = [
-        f"<g><title>{_xml(box.told)}</title>"
+        f"<g><title>{_xml(box.tooltip)}</title>"
         f'<rect x="{x - box.width / 2:.1f}" y="{y:.1f}" width="{box.width:.1f}" '
         f'height="{box.height:.1f}" rx="6" fill="{fill}" stroke="{_BORDER}"/>'
     ]
@@ -369,6 +369,6 @@ def _legend(graph: Graph, width: float, y: float) -> str:
 
 
 def _xml(text: str) -> str:
-    """Return the text with what XML cannot hold replaced, and the rest escaped."""
+    """Return the text escaped, with characters that XML does not allow replaced."""
     kept = re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)
     return escape(kept)

@@ -1,12 +1,12 @@
 """Where the boxes of a graph go: layers from the root down, all groups side by side at the bottom.
 
-    layers   every way leads down, and all ways together are as short as they can be
-    order    in each layer, sweeps by the mean place of what a box is tied to, until no fewer
+    layers   every way leads down, and all ways together are as short as possible
+    order    in each layer, sweeps by the mean place of a box's neighbours, until no fewer
              lines cross; groups stay in their order
-    across   boxes keep their distance, and lines lean as little as they can
+    across   boxes keep their distance, and lines are as vertical as possible
 
-A way that passes layers goes through bends, one a layer; ways to the same box share them, so that
-a box reached by many is reached by one line.
+A way across several layers goes through bends, one per layer; ways to the same box share them, so
+that a box reached by many is reached by one line.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from toprank.rankers.trees.reading.compact import Graph
 _SWEEPS = 24
 _BEND_WIDTH = 10.0
 _PORT = 0.25  # of a box's width: how far from its middle the two ways leave
-# lines lean at a price: the longer a line, the straighter it should be
+# the cost of a slanted line: the longer it is, the straighter it should be
 _PRICE_BETWEEN_BENDS, _PRICE_AT_BEND, _PRICE = 8.0, 3.0, 1.0
 
 
@@ -71,7 +71,7 @@ def _layers(graph: Graph) -> list[int]:
     n_cuts = len(graph.cuts)
     if not n_cuts:
         return [0] * len(graph.groups)
-    # all groups share the variable behind the cuts'
+    # all groups share the variable after those of the cuts
     ways = [
         (number, place if place >= 0 else n_cuts)
         for number, cut in enumerate(graph.cuts)
@@ -89,7 +89,7 @@ def _layers(graph: Graph) -> list[int]:
 
 
 def _with_bends(graph: Graph, layers: list[int]) -> tuple[list[int], list[Line]]:
-    """Return the layers with those of the bends behind them, and the lines between neighbours."""
+    """Return the layers followed by those of the bends, and the lines between neighbours."""
     layers = list(layers)
     bends: dict[tuple[int, int], int] = {}
     lines: dict[tuple[int, int, float], Line] = {}
@@ -127,7 +127,7 @@ def _rows(layers: list[int]) -> list[list[int]]:
 
 
 def _ordered(rows: list[list[int]], lines: list[Line], layers: list[int]) -> list[list[int]]:
-    """Return the rows in the order in which the fewest lines cross; the last stays as it is."""
+    """Return the rows in the order in which the fewest lines cross; the last is unchanged."""
     crossings = _Crossings(lines, layers)
     above: list[list[Line]] = [[] for _ in layers]
     below: list[list[Line]] = [[] for _ in layers]
@@ -150,7 +150,7 @@ def _ordered(rows: list[list[int]], lines: list[Line], layers: list[int]) -> lis
 def _aims(
     row: list[int], rows: list[list[int]], tied: list[list[Line]], is_upward: bool
 ) -> dict[int, float]:
-    """Return where each item of a row would be: at the mean place of those it is tied to.
+    """Return the ideal place of each item of a row: the mean place of its neighbours.
 
     A place is how far along its row an item is, in per cent.
     """
@@ -224,7 +224,7 @@ def _across(
     n_items = widths.size
     pairs = [pair for row in rows for pair in zip(row[1:], row[:-1], strict=True)]
     apart = np.array([(widths[a] + widths[b]) / 2 + gap for a, b in pairs])
-    # behind the items' places come the lines' leanings: leaning >= begin - end, and >= end - begin
+    # after the items' places come the lines' slants: slant >= begin - end, and >= end - begin
     n_lines = len(lines)
     ends = _differences([(line.begin, line.end) for line in lines], n_items)
     shifts = np.array([line.port * _PORT * widths[line.begin] for line in lines])
@@ -248,7 +248,7 @@ def _price(line: Line, n_boxes: int) -> float:
 
 
 def _differences(pairs: list[tuple[int, int]], n_items: int) -> NDArray[np.float64]:
-    """Return a matrix that takes the second of each pair from the first."""
+    """Return a matrix that subtracts the second of each pair from the first."""
     matrix = np.zeros((len(pairs), n_items))
     for row, (plus, minus) in enumerate(pairs):
         matrix[row, plus] += 1

@@ -1,8 +1,8 @@
-"""A ranking tree in rules: each group as the rows that meet any of a few, and one row's path.
+"""A ranking tree as rules: each group is the rows that meet any of a few; and one row's path.
 
-A rule is what all tests on a path come to, one condition a column. Rules of a group that differ in
-one column only, where together they are an interval or a set again, are joined into one. No two
-rules hold the same row, so the rows of a group's rules add up to the group's.
+A rule combines all tests on a path, one condition per column. Rules of a group that differ in one
+column only, where together they are again an interval or a set, are joined into one. No row meets
+two rules, so the rows of a group's rules add up to the group's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ MOST_PATHS = 5_000
 
 @dataclass(frozen=True)
 class Rule:
-    """What rows must be, a condition a column; `tally` is None if no training rows were shown.
+    """Conditions that rows must meet, one per column; `tally` is None without training rows.
 
     `tests` are the conditions in words.
     """
@@ -36,7 +36,7 @@ class Rule:
         return " and ".join(self.tests) or "every row"
 
     def text(self, noun: str = "positives") -> str:
-        """Return such as "amount > 120 and country is not home: 31 frauds in 44"."""
+        """Return e.g. "amount > 120 and country is not home: 31 frauds in 44"."""
         return str(self) if self.tally is None else f"{self}: {tally_text(self.tally, noun)}"
 
     def holds(self, row: Sequence[float] | NDArray[np.floating]) -> bool:
@@ -54,7 +54,7 @@ class GroupRules:
     rules: tuple[Rule, ...]
 
     def text(self, noun: str = "positives") -> str:
-        """Return the group and its rules, a line each; rules that no training row meets are
+        """Return the group and its rules, one per line; rules that no training row meets are
         only counted."""
         share = headline(self.tally, noun)
         met = [rule for rule in self.rules if rule.tally is None or rule.tally.n_rows > 0]
@@ -68,7 +68,7 @@ class GroupRules:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The nearest other group: at what threshold of which column, how far away in its spread."""
+    """The nearest other group: threshold, column, and distance in standard deviations."""
 
     rank: int
     column: int
@@ -88,7 +88,7 @@ class Path:
     near: Neighbour | None = None
 
     def text(self, noun: str = "positives") -> str:
-        """Return one sentence, such as "in group 2 of 6 (31 frauds in 44): amount > 120"."""
+        """Return one sentence, e.g. "in group 2 of 6 (31 frauds in 44): amount > 120"."""
         words = f"in {_group_name(self)} ({tally_text(self.tally, noun)}): {self.rule.text(noun)}"
         if self.near is None:
             return words
@@ -98,8 +98,8 @@ class Path:
 def rules_of(graph: Graph, seen: Seen | None = None) -> list[GroupRules]:
     """Return the rules of every group, the most suspicious group first.
 
-    With the training rows' facts, each rule has its own count and those with most positives come
-    first. A tree of more than 5,000 paths is refused: nobody reads it.
+    With `seen`, each rule has its own count and those with most positives come first. A tree of
+    more than 5,000 paths is refused: nobody reads it.
 
     >>> from toprank.rankers.trees.reading.compact import compact
     >>> from toprank.rankers.trees.meta_ap import MetaAP
@@ -144,8 +144,8 @@ def path_of(
 ) -> Path:
     """Return the group of an encoded row, and the rule that puts it there.
 
-    The rule is the one of `groups` that holds the row, or else what its own path comes to. With
-    the columns' `std`, another group is near if a value so many of them away leads there.
+    The rule is the one of `groups` that the row meets, or else that of its own path. With the
+    columns' `std`, a group is near if a small change of one value, in units of it, leads there.
 
     >>> from toprank.rankers.trees.reading.compact import compact
     >>> from toprank.rankers.trees.meta_ap import MetaAP
@@ -172,7 +172,7 @@ def _group_name(group: GroupRules | Path) -> str:
 
 
 def _paths(graph: Graph) -> Iterator[tuple[dict[int, Any], int, int]]:
-    """Yield what every path that a row can take comes to, the rank it ends in, and its code."""
+    """Yield the conditions of every possible path, the rank it ends in, and its code."""
     n_paths = 0
     to_see: list[tuple[int, dict[int, Any], int]] = [(graph.root, {}, 0)]
     while to_see:
@@ -181,8 +181,8 @@ def _paths(graph: Graph) -> Iterator[tuple[dict[int, Any], int, int]]:
             n_paths += 1
             if n_paths > MOST_PATHS:
                 raise ValueError(
-                    f"the tree must have at most {MOST_PATHS:,} paths to be told in rules; it has "
-                    "more; cut it back to a smaller depth, or explain single rows."
+                    f"the tree must have at most {MOST_PATHS:,} paths to be written as rules; it "
+                    "has more; use a smaller depth, or explain single rows."
                 )
             yield conditions, rank_of(place), code
             continue
@@ -216,7 +216,7 @@ def _walk(
 
 
 def _joined(rules: dict[frozenset, Tally | None]) -> dict[frozenset, Tally | None]:
-    """Join rules of one group until no two differ in a single column that can be put together."""
+    """Join rules of one group until no two that differ in a single column can be joined."""
     n_before = -1
     while n_before != len(rules):
         n_before = len(rules)
@@ -226,7 +226,7 @@ def _joined(rules: dict[frozenset, Tally | None]) -> dict[frozenset, Tally | Non
 
 
 def _joined_in(rules: dict[frozenset, Tally | None], column: int) -> dict[frozenset, Tally | None]:
-    """Join the rules that are the same but for one column."""
+    """Join the rules that differ in one column only."""
     alike: dict[frozenset, list[tuple[Any, Tally | None]]] = {}
     joined: dict[frozenset, Tally | None] = {}
     for rule, tally in rules.items():
@@ -243,7 +243,7 @@ def _joined_in(rules: dict[frozenset, Tally | None], column: int) -> dict[frozen
 
 
 def _put_together(values: list[tuple[Any, Tally | None]]) -> list[tuple[Any, Tally | None]]:
-    """Join conditions of one column, each with all it touches."""
+    """Join conditions of one column where they touch."""
     if not isinstance(values[0][0], OneOf):
         values = sorted(values, key=lambda each: (each[0].low, each[0].high))
     kept: list[tuple[Any, Tally | None]] = []
@@ -301,7 +301,7 @@ def _neighbour(
     reach = sorted(_steps(graph, changed, std, nearness))
     for distance, column, threshold in reach:
         value = changed[column]
-        # a number on the threshold goes with those below it
+        # a number equal to the threshold goes with those below it
         beyond = nextafter(threshold, np.inf) if value <= threshold else threshold
         changed[column] = beyond
         other = graph.rank(changed)

@@ -1,7 +1,7 @@
-"""What the training rows say about a graph: how many take each path, and where values lie.
+"""Facts of the training rows about a graph: how many take each path, and the values at cuts.
 
-Cuts and groups know their rows, paths do not: a place is reached by several, and its rows are
-those of all of them. So the rows are sent along once, after the tree has grown.
+Cuts and groups know their rows, paths do not: a place is reached by several paths, and its rows
+are those of all of them. So the rows follow their paths once, after the tree has grown.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ _64_BITS = 2**64 - 1
 
 
 class Seen(NamedTuple):
-    """Facts of the training rows: arrays alone, so that they are kept with the tree.
+    """Facts of the training rows: arrays only, so that they can be saved with the tree.
 
     `below` and `above` are the column's values on both sides of each cut's threshold (NaN for
-    categories, infinite where there is none). A path is known by its code; `totals` are its rows,
-    mass and hits. Codes of paths rise.
+    categories, infinite where there is none). A path is identified by its code; `totals` are its
+    rows, mass and hits. Codes are in rising order.
     """
 
     below: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
         return Tally(*map(float, self.totals[place])) if is_there else Tally()
 
     def tallies(self) -> dict[int, Tally]:
-        """Return the rows of every path that has some, by its code."""
+        """Return the rows of every path that has any, by its code."""
         return {
             int(code): Tally(*map(float, totals))
             for code, totals in zip(self.path, self.totals, strict=True)
@@ -51,7 +51,7 @@ def seen_in(
     is_positive: NDArray[np.bool_],
     weight: NDArray[np.float64] | None = None,
 ) -> Seen:
-    """Return what the training rows say; columns without a cut are left at False."""
+    """Return the facts of the training rows; columns without a cut are left at False."""
     n_columns = features.shape[1]
     below, above = np.full((2, len(graph.cuts)), np.nan)
     has_missing, is_whole = np.zeros((2, n_columns), dtype=bool)
@@ -74,13 +74,13 @@ def seen_in(
 
 
 def threshold_of(cut: Cut) -> float:
-    """Return the number at which a cut of an interval parts."""
+    """Return the threshold of a cut of an interval."""
     highs = [side.high for side in (cut.yes_if, cut.no_if) if side.low == -np.inf]
     return min(highs)
 
 
 def next_code(code: int, number: int, is_no: bool) -> int:
-    """Return the code of a path that goes on through a cut."""
+    """Return the code of a path that continues through a cut."""
     return (code * _PRIME + 2 * number + is_no + 1) & _64_BITS
 
 
@@ -92,15 +92,15 @@ def _paths_taken(
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
     """Return the codes of all paths with rows, rising, and the rows, mass and hits of each."""
     codes = np.zeros(len(features), dtype=np.uint64)
-    waiting: dict[int, list[NDArray[np.intp]]] = {graph.root: [np.arange(len(features))]}
+    pending: dict[int, list[NDArray[np.intp]]] = {graph.root: [np.arange(len(features))]}
     for number, cut in enumerate(graph.cuts):
-        rows = np.concatenate(waiting.pop(number, [np.zeros(0, np.intp)]))
+        rows = np.concatenate(pending.pop(number, [np.zeros(0, np.intp)]))
         is_yes = _holds(cut.yes_if, features[rows, cut.column])
         for place, is_no in ((cut.yes, False), (cut.no, True)):
             going = rows[is_yes != is_no]
             step = np.uint64(2 * number + is_no + 1)
             codes[going] = codes[going] * np.uint64(_PRIME) + step
-            waiting.setdefault(place, []).append(going)
+            pending.setdefault(place, []).append(going)
     path, which = np.unique(codes, return_inverse=True)
     weights = np.ones(len(features)) if weight is None else weight
     sums = (None, weights, weights * is_positive)
@@ -113,8 +113,8 @@ def _holds(condition, values: NDArray[np.float32]) -> NDArray[np.bool_]:
     if isinstance(condition, OneOf):
         allowed = np.zeros(condition.n_codes, dtype=bool)
         allowed[list(condition.codes)] = True
-        held = allowed[np.where(is_missing, 0, values).astype(np.intp)]
+        is_met = allowed[np.where(is_missing, 0, values).astype(np.intp)]
     else:
         wide = values.astype(np.float64)
-        held = (condition.low < wide) & (wide <= condition.high)
-    return np.where(is_missing, condition.with_missing, held)
+        is_met = (condition.low < wide) & (wide <= condition.high)
+    return np.where(is_missing, condition.with_missing, is_met)

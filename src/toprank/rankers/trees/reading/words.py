@@ -1,8 +1,8 @@
 """Conditions and counts in words, for rules, paths and drawings.
 
-A threshold is written with as few digits as still part the training values it parts. Missing
-values are spoken of only where training had some: elsewhere the words would be longer and tell
-nothing of the rows they are about.
+A threshold is written with as few digits as still separate the training values it separates.
+Missing values are mentioned only where training had some: elsewhere the words would be longer and
+say nothing about the rows.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from toprank.wording import percent
 
 
 class Words:
-    """How the conditions of one graph are said; without `seen`, thresholds keep all their digits.
+    """The conditions of one graph in words; without `seen`, thresholds keep all their digits.
 
-    `most_names` is how many categories a condition names before it counts the others; `at_most` is
+    `most_names` is how many categories a condition lists before it counts the others; `at_most` is
     the sign between a column and the upper end of its interval.
     """
 
@@ -43,9 +43,9 @@ class Words:
     def condition(
         self, column: int, condition: Condition, value: float | None = None
     ) -> str | None:
-        """Return such as "3 < hour <= 5"; None if any value will do.
+        """Return e.g. "3 < hour <= 5"; None if any value is allowed.
 
-        With a row's `value`, the words are true for it, whether or not training had its like.
+        With a row's `value`, the words are true for it, even if training had no such value.
         """
         described = self._columns[column]
         value_is_missing = value is not None and isnan(value)
@@ -74,7 +74,7 @@ class Words:
         return threshold_text(threshold, below, value)
 
     def nearness(self, column: int, threshold: float, value: float) -> str:
-        """Return such as "amount is just under 220", of a value close to a threshold."""
+        """Return e.g. "amount is just under 220" for a value close to a threshold."""
         name = self._columns[column].name
         text = self.threshold(column, threshold, value)
         if value > threshold:
@@ -112,7 +112,7 @@ class Words:
         with_missing: bool,
         speaks: bool,
     ) -> str | None:
-        """Return such as "country is not FR or missing", by the shorter of the two lists."""
+        """Return e.g. "country is not FR or missing", using the shorter of the two lists."""
         yes = [name for name, is_allowed in zip(names, allowed, strict=True) if is_allowed]
         no = [name for name, is_allowed in zip(names, allowed, strict=True) if not is_allowed]
         if speaks or not yes:
@@ -132,11 +132,11 @@ class Words:
 
 
 SPACE = "space"
-"""The noun of trees without labels: their positives are volume, and rows lie in it."""
+"""The noun of trees without labels: their positives are volume, which contains rows."""
 
 
 def tally_text(tally: Tally, noun: str = "positives") -> str:
-    """Return such as "31 frauds in 44"; weighted rows are counted by their weights.
+    """Return e.g. "31 frauds in 44"; weighted rows are counted by their weights.
 
     >>> tally_text(Tally(44, 44.0, 31.0), "frauds"), tally_text(Tally(2, 3.0, 1.0), "frauds")
     ('31 frauds in 44', '1 fraud in 3 by weight')
@@ -151,7 +151,7 @@ def tally_text(tally: Tally, noun: str = "positives") -> str:
 
 
 def headline(tally: Tally, noun: str = "positives") -> str:
-    """Return what matters most of some rows: their share of positives, or how dense they lie.
+    """Return the main figure of some rows: their share of positives, or their density.
 
     >>> headline(Tally(44, 44.0, 31.0)), headline(Tally(5, 0.55, 0.5), SPACE)
     ('70 %', '0.1 x as dense')
@@ -163,10 +163,10 @@ def headline(tally: Tally, noun: str = "positives") -> str:
 
 
 def threshold_text(threshold: float, below: float, above: float, is_whole: bool = False) -> str:
-    """Return the shortest number near the threshold that parts the neighbours as it does.
+    """Return the shortest number near the threshold that separates its neighbours as it does.
 
-    Near is within a quarter of their distance. Of whole numbers there may be none; then it is the
-    largest not above the threshold.
+    Near is within a quarter of their distance. If no whole number is that near, it is the largest
+    one not above the threshold.
 
     >>> threshold_text(121.37, 119.0, 123.74), threshold_text(5.5, 5.0, 6.0, is_whole=True)
     ('121', '5')
@@ -189,7 +189,7 @@ def threshold_text(threshold: float, below: float, above: float, is_whole: bool 
 
 
 def _as_written(value: float) -> Decimal:
-    """Return the short number that a table had where its float32 is this."""
+    """Return the short number that was read as this float32."""
     return Decimal(str(np.float32(value)))
 
 
@@ -218,9 +218,9 @@ def _decimal_text(number: Decimal) -> str:
 
 
 def _bounds(graph: Graph, seen: Seen | None) -> dict[tuple[int, float], tuple[float, float]]:
-    """Return between which numbers each threshold may be moved in words.
+    """Return the range within which each threshold may be rounded in words.
 
-    They are the training values around it, or half the way to the next threshold of the column,
+    It ends at the training values around it, or halfway to the next threshold of the column,
     so that two thresholds are never written the same.
     """
     if seen is None:
