@@ -35,7 +35,7 @@ class RandomisedForest:
     """A forest that learns from at most 50,000 rows."""
 
     n_trees: int = 300
-    rows_a_leaf: int = 1
+    rows_per_leaf: int = 1
     share_of_columns: float | str = "sqrt"
 
     @property
@@ -81,7 +81,7 @@ class RandomisedForest:
         orders = _category_orders(rows, columns)
         forest = ExtraTreesClassifier(
             self.n_trees,
-            min_samples_leaf=self.rows_a_leaf,
+            min_samples_leaf=self.rows_per_leaf,
             max_features=self.share_of_columns,
             max_leaf_nodes=_MOST_LEAVES if rows.is_positive.size > 2 * _MOST_LEAVES else None,
             random_state=seed,

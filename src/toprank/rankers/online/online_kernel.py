@@ -33,6 +33,7 @@ _ROWS_BEFORE = 100.0
 _AVERAGING_POWER = 8.0  # row i counts i^8 in the average: the last ninth of the rows, about
 _CALIBRATION_RATE = 0.3
 _LEAST_SLOPE = 1e-3  # probabilities never decrease as the raw score rises
+_NONE_LEFT_OUT = np.int64(-1)  # a plain -1 would be a type of its own to numba, compiled again
 
 
 class Shape(NamedTuple):
@@ -123,7 +124,7 @@ def learn(values, buckets, labels, n_known, shape, weights, seen, raw, log_odds)
             _learn_row(values[k], buckets[k], labels, k, shape, weights, seen, scratch)
         n_learned = max(n_learned, n_known[i])
         fill_head(shape, weights, seen, scratch.head)
-        _score_row(values[i], buckets[i], shape, weights, seen, scratch, -1, raw[i])
+        _score_row(values[i], buckets[i], shape, weights, seen, scratch, _NONE_LEFT_OUT, raw[i])
         if seen.averaging[1] == 0.0:
             raw[i] = 0.0  # nothing is learned yet
         log_odds[i] = seen.calibration[0] * raw[i, 0] + seen.calibration[1]
@@ -146,7 +147,7 @@ def weak_outputs(values, buckets, shape, weights, seen, outputs):
     scratch, raw = _scratch(shape, values.shape[1], weights.head.size), np.empty(shape.n_outputs)
     fill_head(shape, weights, seen, scratch.head)
     for i in range(values.shape[0]):
-        _score_row(values[i], buckets[i], shape, weights, seen, scratch, -1, raw)
+        _score_row(values[i], buckets[i], shape, weights, seen, scratch, _NONE_LEFT_OUT, raw)
         outputs[i] = scratch.outputs
 
 
@@ -172,7 +173,7 @@ def _learn_row(values, buckets, labels, k, shape, weights, seen, scratch):
     raw = np.zeros(shape.n_outputs)
     if shape.is_calibrated:
         fill_head(shape, weights, seen, scratch.head)
-        _score_row(values, buckets, shape, weights, seen, scratch, -1, raw)
+        _score_row(values, buckets, shape, weights, seen, scratch, _NONE_LEFT_OUT, raw)
         if seen.averaging[1] == 0.0:
             raw[:] = 0.0  # as it was scored
         _calibrate(raw[0], label, row_weight, seen)

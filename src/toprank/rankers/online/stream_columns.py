@@ -141,7 +141,8 @@ class StreamColumns:
         missing = np.array(self._missing, dtype=np.int32)
 
         def encode(rows: slice) -> EncodedEvent:
-            values = np.ascontiguousarray(matrix[rows], dtype=np.float64)
+            # writeable: numba compiles the kernel anew for read-only arrays
+            values = np.require(matrix[rows], np.float64, ["C", "W"])
             return EncodedEvent(values, np.where(np.isnan(values), missing, np.int32(-1)))
 
         return CheckedRows(len(matrix), len(self), encode)
