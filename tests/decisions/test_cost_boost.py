@@ -356,12 +356,12 @@ def test_shares_add_up_to_the_suspicion_and_importances_to_1(payments):
     assert ranker.feature_importances_[:2].min() > ranker.feature_importances_[2]
 
 
-def test_progress_is_told_of_every_tree(payments):
-    told = []
+def test_progress_is_reported_for_every_tree(payments):
+    reported = []
     CostBoost(n_estimators=3, n_jobs=1).fit(
-        *payments, progress=lambda what, done, total: told.append((done, total))
+        *payments, progress=lambda what, done, total: reported.append((done, total))
     )
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert reported == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

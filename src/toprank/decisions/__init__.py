@@ -1,4 +1,4 @@
-"""What rare positives ask for around a ranker: sampling, costs, thresholds."""
+"""Sampling, costs and thresholds: tools around a ranker for rare positives."""
 
 from toprank.decisions.balance_cascade import BalanceCascade
 from toprank.decisions.cost_boost import CostBoost

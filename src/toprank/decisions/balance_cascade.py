@@ -1,4 +1,4 @@
-"""BalanceCascade: rankers that each see the positives and negatives still hard to tell."""
+"""BalanceCascade: rankers that each see the positives and the remaining hard negatives."""
 
 from typing import Any, NamedTuple, Self
 
@@ -35,42 +35,42 @@ class Stage(NamedTuple):
 class BalanceCascade(Ranker):
     """A cascade of rankers, each fitted to all positives and as many negatives.
 
-    The negatives of a stage are drawn from those that no stage before was sure of: what lies
-    below a stage's threshold is settled, and leaves. Suspicion is the mean over the stages of
-    log-odds minus threshold. The paper (Liu et al., 2009) calls positive what is above 0, far
-    more rows than are positive; `predict` goes by probability, which is that among all rows. It
-    is fitted to the training rows: call `calibrate` with others before you add it up.
+    The negatives of a stage are drawn from those that no earlier stage was sure of: those below
+    a stage's threshold are settled and dropped. Suspicion is the mean over the stages of
+    log-odds minus threshold. The paper (Liu et al., 2009) predicts positive above 0, for far
+    more rows than are positive; `predict` uses the probability among all rows. It is fitted to
+    the training rows: call `calibrate` with others before you sum probabilities.
 
     Parameters
     ----------
     ranker : a ranker, a classifier of scikit-learn, or None
-        What each stage is; None is BoostedRanker("log", n_estimators=50).
+        The model of each stage; None means BoostedRanker("log", n_estimators=50).
     n_estimators : int
-        Stages at most; the cascade ends early when hardly a negative is left.
+        Maximum number of stages; the cascade ends early when hardly any negatives are left.
     false_negative_rate : float or None
         Share of the positives that a stage may put below its threshold. It is measured on
-        positives that were kept apart from the ranker, in three folds. None is the schedule of
-        the paper: each stage settles the same share of the negatives, such that as many
-        negatives as positives are left for the last one.
+        positives held out from the ranker, in three folds. None means the paper's schedule: each
+        stage settles the same share of the negatives, such that as many negatives as positives
+        are left for the last one.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Seed of the draws; the ranker has a seed of its own.
+        Random seed of the draws; the ranker has its own.
 
     Attributes
     ----------
     rankers_ : the fitted stages
-    stages_ : for each the threshold, the negatives there were to draw from, and the rates of
+    stages_ : for each the threshold, the number of negatives to draw from, and the rates of
         false negatives and false positives at the threshold
     calibration_ : the sigmoid from suspicion to probability
     schema_, classes_, positive_label_, usual_ : as for `BoostedRanker`
 
     Notes
     -----
-    By the schedule, thresholds are quantiles of the negatives still there, hardly any of which
-    the stage has seen. `stages_` then tells the rate of false negatives among the very positives
-    it learned from, which is too low; with `false_negative_rate`, it is the rate kept apart.
+    By the schedule, thresholds are quantiles of the remaining negatives, hardly any of which the
+    stage has seen. The false negative rate in `stages_` is then measured on the positives it
+    learned from and too low; with `false_negative_rate`, it is measured on held-out positives.
 
     Examples
     --------
@@ -116,17 +116,17 @@ class BalanceCascade(Ranker):
         return rarer_class(y) if self.positive_label is None else self.positive_label
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, with the common start last.
 
-        The shares of a row add up to its suspicion.
+        A row's contributions add up to its suspicion.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
-        parts = np.mean(
+        contributions = np.mean(
             [ensemble_members.contributions(each, features) for each in self.rankers_], axis=0
         )
-        parts[:, -1] -= self._mean_threshold()
-        return parts
+        contributions[:, -1] -= self._mean_threshold()
+        return contributions
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -147,7 +147,7 @@ class BalanceCascade(Ranker):
         return float(np.mean([stage.threshold for stage in self.stages_]))
 
     def _cascade(self, rows: TrainingRows, generator: np.random.Generator) -> None:
-        """Fit one stage after the other, on ever fewer negatives."""
+        """Fit the stages in turn, on ever fewer negatives."""
         positives = np.flatnonzero(rows.is_positive)
         left = np.flatnonzero(~rows.is_positive)
         settled = _settled_by_schedule(positives.size, left.size, self.n_estimators)
@@ -160,7 +160,7 @@ class BalanceCascade(Ranker):
             if self.false_negative_rate is None:
                 threshold = float(np.quantile(negatives, settled))
             else:
-                own = self._apart(rows, positives, drawn, generator)
+                own = self._held_out_log_odds(rows, positives, drawn, generator)
                 threshold = float(np.quantile(own, self.false_negative_rate, method="lower"))
             self.rankers_.append(ranker)
             self.stages_.append(
@@ -176,12 +176,12 @@ class BalanceCascade(Ranker):
                 return
 
     def _fitted(self, rows: TrainingRows, chosen: NDArray[np.intp]) -> Any:
-        # in the order of the table: what was drawn when must not show
+        # in the order of the table, so that the order of drawing has no effect
         some = rows.take(np.sort(chosen))
         columns = inputs.columns_of(self)
         return ensemble_members.fitted(self._base(), some.features, some.is_positive, columns)
 
-    def _apart(
+    def _held_out_log_odds(
         self,
         rows: TrainingRows,
         positives: NDArray[np.intp],
@@ -192,15 +192,17 @@ class BalanceCascade(Ranker):
         n_folds = min(_FOLDS, positives.size, drawn.size)
         if n_folds < 2:
             raise ValueError(
-                "false_negative_rate needs at least 2 positives and negatives, to keep some "
-                f"apart; got {positives.size} and {drawn.size}. Leave it at None."
+                "false_negative_rate needs at least 2 positives and 2 negatives, to hold some "
+                f"out; got {positives.size} and {drawn.size}. Leave it at None."
             )
         chosen = np.concatenate([positives, drawn])
         is_positive = rows.is_positive[chosen]
         out = np.empty(chosen.size)
-        for learned, apart in splits.folds(is_positive, n_folds, int(generator.integers(2**31))):
+        for learned, held_out in splits.folds(
+            is_positive, n_folds, int(generator.integers(2**31))
+        ):
             ranker = self._fitted(rows, chosen[learned])
-            out[apart] = ensemble_members.log_odds(ranker, rows.features[chosen[apart]])
+            out[held_out] = ensemble_members.log_odds(ranker, rows.features[chosen[held_out]])
         return out[is_positive]
 
     def _base(self) -> Any:
@@ -220,12 +222,12 @@ class BalanceCascade(Ranker):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the cascade that `_to_saved` described; ValueError where that does not fit."""
+        """Return the cascade that `_to_saved` described; raises ValueError if it does not fit."""
         cascade, rankers = ensemble_members.from_saved(cls, parameters, saved)
         cascade.rankers_ = rankers
         stages = np.array(saved.state["stages"], dtype=np.float64)
         if stages.shape != (len(rankers), 4) or not (np.abs(stages) < _LARGEST_THRESHOLD).all():
-            raise ValueError("every stage must have a threshold, a count and two rates.")
+            raise ValueError("stages must each have a threshold, a count and two rates.")
         if (stages[:, 1] < 1).any() or (stages[:, 2:] < 0).any() or (stages[:, 2:] > 1).any():
             raise ValueError("counts of stages must be above 0 and rates between 0 and 1.")
         cascade.stages_ = [Stage(t, int(n), fnr, fpr) for t, n, fnr, fpr in stages.tolist()]

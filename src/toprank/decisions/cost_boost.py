@@ -1,20 +1,20 @@
-"""Boosting that counts what mistakes cost: AdaC2 and AdaCost.
+"""Boosting that takes the cost of mistakes into account: AdaC2 and AdaCost.
 
 y is 1 or -1, and c a row's cost in units of the largest. Rows start with weights w in proportion
 to their cost. A round grows a tree by them whose leaves hold the weighted mean of y, so that its
-heights h lie in [-1, 1] and say how sure it is, and adds alpha h to the scores:
+heights h are in [-1, 1] and say how sure it is, and adds alpha h to the scores:
 
     r = sum w y h b / sum w,    alpha = 1/2 ln((1 + r) / (1 - r)),    w <- w f exp(-alpha y h b)
 
     AdaC2    f = c    b = 1
     AdaCost  f = 1    b = (1 - c) / 2 where y h > 0, (1 + c) / 2 where it is not
 
-As y h b lies in [-1, 1] and exp is convex, sum w exp(-alpha y h b) is at most sum w times
-(1 + r)/2 exp(-alpha) + (1 - r)/2 exp(alpha). This alpha makes that bound least: sqrt(1 - r^2).
-Where every h is 1 or -1, AdaC2's is the classic 1/2 ln(weight right / weight wrong).
+As y h b is in [-1, 1] and exp is convex, sum w exp(-alpha y h b) is at most sum w times
+(1 + r)/2 exp(-alpha) + (1 - r)/2 exp(alpha). This alpha minimises that bound: sqrt(1 - r^2).
+Where every h is 1 or -1, AdaC2's is the original 1/2 ln(weight right / weight wrong).
 
-The w of AdaC2 here is what the classic calls cost times weight. The classic, too, takes alpha by
-it, but grows the tree by the weight alone: a dear class which that tree neglects then ends
+The w of AdaC2 here is cost times weight in the original paper. It, too, computes alpha from that,
+but grows the tree by the weight alone: an expensive class neglected by that tree then ends
 boosting in the first round. A tree grown by w itself has r = sum w h^2 / sum w, never below 0.
 """
 
@@ -39,52 +39,52 @@ Vector = NDArray[np.float64]
 
 _LARGEST_COST = 1e9
 
-# A tree without a mistake would have an infinite say. Gradients come in float32, which knows r to
-# about this; it makes the largest alpha 7.25. A cut that adds less to r than this is noise.
+# A tree without a mistake would have an infinite weight. Gradients are float32, which resolves r
+# to about this; it limits alpha to 7.25. A cut that adds less to r than this is noise.
 _NOISE = 1e-6
 _LARGEST_R = 1 - _NOISE
 
 
 class CostBoost(OneBooster):
-    """AdaBoost's trees, grown by weights in which dear mistakes count more.
+    """AdaBoost with weights in which expensive mistakes count more.
 
-    The suspicion is `sum_t alpha_t h_t`, and above 0 it is an alarm: costs move that line. Do not
-    expect a better ranking of them; `toprank compare --imbalance` tells what they are worth.
+    The suspicion is `sum_t alpha_t h_t`, and above 0 it is an alert: costs move that line. Do not
+    expect them to improve the ranking; `toprank compare --imbalance` measures what they gain.
 
-    AdaC2 multiplies by the cost in every round. Over T rounds a positive gains cost^T, which the
-    trees must win back: at a cost of 2 already, 100 trees may make an alarm of every row. So
-    "balanced" is the cost that comes to negatives by positives over all rounds together.
+    AdaC2 multiplies by the cost in every round. Over T rounds a positive's weight grows by cost^T,
+    which the trees must make up for: even at a cost of 2, 100 trees may alert every row. So
+    "balanced" is the cost whose product over all rounds is negatives / positives.
 
-    AdaCost counts the cost once, then lets go of dear rows more slowly and takes hold of them
-    faster: the dearest earn nothing where a tree is right and lose all where it is wrong. It ends
-    when r falls to 0, and that may be in the first round: where all costs are alike, where
-    positives outweigh the others by far, or where the classes overlap widely.
+    AdaCost counts the cost once, then lowers the weight of expensive rows more slowly and raises
+    it faster: the most expensive earn nothing where a tree is right and lose all where it is
+    wrong. It ends when r falls to 0, which may be in the first round: if all costs are equal, if
+    positives outweigh the others by far, or if the classes overlap widely.
 
     Parameters
     ----------
     variant : "adac2" or "adacost"
         Which rule changes the weights.
     positive_cost : float or "balanced"
-        Cost of missing a positive; a false alarm costs 1. "balanced" is negatives by positives,
+        Cost of missing a positive; a false alert costs 1. "balanced" is negatives / positives,
         or, with AdaC2, its `n_estimators`-th root.
     n_estimators : int
-        Trees at most.
+        Maximum number of trees.
     max_depth : int
         Depth of a tree.
     learning_rate : float
-        Share of alpha that is added, at most 1; 1 is the classic. AdaC2 multiplies by the whole
-        cost all the same, so that a low rate lets the costs outrun the trees.
+        Share of alpha that is added, at most 1; 1 is the original algorithm. AdaC2 multiplies by
+        the whole cost regardless, so with a low rate the costs outweigh the trees.
     binning : "quantile" or "balanced"
-        Where histogram bins lie: by rows, or with half of the mass given to positives.
+        How histogram bins are placed: by rows, or with half of the mass given to positives.
     max_bins : int
-        Bins a feature.
+        Bins per feature.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Handed to XGBoost as its seed; nothing is drawn, so any gives the same model.
+        XGBoost's random seed; nothing is drawn, so the model is the same for any seed.
     n_jobs : int or None
-        Threads; None is one, -1 all cores.
+        Number of threads; None means one, -1 all cores.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class CostBoost(OneBooster):
     alphas_ : each round's alpha
     schema_ : the columns it was fitted on, with their kinds and categories
     classes_, positive_label_ : both labels in sorted order; the one ranked first
-    calibration_ : the sigmoid from raw scores to probabilities, by rows, whatever they cost
+    calibration_ : the sigmoid from raw scores to probabilities, unweighted by cost
 
     Examples
     --------
@@ -141,9 +141,9 @@ class CostBoost(OneBooster):
     ) -> Self:
         """Learn to rank the positives of `y` first.
 
-        `cost` is what a mistake at each row costs, a payment's amount for one, in any unit; it
-        takes the place of `positive_cost`. It is the weight of a row, too: there is no other.
-        `progress(what, done, total)` is called after every tree.
+        `cost` is what a mistake at each row costs, e.g. a payment's amount, in any unit; it
+        replaces `positive_cost` and is the row's weight, too: there is no other.
+        `progress(what, done, total)` is called after each tree.
         """
         self._check_parameters()
         rows = self._training_rows(X, y, None)
@@ -172,7 +172,7 @@ class CostBoost(OneBooster):
         """Return `positive_cost` at every positive and 1 at every other row."""
         if isinstance(self.positive_cost, str):
             balance = np.count_nonzero(~rows.is_positive) / np.count_nonzero(rows.is_positive)
-            if self.variant == "adac2":  # which counts it again in every round
+            if self.variant == "adac2":  # which applies it again in every round
                 balance **= 1 / self.n_estimators
             return np.where(rows.is_positive, balance, 1.0)
         return np.where(rows.is_positive, float(self.positive_cost), 1.0)
@@ -180,7 +180,7 @@ class CostBoost(OneBooster):
     def _boost(
         self, rows: TrainingRows, costs: Vector, progress: Progress | None
     ) -> tuple[list[Tree], list[float]]:
-        """Return the trees and alphas of all rounds: one at least, though it be worth nothing."""
+        """Return the trees and alphas of all rounds: at least one, even if it earns nothing."""
         weights = _RowWeights(self.variant, rows.is_positive, costs)
         grower = _StageGrower(rows.is_positive, self._matrix(rows), self._settings())
         trees: list[Tree] = []
@@ -205,14 +205,14 @@ class CostBoost(OneBooster):
 
     def _warn_of_one_tree(self, r: float) -> None:
         way_out = {
-            "adac2": "no column tells the classes apart",
+            "adac2": "no column distinguishes the classes",
             "adacost": (
-                "AdaCost lets the dearest rows earn nothing where a tree is right: use "
+                "AdaCost lets the most expensive rows earn nothing where a tree is right: use "
                 "variant='adac2'"
             ),
         }[self.variant]
         warnings.warn(
-            "boosting ended at its first tree, which earns nothing by these costs "
+            "boosting ended with its first tree, which earns nothing at these costs "
             f"(r = {r:.2g}), and rows are ranked by that tree alone; {way_out}.",
             stacklevel=4,
         )
@@ -226,18 +226,18 @@ class CostBoost(OneBooster):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; raises ValueError if it does not fit."""
         ranker = cls._restored(parameters, saved)
         ranker.alphas_ = checks.finite_vector(saved.state["alphas"], "alphas")
         if ranker.alphas_.size != ranker.n_trees_:
             raise ValueError(
-                f"alphas must be one a tree; got {ranker.alphas_.size} and {ranker.n_trees_}."
+                f"alphas must be {ranker.n_trees_}, one per tree; got {ranker.alphas_.size}."
             )
         return ranker
 
 
 def _alpha(r: float) -> float:
-    """Return a tree's say. One that earns nothing is the only one, and counts as it is."""
+    """Return a tree's weight; 1 for one that earns nothing, which is then the only tree."""
     return math.atanh(min(r, _LARGEST_R)) if r > _NOISE else 1.0
 
 
@@ -264,14 +264,14 @@ class _Rule(NamedTuple):
 class _RowWeights:
     """The weight of every row in the next round; they add up to 1.
 
-    Kept as logarithms: factors of many rounds would leave the range of numbers.
+    Stored as logarithms: the factors of many rounds would overflow.
     """
 
     def __init__(self, variant: str, is_positive: NDArray[np.bool_], costs: Vector) -> None:
         cost = costs / costs.max()
         self._sign = np.where(is_positive, 1.0, -1.0)
         self._rule = _Rule.of(variant, cost)
-        with np.errstate(divide="ignore"):  # what costs nothing weighs nothing
+        with np.errstate(divide="ignore"):  # a row with zero cost has zero weight
             self._log = np.log(cost)
             self._log_factor = np.log(self._rule.factor)
         self._counts = cost > 0
@@ -282,7 +282,7 @@ class _RowWeights:
         return float(self.now @ self._agreement(heights))
 
     def learn(self, heights: Vector, step: float) -> None:
-        """Change the weights as a tree asks that is added `step` times."""
+        """Update the weights for a tree that is added `step` times."""
         self._log += self._log_factor - step * self._agreement(heights)
         self.now = self._shares()
 
@@ -326,20 +326,20 @@ class _StageGrower:
         booster = xgboost_engine.import_xgboost().Booster(self._settings, [self._matrix])
         booster.update(self._matrix, 0, fobj=lambda *_: (gradient, curvature))
         (tree,) = booster_trees.trees_of(booster)
-        # at no cost: growing left every row's leaf value in the booster
+        # free of charge: growing has cached every row's leaf value in the booster
         return tree, booster.predict(self._matrix, output_margin=True).astype(np.float64)
 
 
 def _costs_of_rows(cost: ArrayLike, is_positive: NDArray[np.bool_]) -> Vector:
-    """Return the costs of the rows, checked: each class must have some."""
+    """Return the costs of the rows, checked: each class must have costs above 0."""
     costs, n_rows = checks.finite_vector(cost, "cost"), is_positive.size
     if costs.size != n_rows:
-        raise ValueError(f"cost must have {n_rows} values, one a row; got {costs.size}.")
+        raise ValueError(f"cost must have {n_rows} values, one per row; got {costs.size}.")
     if costs.min() < 0:
         raise ValueError(f"cost must not be negative; got {costs.min():g}.")
     for name, members in (("positive", is_positive), ("negative", ~is_positive)):
         if not costs[members].any():
             raise ValueError(
-                f"cost must be above 0 at one {name} at least; all {members.sum()} of them cost 0."
+                f"cost must be above 0 for at least one {name}; all {members.sum()} cost 0."
             )
     return costs

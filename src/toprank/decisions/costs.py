@@ -1,7 +1,7 @@
-"""What alerts and missed positives cost, and the money that a list of alerts saves.
+"""The cost of alerts and missed positives, and the money that a list of alerts saves.
 
-Savings are against no alerts at all: the cost of letting every row through, minus the cost of
-alerting some.
+Savings are relative to no alerts at all: the cost of letting every row through, minus the cost
+with alerts.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Cost = float | NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CostMatrix:
-    """What each outcome costs: a number for all rows, or one value a row; a gain is negative.
+    """The cost of each outcome: one number for all rows, or one per row; a gain is negative.
 
     An alert is a true or a false positive, a row let through a false or a true negative.
     """
@@ -53,28 +53,28 @@ class CostMatrix:
 
     @property
     def n_rows(self) -> int | None:
-        """The rows it is for; None where no cost is given row by row."""
+        """The number of rows; None if no cost is given per row."""
         return max((np.size(cost) for cost in self._all() if np.ndim(cost)), default=None)
 
     def if_positive(self) -> NDArray[np.float64]:
         """Return what an alert saves on a row that is positive."""
-        return self._a_row(np.subtract(self.false_negative, self.true_positive))
+        return self._per_row(np.subtract(self.false_negative, self.true_positive))
 
     def if_negative(self) -> NDArray[np.float64]:
-        """Return what an alert saves on a row that is negative; as a rule, below 0."""
-        return self._a_row(np.subtract(self.true_negative, self.false_positive))
+        """Return what an alert saves on a row that is negative; usually below 0."""
+        return self._per_row(np.subtract(self.true_negative, self.false_positive))
 
     def _all(self) -> tuple[Cost, Cost, Cost, Cost]:
         return (self.true_positive, self.false_positive, self.false_negative, self.true_negative)
 
-    def _a_row(self, saved: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _per_row(self, saved: NDArray[np.float64]) -> NDArray[np.float64]:
         return saved if self.n_rows is None else np.broadcast_to(saved, self.n_rows)
 
     def _check_lengths(self) -> None:
         sizes = sorted({np.size(cost) for cost in self._all() if np.ndim(cost)})
         if len(sizes) > 1:
             raise ValueError(
-                f"costs must have one value a row; got vectors of {' and '.join(map(str, sizes))}."
+                f"costs must have one value per row; got lengths {' and '.join(map(str, sizes))}."
             )
 
 
@@ -90,8 +90,8 @@ class SavingsCurve(NamedTuple):
 class BestSavings(NamedTuple):
     """Alert what has `suspicion >= threshold`, and the money that saves.
 
-    `threshold_low` and `threshold_high` are where the middle `level` of thresholds chosen on
-    resamples lie. `savings` are corrected for having been chosen on the same rows; `n_alerts` is
+    `threshold_low` and `threshold_high` span the middle `level` of thresholds chosen on
+    resamples. `savings` are corrected for having been chosen on the same rows; `n_alerts` is
     counted on them, and 0 where no threshold saves anything.
     """
 
@@ -114,7 +114,7 @@ def expected_savings(probability: ArrayLike, costs: CostMatrix) -> NDArray[np.fl
 
 
 def minimum_risk(probability: ArrayLike, costs: CostMatrix) -> NDArray[np.bool_]:
-    """Return the rows to alert: those where that is expected to cost less than letting through.
+    """Return the rows to alert: those where an alert is expected to cost less than none.
 
     With `CostMatrix.of_checks` these are the rows with probability times amount above the cost of
     a check. The probabilities must be calibrated.
@@ -139,7 +139,7 @@ def savings_curve(
 
     `checks` are the numbers to report, in any order; without it about 60 from 1 to all rows,
     evenly spaced on a log scale. Where the last check is among tied rows, savings are the mean
-    over all their orders. The interval is where the middle `level` of resamples lie.
+    over all their orders. The interval spans the middle `level` of resamples.
 
     >>> costs = CostMatrix.of_checks(amount=[80.0, 10.0, 10.0, 30.0], check_cost=5.0)
     >>> savings_curve([1, 0, 0, 1], [0.9, 0.5, 0.5, 0.1], costs, checks=[1, 2, 4]).savings
@@ -168,8 +168,8 @@ def expected_savings_curve(
     """Return the money to expect by number of checks, on rows whose labels are not known.
 
     Rows are checked by falling `suspicion` or, without it, by falling expected saving, which is
-    the best order. The interval counts chance alone, each row being positive or not: it takes the
-    probabilities for true ones. `checks` and ties are as in `savings_curve`.
+    the best order. The interval covers only the chance of each row being positive or not: it
+    assumes that the probabilities are right. `checks` and ties are as in `savings_curve`.
 
     >>> costs = CostMatrix.of_checks(amount=[20.0, 500.0], check_cost=5.0)
     >>> expected_savings_curve([0.1, 0.1], costs, checks=[1, 2]).savings
@@ -210,7 +210,7 @@ def best_savings(
     """Return the threshold that saves most, on rows that the ranker has not learned from.
 
     All distinct scores are tried, and no alerts at all. As in `choose_threshold`, the threshold
-    lies half-way between two scores and its figure is corrected for having been chosen. Where a
+    is half-way between two scores and its figure is corrected for having been chosen. Where a
     few large amounts make up most of the savings, the interval is too narrow.
 
     >>> costs = CostMatrix.of_checks(amount=[80.0, 10.0, 10.0, 30.0], check_cost=5.0)
@@ -230,7 +230,7 @@ def best_savings(
         cuts.append(steps.cuts[best])
         promised.append(drawn[best] - saved[best])
     low, high = percentile_band(np.array(at_chosen), level)
-    # to alert nothing saves nothing, and no luck is in that
+    # alerting nothing saves nothing: there is no optimism to correct
     optimism = float(np.mean(promised)) if chosen else 0.0
     value, low, high = (float(each) - optimism for each in (saved[chosen], low, high))
     threshold = float(steps.cuts[chosen])
@@ -245,7 +245,7 @@ def best_savings(
 
 
 class _Steps(NamedTuple):
-    """Rows by falling suspicion, those that nothing here tells apart as one step.
+    """Rows by falling suspicion; equivalent rows are one step.
 
     `rows` are the positives and negatives of each step, `gain` is what an alert on one of them
     saves. Groups of steps end at `ends`: within a group the rows are tied, or all save the same.
@@ -267,8 +267,8 @@ def _steps_of(y: ArrayLike, suspicion: ArrayLike, costs: CostMatrix) -> _Steps:
     score, gain = suspicion[order], gain[order]
     is_end = np.append(np.diff(score) != 0, True)
     is_alone = is_end & np.append(True, is_end[:-1])
-    # tied rows that save the same are one step, and so are rows in a line that are tied with
-    # none: between these no cut is best
+    # tied rows that save the same are one step, and so are consecutive rows without ties that
+    # save the same: no cut between them is best
     is_joined = (~is_end[:-1] | (is_alone[:-1] & is_alone[1:])) & (np.diff(gain) == 0)
     starts = np.flatnonzero(np.append(True, ~is_joined))
     lasts = np.append(starts[1:], score.size) - 1
@@ -335,9 +335,9 @@ def _check_not_negative(cost: Cost, name: str, way_out: str) -> None:
 
 
 def _check_reasonable(costs: CostMatrix) -> None:
-    """Raise where the same costs for all rows make one decision right whatever the row.
+    """Raise if the same costs for all rows make one decision right for every row.
 
-    Costs by row may do so for the rows at hand, all of small amounts say.
+    Costs per row may do so for the given rows, e.g. if all amounts are small.
     """
     if np.ndim(costs.true_positive) == np.ndim(costs.false_negative) == 0:
         _check_alerts_pay(costs)
@@ -352,7 +352,7 @@ def _check_reasonable(costs: CostMatrix) -> None:
 def _check_alerts_pay(costs: CostMatrix) -> None:
     if costs.if_positive().max() <= 0:
         raise ValueError(
-            "false_negative must cost more than true_positive on some row; as it is, no alert "
+            "false_negative must cost more than true_positive on at least one row, or no alert "
             "saves anything. Were they swapped, or is no amount above the cost of a check?"
         )
 
@@ -369,6 +369,6 @@ def _probability(probability: ArrayLike, costs: CostMatrix) -> NDArray[np.float6
     _check_rows(costs, chance.size)
     if chance.size and (chance.min() < 0 or chance.max() > 1):
         raise ValueError(
-            f"probability must lie between 0 and 1; got {chance.min():g} to {chance.max():g}."
+            f"probability must be between 0 and 1; got {chance.min():g} to {chance.max():g}."
         )
     return chance

@@ -1,6 +1,6 @@
 """The models inside an ensemble or a pipeline: rankers of ours, or scikit-learn's classifiers.
 
-Both learn from encoded rows and answer in log-odds of being positive. A ranker knows which
+Both learn from encoded rows and return log-odds of being positive. A ranker knows which
 columns are categories; to a classifier their codes are numbers.
 """
 
@@ -17,15 +17,15 @@ from toprank.files import Saved
 from toprank.files.nested import kept_of, restored
 from toprank.rankers.base import Ranker
 
-_SUREST = 1e-9  # votes of a forest may be all or none; their log-odds must stay finite
+_SUREST = 1e-9  # a forest's votes may be unanimous; their log-odds must stay finite
 
 
 def check_model(model: Any, name: str = "ranker") -> None:
-    """Raise unless `model` is a ranker that leaves the labels to what is around it."""
+    """Raise unless `model` is a ranker or classifier without a positive label of its own."""
     if isinstance(model, Ranker):
         if model.positive_label is not None:
             raise ValueError(
-                f"{name} must leave positive_label at None; name it around the {name} instead."
+                f"{name} must have positive_label=None; set it on the outer ranker instead."
             )
     elif isinstance(model, type) or not (hasattr(model, "fit") and is_classifier(model)):
         raise TypeError(
@@ -50,7 +50,7 @@ def fitted(
 def log_odds(model: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the log-odds of being positive that a fitted model gives encoded rows."""
     if isinstance(model, Ranker):
-        # by the line that every calibration has, so that shares of features can be told, too
+        # by the calibration's linear part, so that contributions stay additive
         return model.calibration_.line.log_odds(model.suspicion(Encoded(features)))
     if hasattr(model, "predict_proba"):
         share = model.predict_proba(_as_float64(features))[:, 1].astype(np.float64)
@@ -59,55 +59,55 @@ def log_odds(model: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def takes_gaps(model: Any) -> bool:
-    """Return whether a model learns from rows with missing values."""
+    """Return whether a model accepts missing values."""
     return isinstance(model, Ranker) or bool(get_tags(model).input_tags.allow_nan)
 
 
 def _as_float64(features: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return rows as most classifiers work best: in float32, sums depend on who is beside whom."""
+    """Return rows in float64: in float32, classifiers' sums depend on the other rows."""
     return features.astype(np.float64)
 
 
 def contributions(model: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return what each feature adds to the log-odds of each row, and last the common start."""
+    """Return what each feature adds to each row's log-odds, with the common start last."""
     if not hasattr(model, "contributions"):
         raise AttributeError(
-            f"{type(model).__name__} cannot tell what each feature adds; a ranker can."
+            f"{type(model).__name__} has no contributions of features; use a ranker."
         )
     slope, intercept, *_ = model.calibration_.line
-    parts = slope * model.contributions(Encoded(features))
-    parts[:, -1] += intercept
-    return parts
+    shares = slope * model.contributions(Encoded(features))
+    shares[:, -1] += intercept
+    return shares
 
 
 def importances(model: Any) -> NDArray[np.float64]:
-    """Return each feature's share of what the model goes by."""
+    """Return each feature's importance; they add up to 1."""
     if not hasattr(model, "feature_importances_"):
-        raise AttributeError(f"{type(model).__name__} has no importances of features.")
+        raise AttributeError(f"{type(model).__name__} has no feature importances.")
     return model.feature_importances_
 
 
 def to_saved(outer: Ranker, models: list[Any], own: dict[str, Any]) -> Saved:
-    """Return what a model file keeps of an estimator around rankers; `own` is its own state."""
+    """Return what a model file keeps of an estimator with inner rankers; `own` is its state."""
     kept = [kept_of(model, number) for number, model in enumerate(models)]
     state = {**outer._common_state(), **own, "rankers": [facts for facts, _ in kept]}
     arrays = {name: array for _, each in kept for name, array in each.arrays.items()}
     boosters = {name: raw for _, each in kept for name, raw in each.boosters.items()}
     parameters = outer.get_params(deep=False)
     if outer.ranker is not None:
-        # its parameters are those of the fitted ones, but for the seeds that an ensemble gives
+        # the fitted rankers have its parameters, except for the seeds that an ensemble sets
         parameters["ranker"] = {"random_state": getattr(outer.ranker, "random_state", None)}
     return Saved(state, arrays, boosters, parameters)
 
 
 def from_saved(kind: type, parameters: dict[str, Any], saved: Saved) -> tuple[Any, list[Ranker]]:
-    """Return the estimator and the rankers that `to_saved` described; ValueError if unfit."""
-    told = saved.state.get("rankers")
-    if not isinstance(told, list) or not all(isinstance(facts, dict) for facts in told):
-        raise ValueError("rankers must be a list of what is inside.")
-    models = [restored(facts, saved, number, Ranker) for number, facts in enumerate(told)]
+    """Return the estimator and the rankers that `to_saved` described; or raise ValueError."""
+    described = saved.state.get("rankers")
+    if not isinstance(described, list) or not all(isinstance(each, dict) for each in described):
+        raise ValueError("rankers must be a list of inner rankers.")
+    models = [restored(facts, saved, number, Ranker) for number, facts in enumerate(described)]
     if not models:
-        raise ValueError("there must be at least one ranker inside; got none.")
+        raise ValueError("rankers must contain at least one ranker; got none.")
     unfitted = None
     if parameters["ranker"] is not None:
         unfitted = clone(models[0]).set_params(positive_label=None)
@@ -118,7 +118,7 @@ def from_saved(kind: type, parameters: dict[str, Any], saved: Saved) -> tuple[An
     outer._restore_common(saved.state)
     for model in models:
         if model.schema_ != outer.schema_:
-            raise ValueError("the rankers inside must read the columns of the one around them.")
+            raise ValueError("inner rankers must have the columns of the outer one.")
         if model.positive_label_ is not np.True_ and model.positive_label_ is not True:
-            raise ValueError("the rankers inside must rank True first.")
+            raise ValueError("inner rankers must rank True first.")
     return outer, models

@@ -1,5 +1,6 @@
-"""A ranker that learns from sampled rows and answers for all of them."""
+"""A ranker that learns from sampled rows, with probabilities for all rows."""
 
+import reprlib
 from typing import Any, Self
 
 import numpy as np
@@ -32,25 +33,25 @@ class SampledRanker(Ranker):
     Parameters
     ----------
     ranker : a ranker, a classifier of scikit-learn, or None
-        What learns; None is BoostedRanker("log").
+        The model to fit; None means BoostedRanker("log").
     sampler : "under", "over", "tomek", "smote", "easy-ensemble", or a sampler
         "under" leaves out negatives at random, "over" repeats positives, "tomek" leaves out
-        negatives that are a positive's nearest neighbour and have it as theirs, "smote" makes
-        new positives between neighbours (by majority in columns of categories). "easy-ensemble"
+        negatives that are mutual nearest neighbours with a positive, "smote" creates new
+        positives between neighbours (by majority in columns of categories). "easy-ensemble"
         fits `n_subsets` rankers, each on all positives and its own draw of negatives, and
-        averages them. Any object with imbalanced-learn's `fit_resample` will do.
+        averages them. Any object with imbalanced-learn's `fit_resample` works.
     ratio : float
-        Positives a negative after sampling, at most 1: what imbalanced-learn calls
-        `sampling_strategy`. "tomek" has none.
+        Positives per negative after sampling, at most 1: imbalanced-learn's `sampling_strategy`.
+        Not used by "tomek".
     n_subsets : int
-        Rankers of "easy-ensemble".
+        Number of rankers of "easy-ensemble".
     k_neighbors : int
-        Neighbours that "smote" draws from; fewer than the positives.
+        Number of neighbours that "smote" draws from; fewer than the positives.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Seed of the sampling; the ranker has a seed of its own.
+        Random seed of the sampling; the ranker has its own.
 
     Attributes
     ----------
@@ -61,12 +62,12 @@ class SampledRanker(Ranker):
 
     Notes
     -----
-    Sampling moves the probabilities, which are put back to the share of positives that the rows
-    had before (`undersampling_corrected`). They are then as good as the ranker's own among the
-    sampled rows, and most rankers are too sure of rows they learned from: call `calibrate` with
-    others before you add probabilities up. Suspicion stays on the scale of the sampled rows: at
-    0, half of rows sampled alike would be positive. Whether sampling helps at all is what
-    `toprank compare --imbalance` tells.
+    Sampling shifts the probabilities, which are corrected to the share of positives before
+    sampling (`undersampling_corrected`). They are then as good as the ranker's own among the
+    sampled rows, and most rankers are overconfident on rows they learned from: call `calibrate`
+    with others before you sum probabilities. Suspicion stays on the scale of the sampled rows: at
+    0, half of rows sampled in the same way would be positive. `toprank compare --imbalance`
+    measures whether sampling helps at all.
 
     Examples
     --------
@@ -117,9 +118,9 @@ class SampledRanker(Ranker):
         return rarer_class(y) if self.positive_label is None else self.positive_label
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, with the common start last.
 
-        The shares of a row add up to its suspicion.
+        A row's contributions add up to its suspicion.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
@@ -144,7 +145,7 @@ class SampledRanker(Ranker):
         )
 
     def _fit_one(self, rows: TrainingRows, how: Sampling) -> float:
-        """Learn from one sample; return what puts log-odds back to all rows."""
+        """Learn from one sample; return the shift of log-odds to all rows."""
         sample, is_positive = resampled(rows.features, rows.is_positive, self.schema_, how)
         columns = inputs.columns_of(self)
         self.rankers_ = [ensemble_members.fitted(self._base(), sample, is_positive, columns)]
@@ -152,7 +153,7 @@ class SampledRanker(Ranker):
         return log_odds_shift(rows.is_positive, is_positive)
 
     def _fit_ensemble(self, rows: TrainingRows, how: Sampling) -> float:
-        """Learn from many samples; return what puts log-odds back to all rows."""
+        """Learn from many samples; return the shift of log-odds to all rows."""
         check_ratio(rows.is_positive, how.ratio)
         import_imblearn()
         from imblearn.ensemble import EasyEnsembleClassifier
@@ -185,25 +186,29 @@ class SampledRanker(Ranker):
         """Return what a model file keeps of a fitted ranker."""
         if not isinstance(self.sampler, str):
             raise TypeError(
-                "sampler must be known by name to be saved, such as 'under'; got "
-                f"{self.sampler!r}. Keep the ranker inside instead: it is rankers_[0]."
+                "sampler must be a name such as 'under' for the ranker to be saved; got "
+                f"{self.sampler!r}. Save the inner ranker instead: rankers_[0]."
             )
         return ensemble_members.to_saved(self, self.rankers_, {"n_sampled": self.n_sampled_})
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; raises ValueError if it does not fit."""
         ranker, rankers = ensemble_members.from_saved(cls, parameters, saved)
         ranker.rankers_ = rankers
-        told = np.array(saved.state["n_sampled"], dtype=np.int64)
-        if told.shape != (len(rankers), 2) or (told[:, 1] < 1).any() or (np.diff(-told) < 1).any():
-            raise ValueError("n_sampled must tell each ranker's rows, and positives among them.")
-        ranker.n_sampled_ = [(n_rows, n_positive) for n_rows, n_positive in told.tolist()]
+        counts = np.array(saved.state["n_sampled"], dtype=np.int64)
+        fits = counts.shape == (len(rankers), 2)
+        if not fits or (counts[:, 1] < 1).any() or (np.diff(-counts) < 1).any():
+            raise ValueError(
+                "n_sampled must have the rows of each ranker and the positives among them; got "
+                f"{reprlib.repr(saved.state['n_sampled'])}."
+            )
+        ranker.n_sampled_ = [(n_rows, n_positive) for n_rows, n_positive in counts.tolist()]
         return ranker
 
 
 class _Subset(ClassifierMixin, BaseEstimator):
-    """A model as imbalanced-learn's ensemble handles it: it learns from rows of numbers."""
+    """Adapter of a model to imbalanced-learn's ensemble, which passes rows of numbers."""
 
     def __init__(self, model: Any, columns: inputs.LearnedColumns) -> None:
         self.model = model
@@ -219,5 +224,5 @@ class _Subset(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: NDArray) -> NDArray:
-        """Return the more probable class; scikit-learn asks that there be such a method."""
+        """Return the more probable class; scikit-learn requires the method."""
         return (ensemble_members.log_odds(self.model_, X) > 0).astype(int)

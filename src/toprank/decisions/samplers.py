@@ -1,9 +1,9 @@
 """imbalanced-learn's samplers on encoded rows: categories as codes, gaps as NaN.
 
-SMOTE needs three things done around it. Neighbours are found among columns of equal spread, so
-that no column decides by its unit; since new rows lie on lines between neighbours, they come out
-the same when the spread is put back. Gaps are filled with the column's median. Categories are
-taken from the neighbours by majority (SMOTENC; SMOTEN where there are no numbers).
+SMOTE needs three preparations. Neighbours are found among columns of equal spread, so that no
+column dominates by its unit; since new rows are on lines between neighbours, scaling back gives
+the same result. Gaps are filled with the column's median. Categories are taken from the neighbours
+by majority (SMOTENC; SMOTEN if there are no numbers).
 """
 
 import warnings
@@ -16,16 +16,16 @@ from toprank.data import checks
 from toprank.data.tables import Schema
 
 SAMPLERS = ("under", "over", "tomek", "smote", "easy-ensemble")
-"""The samplers known by name; "easy-ensemble" is "under" many times over."""
+"""The samplers known by name; "easy-ensemble" is "under" many times."""
 
 _EXTRA = "imbalanced-learn does the sampling; `pip install 'toprank[imbalance]'` installs it."
 
 
 class Sampling(NamedTuple):
-    """How rows are sampled: by which sampler, to how many positives a negative.
+    """How rows are sampled: by which sampler, to how many positives per negative.
 
     `sampler` is one of `SAMPLERS` or any object with imbalanced-learn's `fit_resample`, which
-    knows its own ratio.
+    has its own ratio.
     """
 
     sampler: Any
@@ -35,7 +35,7 @@ class Sampling(NamedTuple):
 
 
 def import_imblearn() -> Any:
-    """Return imbalanced-learn, or say how to get it."""
+    """Return imbalanced-learn; raises ImportError with installation instructions."""
     try:
         import imblearn
     except ImportError:
@@ -55,22 +55,22 @@ def check_sampler(sampler: Any) -> None:
 
 
 def check_ratio(is_positive: NDArray[np.bool_], ratio: float) -> None:
-    """Raise a ValueError unless sampling can reach `ratio` positives a negative."""
+    """Raise a ValueError unless sampling can reach `ratio` positives per negative."""
     own = natural_ratio(is_positive)
     if own > 1:
         raise ValueError(
-            f"positives must be the rarer class to be sampled; there are {own:.3g} of them a "
+            f"positives must be the rarer class for sampling; there are {own:.3g} of them per "
             "negative. Leave positive_label out, or name the other class."
         )
     if ratio < own:
         raise ValueError(
-            f"ratio must be at least {own:.3g}, the positives a negative that the rows have "
-            f"already, and at most 1; got {ratio:g}."
+            f"ratio must be at least {own:.3g}, the positives per negative before sampling, "
+            f"and at most 1; got {ratio:g}."
         )
 
 
 def rarer_class(y: NDArray) -> Any:
-    """Return the class of fewer rows, of equal ones the last: what there is to sample for.
+    """Return the class with fewer rows; the last one in a tie.
 
     >>> rarer_class(np.array(["good", "good", "bad"])).item()
     'bad'
@@ -80,7 +80,7 @@ def rarer_class(y: NDArray) -> Any:
 
 
 def natural_ratio(is_positive: NDArray[np.bool_]) -> float:
-    """Return the positives a negative.
+    """Return the positives per negative.
 
     >>> natural_ratio(np.arange(11) < 1)
     0.1
@@ -116,8 +116,8 @@ def resampled(
     for kind, n_left in (("positives", is_positive.sum()), ("negatives", (~is_positive).sum())):
         if not n_left:
             raise ValueError(
-                f"the sampler must leave both classes; of the {kind} it left none. Raise its "
-                "sampling_strategy for them."
+                f"sampler must leave both classes; it left no {kind}. Raise its sampling_strategy "
+                "for them."
             )
     return np.ascontiguousarray(features, dtype=np.float32), is_positive
 
@@ -139,7 +139,7 @@ def _more_positives(features, is_positive, schema, how):
 
 
 def _by_row_number(sampler, features, is_positive):
-    """Return sampled rows; the sampler sees their numbers only, whatever gaps the rows have."""
+    """Return sampled rows; the sampler sees only their indices, so gaps do not matter."""
     numbers, labels = sampler.fit_resample(
         np.arange(is_positive.size)[:, None], is_positive.astype(int)
     )
@@ -155,7 +155,7 @@ def _tomek(features, is_positive, schema, how):
     from imblearn.under_sampling import TomekLinks
 
     even = _Even.of(features, schema)
-    # categories as columns of 0 and 1, half a step each: two rows that differ in one are 1 apart
+    # one-hot categories, scaled so that two rows that differ in one are 1 apart
     places = np.column_stack([even.numbers, *(0.5**0.5 * each for each in even.indicators())])
     sampler = TomekLinks(sampling_strategy="majority")
     sampler.fit_resample(places, is_positive.astype(int))
@@ -170,7 +170,7 @@ def _smote(features, is_positive, schema, how):
     if how.k_neighbors >= n_positive:
         raise ValueError(
             f"k_neighbors must be below the number of positives, which is {n_positive}; got "
-            f"{how.k_neighbors}. Lower it, or take the sampler 'over'."
+            f"{how.k_neighbors}. Lower it, or use the sampler 'over'."
         )
     options = {
         "sampling_strategy": how.ratio,
@@ -185,7 +185,7 @@ def _smote(features, is_positive, schema, how):
     else:
         sampler = SMOTENC(np.flatnonzero(even.is_choice).tolist(), **options)
     with warnings.catch_warnings():
-        # SMOTENC tells of ties between categories that it cannot know to be codes
+        # SMOTENC warns of ties between categories, not knowing that they are codes
         warnings.simplefilter("ignore")
         rows, labels = sampler.fit_resample(even.matrix(), is_positive.astype(int))
     made = even.undone(rows[is_positive.size :])
@@ -193,7 +193,7 @@ def _smote(features, is_positive, schema, how):
 
 
 class _Even(NamedTuple):
-    """Rows whose numbers have equal spread and no gaps; codes of choices, -1 where missing."""
+    """Rows whose numbers have equal spread and no gaps; codes of categories, -1 if missing."""
 
     numbers: NDArray[np.float64]
     codes: NDArray[np.float64]
@@ -221,7 +221,7 @@ class _Even(NamedTuple):
         return both
 
     def undone(self, rows: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return rows like those of `matrix` as they were encoded."""
+        """Return rows of `matrix` scaled back to encoded rows."""
         out = np.array(rows, dtype=np.float64)
         out[:, ~self.is_choice] = out[:, ~self.is_choice] * self.spread + self.centre
         codes = out[:, self.is_choice]
@@ -229,7 +229,7 @@ class _Even(NamedTuple):
         return out.astype(np.float32)
 
     def indicators(self) -> list[NDArray[np.float64]]:
-        """Return one matrix of 0 and 1 for each column of choices."""
+        """Return a one-hot matrix for each category column."""
         return [
             (column[:, None] == np.unique(column)).astype(np.float64) for column in self.codes.T
         ]

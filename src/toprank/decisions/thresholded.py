@@ -1,4 +1,4 @@
-"""ThresholdedRanker: any ranker or classifier, with a threshold chosen for what alerts are for."""
+"""ThresholdedRanker: any ranker or classifier with a threshold chosen for an aim."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -24,25 +24,25 @@ from toprank.rankers.boosted.boosted_ranker import BoostedRanker
 from toprank.rankers.reasons import Explained
 
 _BEYOND_CHANCE = 1e-3
-# log-odds of these are finite, and no two probabilities between them become one
+# their log-odds are finite, and distinct probabilities between them stay distinct
 _LEAST_PROBABILITY, _MOST_PROBABILITY = 1e-300, 1 - 2.0**-53
 
 
 def _ranker_has(name: str) -> Callable[["ThresholdedRanker"], bool]:
-    """Return whether a ThresholdedRanker has what only some rankers have."""
+    """Return a check whether the inner ranker has the method `name`."""
     return lambda model: hasattr(getattr(model, "ranker_", model._base()), name)
 
 
 class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A ranker that alerts by a threshold chosen for F-beta, MCC, a precision or a budget.
 
-    The threshold is chosen on rows that the ranker has not seen: those of `eval_set`, if `fit`
-    gets one, or each fold's rows as scored by a ranker fitted on the other folds.
+    The threshold is chosen on rows that the ranker has not seen: those of `eval_set`, if given,
+    or each fold's rows, scored by a ranker fitted on the other folds.
 
     Parameters
     ----------
     ranker : any ranker, any scikit-learn classifier of two classes, or None
-        What scores the rows; None is BoostedRanker(). A classifier's suspicion is its
+        The model that scores the rows; None means BoostedRanker(). A classifier's suspicion is its
         `decision_function`, or the log-odds of its `predict_proba`.
     aim : "f_beta", "mcc", "precision" or "alerts"
         What the threshold is chosen for, as in `choose_threshold`.
@@ -55,25 +55,25 @@ class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseE
         of them. `predict` keeps the threshold, so other rows get about the same share of alerts,
         not the same number.
     cv : int or "prefit"
-        Folds; a class of fewer rows gives as many folds as it has rows. With "prefit" the ranker
-        is taken as it is, already fitted: `fit` then needs `eval_set` and leaves X and y unread.
+        Number of folds, at most the rows of the smaller class. With "prefit" the ranker is
+        already fitted: `fit` then needs `eval_set` and ignores X and y.
     random_state : int, RandomState or None
-        Seed of the folds and of the resamples behind the intervals.
+        Random seed of the folds and of the resamples behind the intervals.
 
     Attributes
     ----------
     ranker_ : the fitted ranker, on all rows
     threshold_ : a Threshold: where alerts begin, with corrected precision and recall
-    classes_, positive_label_ : both labels in sorted order; the one that is alerted: the
-        ranker's `positive_label`, or the one that names itself, as 1 does, or `classes_[1]`
+    classes_, positive_label_ : both labels in sorted order; the one to alert: the ranker's
+        `positive_label`, or the one whose name says so (1, True, "fraud"), or `classes_[1]`
 
     Notes
     -----
-    Without `eval_set`, the scores of all folds are put in one list, and the threshold found there
-    is used with a ranker fitted on all rows. That takes the scores of all these rankers to be on
-    one scale, which is nearly true with many rows; less so with few rows, or with few trees,
-    whose scores come in lumps. It also takes rows in random folds for a fair picture of rows to
-    come. Where rows have an order in time, give the latest ones as `eval_set`.
+    Without `eval_set`, the scores of all folds are pooled, and the threshold found there is used
+    with a ranker fitted on all rows. That assumes that these rankers score on one scale, which is
+    nearly true with many rows; less so with few rows, or with few trees, whose scores are coarse.
+    It also assumes that random folds represent future rows. If rows have an order in time, pass
+    the latest ones as `eval_set`.
 
     `clone` forgets what a "prefit" ranker learned, as it does for any parameter; wrap the ranker
     in scikit-learn's FrozenEstimator to keep it.
@@ -148,7 +148,7 @@ class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseE
         return self.classes_[(is_alert == self._positive_is_last()).astype(int)]
 
     def suspicion(self, X: Any) -> NDArray[np.float64]:
-        """Return one raw score a row; higher is more suspicious."""
+        """Return one raw score per row; higher is more suspicious."""
         check_is_fitted(self)
         return _scores(self.ranker_, X, self.positive_label_)
 
@@ -165,13 +165,13 @@ class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseE
         return self.ranker_.explain_one(row, n_reasons)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return how far a row's suspicion is above the threshold, or below for `classes_[0]`."""
+        """Return how far a row's suspicion is above the threshold, in favour of `classes_[1]`."""
         above = self.suspicion(X) - self.threshold_.threshold
         return above if self._positive_is_last() else -above
 
     @available_if(_ranker_has("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the ranker's probability of each class, which the threshold leaves alone."""
+        """Return the ranker's probability of each class, which the threshold does not change."""
         check_is_fitted(self)
         return self.ranker_.predict_proba(X)
 
@@ -204,7 +204,7 @@ class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseE
         suspicion = _scores(self.ranker_, X, read.positive)
         if suspicion.size != labels.size:
             raise ValueError(
-                f"eval_set must have one label a row; got {suspicion.size} rows and "
+                f"eval_set must have one label per row; got {suspicion.size} rows and "
                 f"{labels.size} labels."
             )
         return read, suspicion
@@ -217,20 +217,20 @@ class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseE
         rarer = int(min(is_positive.sum(), (~is_positive).sum()))
         if rarer < 2:
             raise ValueError(
-                "y must hold at least two rows of either class to choose a threshold by folds; "
-                "got 1 of one. Give fit an eval_set."
+                "y must contain at least two rows of each class to choose a threshold by folds; "
+                "got 1 of one class. Pass an eval_set."
             )
         n_folds = min(checks.whole_number(self.cv, "cv", 2), rarer)
         suspicion, fold = np.empty(is_positive.size), np.empty(is_positive.size, dtype=np.int64)
-        parts = splits.folds(is_positive, n_folds, seed_of(self.random_state))
-        for number, (rows, apart) in enumerate(parts):
+        folds = splits.folds(is_positive, n_folds, seed_of(self.random_state))
+        for number, (rows, held_out) in enumerate(folds):
             ranker = clone(self._base())
             if hasattr(ranker, "positive_label"):
-                # classes of equal size must not change places from fold to fold
+                # classes of equal size must not swap roles from fold to fold
                 ranker.set_params(positive_label=labels.positive)
             ranker.fit(_some(X, rows), y[rows])
-            suspicion[apart] = _scores(ranker, _some(X, apart), labels.positive)
-            fold[apart] = number
+            suspicion[held_out] = _scores(ranker, _some(X, held_out), labels.positive)
+            fold[held_out] = number
         return suspicion, fold
 
     def _chosen(self, is_positive: NDArray[np.bool_], suspicion: NDArray) -> Threshold:
@@ -266,23 +266,23 @@ class ThresholdedRanker(RankingScore, MetaEstimatorMixin, ClassifierMixin, BaseE
 
 
 def _warn_of_scales(is_alert: NDArray[np.bool_], fold: NDArray[np.int64]) -> None:
-    """Warn where the folds' shares of alerts are further apart than chance would have them."""
+    """Warn if the folds' shares of alerts differ by more than chance."""
     n_alerts, n_rows = np.bincount(fold, is_alert), np.bincount(fold)
     expected = n_rows * is_alert.mean()
     chance = expected * (1 - is_alert.mean())
-    # with no alert or nothing but alerts in all folds, there is nothing to compare
+    # if no row or every row is an alert, there is nothing to compare
     distance = float(((n_alerts - expected) ** 2 / np.maximum(chance, 1e-12)).sum())
     if chance.sum() and chi2.sf(distance, n_rows.size - 1) < _BEYOND_CHANCE:
         warnings.warn(
             "the rankers of the folds do not score on one scale: at the chosen threshold they "
             f"alert {n_alerts.min():.0f} to {n_alerts.max():.0f} rows of a fold, so that the "
-            "threshold may not suit the ranker fitted on all rows. Give fit an eval_set.",
+            "threshold may not suit the ranker fitted on all rows. Pass an eval_set.",
             stacklevel=3,
         )
 
 
 def _scores(model: Any, X: Any, positive: Any) -> NDArray[np.float64]:
-    """Return one number a row, higher for what the model finds more likely to be positive."""
+    """Return one number per row, higher for rows more likely to be positive."""
     if hasattr(model, "suspicion"):
         return model.suspicion(X)
     is_last = bool(model.classes_[1] == positive)
@@ -294,7 +294,7 @@ def _scores(model: Any, X: Any, positive: Any) -> NDArray[np.float64]:
 
 
 def _indexable(X: Any) -> Any:
-    """Return rows of which some can be taken: a table as it is, all else as an array."""
+    """Return rows that can be indexed: a table as it is, anything else as an array."""
     if as_frame(X) is not None:
         return X
     (rows,) = indexable(X)

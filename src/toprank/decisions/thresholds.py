@@ -1,11 +1,11 @@
 """The threshold that turns suspicions into alerts, and what to expect of it.
 
-Every threshold here lies half-way between two neighbouring scores, so that a rounding difference
+Every threshold here is half-way between two neighbouring scores, so that a rounding difference
 between two machines never moves a row across it.
 
 A threshold looks best on the rows it was chosen on. So its figures are corrected (Efron's
-optimism bootstrap): it is chosen anew on resamples, and what it promises there is compared with
-what it keeps on all rows; the mean of these differences comes off the figures and their
+optimism bootstrap): it is chosen anew on resamples, and its figures there are compared with
+those on all rows; the mean of these differences is subtracted from the figures and their
 intervals.
 """
 
@@ -22,14 +22,14 @@ from toprank.metrics.resampling import Seed, percentile_band, resamples
 
 AIMS = ("f_beta", "mcc", "precision", "alerts")
 
-_VALUES_AT_ONCE = 1 << 21  # of resamples times groups: some 100 MB while they are measured
+_VALUES_AT_ONCE = 1 << 21  # of resamples times groups: about 100 MB at the peak
 
 
 class Threshold(NamedTuple):
-    """Alert what has `suspicion >= threshold`, and what that is worth.
+    """Alert what has `suspicion >= threshold`, with the figures to expect.
 
-    `threshold_low` and `threshold_high` are where the middle `level` of thresholds chosen on
-    resamples lie. `value` is the metric made as high as the aim allows: F-beta, MCC, or the
+    `threshold_low` and `threshold_high` span the middle `level` of thresholds chosen on
+    resamples. `value` is the metric that the aim maximises: F-beta, MCC, or the
     recall for the aims "precision" and "alerts". `value`, `precision` and `recall` are corrected
     for having been chosen on the same rows; `n_alerts` is counted on them.
     """
@@ -69,8 +69,8 @@ def choose_threshold(
     most `budget` alerts; rows that are tied are alerted together or not at all. All distinct
     scores are tried; of equally good thresholds the highest is taken.
 
-    With few positives the correction takes off most of the optimism, not all of it; the interval
-    is for what the threshold is worth on new rows.
+    With few positives the correction removes most of the optimism, not all of it; the interval
+    is for the value of the threshold on new rows.
 
     >>> y, suspicion = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
     >>> choose_threshold(y, suspicion).threshold
@@ -129,7 +129,7 @@ def f_beta_by_threshold(
 def check_options(
     aim: str, beta: float, least_precision: float | None, budget: int | None
 ) -> None:
-    """Raise unless these are options of `choose_threshold` that go together.
+    """Raise unless these are consistent options of `choose_threshold`.
 
     >>> check_options("alerts", beta=1.0, least_precision=None, budget=None)
     Traceback (most recent call last):
@@ -157,12 +157,12 @@ def halfway_cuts(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     distance = scores[-2] - scores[-1] if scores.size > 1 else 1.0
     below = np.append(scores[1:], scores[-1] - distance)
     cuts = scores / 2 + below / 2
-    # between two neighbouring floats there is nothing: the cut is the upper one
+    # no float is between two neighbouring ones: the cut is the upper one
     return np.where((cuts > below) & (cuts <= scores), cuts, scores)
 
 
 class _ThresholdCounts(NamedTuple):
-    """Positives and rows that are alerted, and positives and rows that there are."""
+    """Alerted positives and rows, and all positives and rows."""
 
     found: NDArray[np.float64]
     checked: NDArray[np.float64]
@@ -171,7 +171,7 @@ class _ThresholdCounts(NamedTuple):
 
 
 class _Aim:
-    """An aim with its options checked: what is made as high as possible, and what is reported."""
+    """An aim with checked options: what is maximised, and what is reported."""
 
     def __init__(
         self, aim: str, beta: float, least_precision: float | None, budget: int | None
@@ -191,36 +191,36 @@ class _Aim:
             raise ValueError(
                 f"budget must be at most {ranking.n_rows}, the number of rows; got {self.budget}."
             )
-        # the budget's last alert moves by some sqrt(budget) rows from resample to resample
+        # the budget's last alert moves by about sqrt(budget) rows between resamples
         apart = 6 * self.budget**0.5 + 1
         return _merged(ranking, np.abs(ranking.checked - self.budget) <= apart)
 
     def chosen(self, groups: Ranking) -> int:
-        """Return the best group to end with; ValueError where the aim cannot be reached."""
+        """Return the best group to end with; raises ValueError if the aim cannot be reached."""
         every = np.arange(groups.threshold.size)
         counts = _counts(groups, every)
         chosen = int(np.argmax(self.objective(counts, groups.n_rows)))
         found, checked = int(groups.found[chosen]), int(groups.checked[chosen])
         if self.name == "alerts" and checked > self.budget:
             raise ValueError(
-                f"budget must be at least {checked}, the rows that share the highest suspicion "
-                f"and cannot be parted; got {self.budget}."
+                f"budget must be at least {checked}, the number of rows tied at the highest "
+                f"suspicion; got {self.budget}."
             )
         if found / checked < self.least_precision:
             raise ValueError(
                 f"least_precision must be at most {_rounded_down(found / checked)}, the best "
-                f"there is ({found} positives in {checked} alerts); got {self.least_precision:g}."
+                f"possible ({found} positives in {checked} alerts); got {self.least_precision:g}."
             )
         return chosen
 
     def objective(self, counts: _ThresholdCounts, n_rows: int) -> NDArray[np.float64]:
-        """Return what to make as high as possible; `n_rows` is what the budget is for."""
+        """Return what to maximise; `n_rows` is the number of rows that the budget is for."""
         if self.name == "f_beta":
             score = _f_beta(counts, self.beta)
         elif self.name == "mcc":
             score = _mcc(counts)
         elif self.name == "precision":
-            # recall above 1 where the precision is enough; elsewhere precision, which is below 1
+            # 1 + recall where the precision is high enough; elsewhere precision, at most 1
             precision = counts.found / np.maximum(counts.checked, 1)
             recall = counts.found / counts.total_positive
             score = np.where(precision >= self.least_precision, 1 + recall, precision)
@@ -252,7 +252,7 @@ def _halfway(ranking: Ranking) -> Ranking:
 
 
 def _merged(ranking: Ranking, kept: NDArray[np.bool_]) -> Ranking:
-    """Return the ranking with neighbouring groups of negatives made one, but not those kept."""
+    """Return the ranking with neighbouring groups of negatives merged, except those kept."""
     single = kept | (ranking.n_positive > 0)
     starts = np.flatnonzero(np.append(True, single[1:] | single[:-1]))
     ends = np.append(starts[1:], single.size) - 1
@@ -274,7 +274,7 @@ def _counts(groups: Ranking, chosen: NDArray[np.intp]) -> _ThresholdCounts:
 def _chosen_on_resamples(
     goal: _Aim, groups: Ranking, n_resamples: int, random_state: Seed
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the threshold chosen on each resample, and by how much they overrate themselves."""
+    """Return the threshold chosen on each resample, and their mean optimism."""
     chosen, promised = [], []
     for counts in _resampled_counts(groups, n_resamples, random_state):
         best = goal.objective(counts, groups.n_rows).argmax(axis=1)
@@ -291,7 +291,7 @@ def _chosen_on_resamples(
 def _resampled_counts(
     groups: Ranking, n_resamples: int, random_state: Seed
 ) -> Iterator[_ThresholdCounts]:
-    """Yield the counts at every group of some resamples at a time, a row each."""
+    """Yield the counts at every group for batches of resamples, one row each."""
     at_once = max(_VALUES_AT_ONCE // groups.threshold.size, 1)
     drawn = list[Ranking]()
     for number, each in enumerate(resamples(groups, n_resamples, random_state), start=1):
@@ -308,22 +308,22 @@ def _resampled_counts(
 def _drawn_tables(
     groups: Ranking, chosen: int, n_resamples: int, random_state: Seed
 ) -> _ThresholdCounts:
-    """Return counts at one threshold that fit what was seen there, as Jeffreys would draw them.
+    """Return counts at one threshold drawn from their posterior with Jeffreys' prior.
 
-    The four cells of the table are drawn from gamma distributions, half a row more than was
-    seen: unlike with resampled rows, an empty cell is not taken for a promise.
+    The four cells of the table are drawn from gamma distributions with half a row more than was
+    seen: unlike with resampled rows, an empty cell does not stay empty.
     """
     found, checked = int(groups.found[chosen]), int(groups.checked[chosen])
     missed = groups.total_positive - found
     cells = np.array([found, checked - found, missed, groups.n_rows - checked - missed])
     generator = np.random.default_rng(random_state)
-    n_draws = max(n_resamples, 2000)  # they cost next to nothing
+    n_draws = max(n_resamples, 2000)  # they cost almost nothing
     true, false, missed, rest = generator.standard_gamma(cells[:, None] + 0.5, (4, n_draws))
     return _ThresholdCounts(true, true + false, true + missed, true + false + missed + rest)
 
 
 def _corrected(value: float, low: float, high: float, optimism: float, lowest: float) -> Interval:
-    """Return the interval without the optimism, within what the metric can be."""
+    """Return the interval without the optimism, within the range of the metric."""
     value, low, high = np.clip(np.array([value, low, high]) - optimism, lowest, 1).tolist()
     return Interval(value, min(low, value), max(high, value))
 

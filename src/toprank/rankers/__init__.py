@@ -1,1 +1,1 @@
-"""Everything that learns to rank: boosted, readable, online, and without labels."""
+"""Learners that rank: boosted, readable, online, and without labels."""

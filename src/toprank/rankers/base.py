@@ -1,4 +1,4 @@
-"""What every ranker shares: how rows come in, how scores become probabilities, what is kept."""
+"""What all rankers share: reading rows, turning scores into probabilities, saving."""
 
 import reprlib
 from numbers import Integral
@@ -23,9 +23,9 @@ from toprank.rankers.single_rows import SingleRowScoring
 
 
 class RankingScore:
-    """What `score` is of everything that gives rows a suspicion: average precision.
+    """Mixin whose `score` is average precision.
 
-    Accuracy, scikit-learn's own, is .999 for whoever never raises an alarm among rare events.
+    Accuracy, scikit-learn's default, is .999 for a model that never alerts on rare events.
     """
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -43,7 +43,7 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier of two classes that gives every row a suspicion.
 
     A learner writes `fit`, which calls `_training_rows` and ends with `calibration_` and
-    `usual_`, and `_raw`, the scores of encoded rows. All else is here.
+    `usual_`, and `_raw`, the scores of encoded rows. The rest is here.
     """
 
     positive_label: Any = None
@@ -53,12 +53,12 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def suspicion(self, X: Any) -> NDArray[np.float64]:
-        """Return one raw score a row; higher is more suspicious."""
+        """Return one raw score per row; higher is more suspicious."""
         check_is_fitted(self)
         return self._raw(inputs.read_features(self, X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the log-odds of `classes_[1]`, as scikit-learn has it.
+        """Return the log-odds of `classes_[1]`, as in scikit-learn.
 
         Where the positive label comes first in sorted order ("fraud" before "genuine"), this is
         high for ordinary rows; `suspicion` never is.
@@ -76,14 +76,14 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
     def probability(self, X: Any) -> NDArray[np.float64]:
         """Return each row's probability of being positive.
 
-        Honest after `calibrate`, or when `fit` had rows to calibrate on that the learner did not
-        see; otherwise it is fitted to the training rows and too sure of itself.
+        Reliable after `calibrate`, or when `fit` had rows to calibrate on that the learner did not
+        see; otherwise it is fitted to the training rows and overconfident.
         """
         suspicion = self.suspicion(X)
         return self.calibration_.probability(suspicion)
 
     def predict(self, X: Any) -> NDArray:
-        """Return the more probable class; with rare positives, mostly the other one."""
+        """Return the more probable class; with rare positives, mostly the negative one."""
         log_odds = self.decision_function(X)
         return self.classes_[(log_odds > 0).astype(int)]
 
@@ -95,7 +95,7 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         *,
         method: str = "smooth",
     ) -> Self:
-        """Fit the probabilities anew on rows the ranker has not seen; ranks stay as they are.
+        """Refit the probabilities on rows the ranker has not seen; ranks do not change.
 
         `method` is "smooth", safe with few positives, or "sigmoid" (Platt), "beta" or "isotonic".
         """
@@ -107,7 +107,7 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         return self
 
     def fix_choices(self) -> None:
-        """Make parameters of the settings that `fit` chose by itself; most learners choose none.
+        """Turn the settings that `fit` chose into parameters; most learners choose none.
 
         The next `fit` then chooses nothing, and scores on the same scale.
         """
@@ -127,14 +127,14 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         features, y = inputs.read_training(self, X, y)
         weight = checks.sample_weight(sample_weight, len(features))
         if weight is not None and not weight.all():
-            # a row of no weight is no row: it must not move the bins either
+            # rows with zero weight are ignored: they must not move the bins either
             features, y, weight = features[weight > 0], y[weight > 0], weight[weight > 0]
         labels = inputs.read_labels(y, self._named_positive(y))
         self.classes_, self.positive_label_ = labels.classes, labels.positive
         return TrainingRows(features, labels.is_positive, weight)
 
     def _named_positive(self, y: NDArray) -> Any:
-        """Return the class to rank first, None where nobody has named it."""
+        """Return the class to rank first, or None if it was not named."""
         return self.positive_label
 
     def _labelled_rows(
@@ -145,14 +145,15 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         labels = known_labels(y, len(features), self.classes_, name)
         is_positive = labels == self.positive_label_
         if is_positive.all() or not is_positive.any():
+            positive = self.classes_.tolist()[self._positive_is_last()]
             raise ValueError(
-                f"{name} must hold both classes; got {np.count_nonzero(is_positive)} rows of "
-                f"{self.positive_label_!r} in {is_positive.size}."
+                f"{name} must contain both classes; got {np.count_nonzero(is_positive)} rows "
+                f"labelled {positive!r} among {is_positive.size}."
             )
         return TrainingRows(features, is_positive, checks.sample_weight(weight, labels.size))
 
     def _eval_rows(self, eval_set: Any) -> TrainingRows:
-        """Return the rows of an `eval_set` that weigh anything."""
+        """Return the rows of an `eval_set` whose weight is not zero."""
         features, labels, weight = (*inputs.one_eval_set(eval_set), None)[:3]
         judged = self._labelled_rows(features, labels, weight, name="eval_set")
         if judged.weight is None or judged.weight.all():
@@ -176,7 +177,7 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         }
 
     def _restore_common(self, state: dict[str, Any]) -> None:
-        """Take back what `_common_state` gave; ValueError where it does not fit."""
+        """Restore what `_common_state` gave; raises ValueError if it does not fit."""
         inputs.restore_columns(self, state)
         self.classes_ = _two_classes(state["classes"])
         place = checks.whole_number(state["positive"], "positive", 0, 1)
@@ -186,15 +187,15 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         self._check_columns(len(self.usual_), "usual values")
 
     def _check_columns(self, n_columns: int, part: str) -> None:
-        """Raise a ValueError where a part of a loaded ranker knows other columns."""
+        """Raise a ValueError if a part of a loaded ranker has other columns."""
         if n_columns != self.n_features_in_:
             raise ValueError(
-                f"{part} and columns must agree; got {n_columns} and {self.n_features_in_}."
+                f"{part} must be {self.n_features_in_}, one per column; got {n_columns}."
             )
 
 
 def known_labels(y: ArrayLike, n_rows: int, classes: NDArray, name: str) -> NDArray:
-    """Return the labels of `n_rows` rows, each one of `classes`; errors call them `name`."""
+    """Return the labels of `n_rows` rows, each one of `classes`; `name` is for errors."""
     labels = column_or_1d(y)
     if labels.size != n_rows:
         raise ValueError(
@@ -210,17 +211,17 @@ def known_labels(y: ArrayLike, n_rows: int, classes: NDArray, name: str) -> NDAr
 
 
 def seed_of(random_state: Any) -> int:
-    """Return a whole number: itself, or one drawn from what scikit-learn takes instead."""
+    """Return a whole number: itself, or one drawn from a RandomState or None."""
     if isinstance(random_state, Integral):
         return checks.whole_number(int(random_state), "random_state", 0, 2**31 - 1)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _two_classes(labels: Any) -> NDArray:
-    """Return two saved labels as `fit` learned them: of one kind, in sorted order."""
+    """Return two saved labels as `fit` learned them: of one type, in sorted order."""
     kinds = [type(label) for label in labels] if isinstance(labels, list) else []
     if kinds not in ([kind] * 2 for kind in (bool, int, float, str)):
-        raise ValueError(f"classes must be two labels of one kind; got {reprlib.repr(labels)}.")
+        raise ValueError(f"classes must be two labels of one type; got {reprlib.repr(labels)}.")
     classes = np.array(labels)
     if classes.dtype.kind == "O" or not classes[0] < classes[1]:
         raise ValueError(f"classes must be in sorted order; got {reprlib.repr(labels)}.")

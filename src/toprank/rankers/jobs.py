@@ -1,4 +1,4 @@
-"""How many threads `n_jobs` asks for, as scikit-learn counts them."""
+"""How many threads `n_jobs` means, as in scikit-learn."""
 
 from joblib import cpu_count, effective_n_jobs
 
@@ -6,10 +6,10 @@ from toprank.data import checks
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the threads of `n_jobs`: None is 1, -1 all cores, -2 all but one; 0 is refused.
+    """Return the number of threads: None means 1, -1 all cores, -2 all but one; 0 is refused.
 
-    Inside `joblib.parallel_config(n_jobs=...)` None is what is asked for there. Threads run on
-    this machine, so a cluster's backend gives no more of them than there are cores here.
+    Inside `joblib.parallel_config(n_jobs=...)` None means that number. Threads run
+    on this machine, so a cluster's backend gives no more of them than there are cores here.
 
     >>> n_threads(None), n_threads(3)
     (1, 3)

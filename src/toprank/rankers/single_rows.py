@@ -1,4 +1,4 @@
-"""One row at a time: its score, its probability and its reasons, without a table around it."""
+"""Score, probability and reasons of a single row, without building a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +15,8 @@ from toprank.rankers import reasons
 class SingleRowScoring:
     """What rankers and detectors do with one row, given as a dict.
 
-    They get the bits that a table with this row gets. Where payments are scored as they come,
-    making such a table takes longer than all else.
+    The results are identical, to the last bit, to those of a table with this row. When payments
+    are scored as they arrive, building such a table would take longer than everything else.
     """
 
     schema_: Schema
@@ -27,7 +27,7 @@ class SingleRowScoring:
     def score_one(self, row: Mapping[str, Any]) -> float:
         """Return the suspicion of one row, a mapping of column names to values.
 
-        Other names are ignored. A ranker that was fitted on an array calls its columns x0, x1
+        Other names are ignored. A ranker fitted on an array names its columns x0, x1
         and so on.
 
         >>> from toprank import BoostedRanker
@@ -41,8 +41,8 @@ class SingleRowScoring:
     def explain_one(self, row: Mapping[str, Any], n_reasons: int = 5) -> reasons.Explained:
         """Return the suspicion of one row, its probability and what moved it most.
 
-        The reasons are those of `toprank.explain`; a learner that cannot tell features apart
-        gives none. The probability is None where there were no labels to learn it from.
+        The reasons are those of `toprank.explain`; a learner without contributions gives
+        none. The probability is None if there were no labels to learn it from.
 
         >>> from toprank import BoostedRanker
         >>> X = np.random.default_rng(0).normal(size=(500, 2))
@@ -55,6 +55,8 @@ class SingleRowScoring:
         return reasons.explain_encoded(self, self._one_encoded(row), n_reasons)[0]
 
     def _one_encoded(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
-        if not hasattr(self, "schema_"):  # quicker than scikit-learn's look at all attributes
+        if not hasattr(
+            self, "schema_"
+        ):  # faster than check_is_fitted, which inspects every attribute
             check_is_fitted(self)
         return self.schema_.encode_row(row)[None, :]

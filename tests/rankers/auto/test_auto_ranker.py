@@ -233,7 +233,7 @@ def test_scikit_learns_seeds_are_taken(payments, seed):
     assert np.isfinite(ranker.suspicion(frame)).all()
 
 
-def test_a_label_that_names_itself_is_positive_wherever_it_sorts(payments):
+def test_a_label_with_a_positive_name_is_positive_wherever_it_sorts(payments):
     frame, risk = payments
     names = np.where(risk, "fraud", "genuine")  # "fraud" sorts first
     named = AutoRanker(**PLAIN_ONLY).fit(frame, names)
@@ -245,7 +245,7 @@ def test_a_label_that_names_itself_is_positive_wherever_it_sorts(payments):
     assert set(named.predict(frame)) == {"fraud", "genuine"}
 
 
-def test_a_named_positive_label_turns_the_list_around(payments):
+def test_a_named_positive_label_reverses_the_list(payments):
     frame, risk = payments
     usual = AutoRanker(**PLAIN_ONLY).fit(frame, risk)
     turned = AutoRanker(**PLAIN_ONLY, positive_label=False).fit(frame, risk)
@@ -319,8 +319,8 @@ def test_out_of_time_only_plain_log_loss_is_fitted_and_the_rest_named(payments):
 
 
 def test_progress_is_told_of_recipes_and_of_the_final_fit(payments):
-    told = []
-    ranker = AutoRanker(**SMALL).fit(*payments, progress=lambda *now: told.append(now))
+    reported = []
+    ranker = AutoRanker(**SMALL).fit(*payments, progress=lambda *now: reported.append(now))
 
     n_members = len(ranker.members_)
     fitting = [now for now in told if now[0] == "fitting the winner"]

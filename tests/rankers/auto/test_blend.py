@@ -156,7 +156,7 @@ def test_two_rows_are_enough(recipe):
     ],
     ids=lambda value: getattr(value, "words", None),
 )
-def test_a_weight_counts_like_so_many_copies(recipe, within):
+def test_a_weight_counts_like_that_many_copies(recipe, within):
     rows = payments(weighted=True)
     copies = np.repeat(np.arange(rows.is_positive.size), rows.weight.astype(int))
     copied = rows.take(copies)._replace(weight=None)

@@ -127,7 +127,7 @@ def test_many_rows_are_sampled_and_their_trees_kept_small(monkeypatch):
 
 def test_threads_do_not_change_a_score():
     rows, elsewhere = numbers(600, n_positive=200), numbers(600, seed=1).features
-    recipe = RandomisedForest(60, rows_a_leaf=7)  # shares with rounding errors
+    recipe = RandomisedForest(60, rows_per_leaf=7)  # shares with rounding errors
     one, *others = (
         recipe.tried(rows, number_columns(3), elsewhere, seed=0, n_threads=n_threads)
         for n_threads in (1, 2, 4, 4)

@@ -239,11 +239,11 @@ def test_nothing_is_begun_that_would_end_past_the_deadline(monkeypatch):
 
 
 def test_progress_is_told_before_every_recipe_and_never_runs_over():
-    told = []
+    reported = []
     outcome = search(
         scripted({}, n=10_000, n_positive=200),
         60,
-        progress=lambda *told_now: told.append(told_now),
+        progress=lambda *told_now: reported.append(told_now),
     )
 
     assert {what for what, _, _ in told} == {"trying recipes"}

@@ -23,7 +23,10 @@ FLOAT32 = {
 
 @pytest.mark.parametrize(
     "ranker",
-    [BoostedRanker(), BoostedRanker("log"), BoostedRanker(engine="paper", n_estimators=5)],
+    [
+        BoostedRanker(n_estimators=2, learning_rate=1.0),
+        pytest.param(BoostedRanker(engine="paper", n_estimators=2), marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore")
@@ -90,7 +93,7 @@ def test_an_unseen_category_counts_as_missing(payments, fitted):
     assert np.array_equal(fitted.suspicion(unseen), fitted.suspicion(missing))
 
 
-def test_a_label_that_names_itself_is_positive_wherever_it_sorts(payments):
+def test_a_label_with_a_positive_name_is_positive_wherever_it_sorts(payments):
     frame, risk = payments
     names = np.where(risk, "fraud", "genuine")  # "fraud" sorts first
     ranker = BoostedRanker("ap-exp", n_estimators=10, n_jobs=1).fit(frame, names)
@@ -102,7 +105,7 @@ def test_a_label_that_names_itself_is_positive_wherever_it_sorts(payments):
     assert set(ranker.predict(frame)) <= {"fraud", "genuine"}
 
 
-def test_a_named_positive_label_turns_the_list_around(payments):
+def test_a_named_positive_label_reverses_the_list(payments):
     frame, risk = payments
     usual = BoostedRanker("ap-exp", n_estimators=10, n_jobs=1).fit(frame, risk)
     turned = BoostedRanker("ap-exp", n_estimators=10, positive_label=False, n_jobs=1).fit(
@@ -162,7 +165,7 @@ def test_both_forms_of_ap_exp_learn_the_same_trees(payments):
     assert log_form == approx(paper_form, abs=1e-4)
 
 
-def test_a_weight_counts_like_so_many_copies(payments):
+def test_a_weight_counts_like_that_many_copies(payments):
     frame, risk = payments
     weight = np.random.default_rng(0).integers(0, 4, len(frame))
     copies = np.repeat(np.arange(len(frame)), weight)
@@ -230,12 +233,12 @@ def test_the_default_is_plain_log_loss(payments):
     assert np.array_equal(default.suspicion(frame), log_loss.suspicion(frame))
 
 
-def test_progress_is_told_of_every_tree(payments):
-    told = []
+def test_progress_is_reported_for_every_tree(payments):
+    reported = []
     BoostedRanker("ap-exp", n_estimators=4, n_jobs=1).fit(
-        *payments, progress=lambda *step: told.append(step)
+        *payments, progress=lambda *step: reported.append(step)
     )
-    assert told == [("growing trees", done, 4) for done in (1, 2, 3, 4)]
+    assert reported == [("growing trees", done, 4) for done in (1, 2, 3, 4)]
 
 
 def test_one_positive_is_enough():
@@ -257,7 +260,7 @@ def test_one_positive_is_enough():
         ({"n_estimators": 0}, r"n_estimators must be at least 1; got 0"),
         ({"warm_start_trees": 11}, r"warm_start_trees must be between 0 and 10; got 11"),
         ({"batch_fraction": 1.5}, r"batch_fraction must be greater than 0 and at most 1; got 1.5"),
-        ({"engine_options": {"objective": "rank:map"}}, r"must not set 'objective': the ranker"),
+        ({"engine_options": {"objective": "rank:map"}}, r"engine_options .*'objective'.*rank:map"),
         ({"positive_label": "x"}, r"positive_label must be one of \[False, True\]; got 'x'"),
     ],
 )
@@ -266,19 +269,19 @@ def test_wrong_parameters_are_named_when_fitting(payments, settings, sentence):
         BoostedRanker(**{"n_estimators": 10, **settings}).fit(*payments)
 
 
-def test_three_labels_are_refused(payments):
+def test_three_labels_are_rejected(payments):
     frame, _ = payments
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         BoostedRanker("ap-exp", n_estimators=2).fit(frame, np.arange(len(frame)) % 3)
 
 
-def test_one_class_is_refused(payments):
+def test_a_single_class_is_rejected(payments):
     frame, _ = payments
     with pytest.raises(ValueError, match="got one class"):
         BoostedRanker("ap-exp", n_estimators=2).fit(frame, np.zeros(len(frame), dtype=bool))
 
 
-def test_weights_that_make_up_for_rarity_do_not_turn_the_list_around(payments):
+def test_weights_that_balance_the_classes_do_not_reverse_the_list(payments):
     frame, risk = payments
     weight = np.where(risk, 500.0, 1.0)
     ranker = BoostedRanker("ap-exp", n_estimators=20, n_jobs=1).fit(
@@ -296,7 +299,9 @@ def test_early_stopping_works_with_two_positives(seed):
         "ap-exp", n_estimators=20, early_stopping_rounds=5, random_state=seed, n_jobs=1
     )
     assert np.isfinite(ranker.fit(X, y).suspicion(X)).all()
-    with pytest.raises(ValueError, match="early stopping must have a positive on either side"):
+    with pytest.raises(
+        ValueError, match="early_stopping_rounds needs at least 2 positives.*got 1"
+    ):
         ranker.fit(X, np.arange(100) < 1)
 
 
@@ -307,7 +312,7 @@ def test_two_positives_are_enough_for_ap_exp_to_cut():
     assert average_precision(y, ranker.suspicion(X)) == 1
 
 
-def test_scikit_learns_other_seeds_are_taken(payments):
+def test_other_kinds_of_random_state_are_accepted(payments):
     frame, risk = payments
     drawn = BoostedRanker("ap-exp", n_estimators=3, subsample=0.5, random_state=None, n_jobs=1)
     assert drawn.fit(frame, risk).n_trees_ == 3
@@ -333,7 +338,11 @@ def test_scikit_learns_other_seeds_are_taken(payments):
             "eval_set must have one label per row; got 400 rows and 300",
         ),
         (slice(0, 400), 7, r"labels of eval_set must be \[False, True\]; got 7 in 400 of 400"),
-        (slice(0, 400), False, "eval_set must hold both classes; got 0 rows of"),
+        (
+            slice(0, 400),
+            False,
+            "eval_set must contain both classes; got 0 rows labelled True among 400",
+        ),
     ],
 )
 def test_validation_rows_that_do_not_fit_are_named(payments, rows, labels, sentence):
@@ -348,6 +357,6 @@ def test_validation_rows_that_do_not_fit_are_named(payments, rows, labels, sente
     [{"subsample": 0.5}, {"binning": "balanced"}, {"engine_options": {"eta": 1}}],
     ids=str,
 )
-def test_the_papers_engine_refuses_what_it_would_ignore(payments, unused):
+def test_the_papers_engine_rejects_settings_it_would_ignore(payments, unused):
     with pytest.raises(ValueError, match=f"{next(iter(unused))} must be .* with engine='paper'"):
         BoostedRanker(engine="paper", n_estimators=2, **unused).fit(*payments)

@@ -49,7 +49,7 @@ def test_log_loss_comes_first_and_the_loss_takes_over(rows):
     assert [p.n_trees for p in plan_of(Log(), warm=7).phases()] == [30]
 
 
-def test_the_second_phase_goes_on_from_the_trees_of_the_first(rows):
+def test_the_second_phase_continues_from_the_trees_of_the_first(rows):
     log_only = train(rows, plan_of(Log(), n_estimators=12)).booster
     both = train(rows, plan_of(ApExp(), n_estimators=20, warm=12)).booster
     assert both.num_boosted_rounds() == 20
@@ -155,13 +155,13 @@ def test_the_step_search_finds_the_lowest_of_two_valleys():
 
 @pytest.mark.parametrize("engine", ["xgboost", "paper"])
 def test_validation_ends_each_phase_by_itself(rows, engine):
-    plan = plan_of(ApExp(), n_estimators=120, warm=100, patience=5)
+    plan = plan_of(ApExp(), n_estimators=100, warm=90, patience=3)
     if engine == "xgboost":
         training = train(rows, plan, rows)
     else:
         training = paper_engine.train(rows, plan, rows, max_depth=3, learning_rate=0.3)
     kept = training.booster.num_boosted_rounds()
-    assert kept <= len(training.history) < 120
+    assert kept <= len(training.history) < 100
 
 
 @pytest.mark.parametrize("engine", ["xgboost", "paper"])
@@ -176,7 +176,7 @@ def test_validation_that_contradicts_leaves_one_tree(rows, engine):
     assert len(training.history) < 60
 
 
-def test_balanced_bins_part_a_tail_that_quantile_bins_lump_together():
+def test_balanced_bins_split_a_tail_that_quantile_bins_merge():
     generator = np.random.default_rng(0)
     amount = np.concatenate([generator.uniform(0, 100, 20_000), generator.uniform(100, 200, 60)])
     is_positive = amount > 150

@@ -68,7 +68,7 @@ BOOSTERS = {
     "leaf by leaf": lambda: grown(grow_policy="lossguide", max_depth=0, max_leaves=9),
     "pruned": lambda: grown(gamma=1.5),
     "nothing to cut": lambda: grown(gamma=1e9),
-    "several trees a round": lambda: grown(num_parallel_tree=3, subsample=0.5),
+    "several trees per round": lambda: grown(num_parallel_tree=3, subsample=0.5),
     "a probability to start from": classifier,
     "forest": forest,
 }
@@ -91,7 +91,7 @@ def test_scores_are_those_of_xgboost_to_the_last_bit(booster):
     assert np.array_equal(np.concatenate(each), expected[:20])
 
 
-def test_shares_are_those_of_xgboost_but_for_its_rounding(booster):
+def test_shares_are_those_of_xgboost_up_to_its_rounding(booster):
     features = rows(100, seed=9)
     flat = flat_trees.of(booster)
     has_categories = (flat.nodes.set_start >= 0).any()
@@ -157,7 +157,7 @@ def test_a_category_beyond_those_of_a_cut_goes_where_xgboost_sends_it():
     assert np.array_equal(flat.raw(every), expected)
 
 
-def test_a_side_that_no_row_came_to_has_no_share():
+def test_a_side_without_rows_has_no_share():
     tree = booster_trees.trees_of(grown(n_trees=1))[0]
     tree["sum_hessian"] = [0.0] * len(tree["sum_hessian"])
     booster = booster_trees.booster_of([tree], 0.0, N_COLUMNS)
@@ -179,7 +179,7 @@ def test_where_xgboost_starts_elsewhere_it_scores_single_rows_itself():
     assert xgboost_engine.predict_raw(poisson, features[:1]) == expected[:1]
 
 
-def test_trees_are_flattened_once_and_go_with_their_booster():
+def test_trees_are_flattened_once_and_freed_with_their_booster():
     booster = grown()
     flat = flat_trees.of(booster)
     assert flat_trees.of(booster) is flat

@@ -58,7 +58,7 @@ def test_a_latent_without_partner_is_open_far_below_the_base_rate():
 
 
 def learned(seed, n_latents, weighted):
-    """Latents after three trees, and a fourth one just taken in but not yet weighed."""
+    """Return latents after three trees, with a fourth added but not yet weighted."""
     rows = rows_of(seed, weighted=weighted)
     training = TrainingLatents(rows, n_latents, learning_rate=0.5)
     *before, tree = trees_for(rows, seed, 4)
@@ -148,7 +148,7 @@ def test_the_steps_of_all_latents_together_lower_the_loss(seed):
 
 
 @pytest.mark.parametrize("direction", [-1.0, 1.0])
-def test_no_step_turns_a_tree_around_or_moves_a_weight_far(direction):
+def test_no_step_reverses_a_tree_or_moves_a_weight_far(direction):
     rows = rows_of(0)
     training = TrainingLatents(rows, 10, learning_rate=1e6)
     before = training.weights
@@ -159,7 +159,7 @@ def test_no_step_turns_a_tree_around_or_moves_a_weight_far(direction):
     assert (np.abs(training.weights - before) <= 0.2 + 1e-12).all()
 
 
-def test_a_latent_closed_at_every_row_stays_as_it_is():
+def test_a_latent_closed_at_every_row_does_not_change():
     rows = rows_of(0)
     training = TrainingLatents(rows, 10, learning_rate=1.0)
     tree = trees_for(rows, 0, 1)[0] - 5

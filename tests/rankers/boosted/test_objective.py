@@ -58,7 +58,7 @@ def test_log_gradients_keep_their_own_scale(rows):
     assert gradient == approx(Log().gradient_curvature(is_positive, raw)[0], rel=1e-6)
 
 
-def test_rows_outside_the_batch_do_not_exist_for_the_loss(rows):
+def test_the_loss_ignores_rows_outside_the_batch(rows):
     is_positive, raw = rows
     batched = objective(is_positive, batch_fraction=0.3)
     in_batch = batched.batch_weight(5) > 0

@@ -26,11 +26,9 @@ FLOAT32 = {
 LARGEST_R = 1 - 1e-6
 
 
-@pytest.mark.parametrize(
-    "ranker", [RankBoost(n_estimators=30), RankBoost(n_estimators=10, max_depth=2)], ids=str
-)
 @pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_contract(ranker):
+def test_scikit_learns_contract():
+    ranker = RankBoost(n_estimators=3)
     outcomes = check_estimator(ranker, expected_failed_checks=FLOAT32, on_fail="raise")
     passed = [outcome for outcome in outcomes if outcome["status"] == "passed"]
     assert len(passed) >= len(outcomes) - 2  # that one, and array API input where not enabled
@@ -85,8 +83,7 @@ def test_every_stump_is_the_best_of_all_thresholds_on_all_pairs(sample, rate):
         assert math.tanh(ranker.alphas_[round_]) == approx(min(r, LARGEST_R), abs=1e-5)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("n_values", [3, 12, None])
+@pytest.mark.parametrize(("depth", "n_values"), [(1, None), (1, 3), (2, 12), (3, 12), (3, 3)])
 def test_the_scores_are_those_of_the_quadratic_twin(depth, n_values):
     generator = np.random.default_rng(depth)
     features = generator.normal(size=(60, 3))
@@ -152,7 +149,7 @@ def test_trees_of_two_levels_rank_by_two_features_at_once():
     is_positive = X[:, 0] * X[:, 1] > 0  # either feature alone says nothing
 
     def area(depth):
-        ranker = RankBoost(n_estimators=60, max_depth=depth, positive_label=True, n_jobs=1)
+        ranker = RankBoost(n_estimators=30, max_depth=depth, positive_label=True, n_jobs=1)
         return roc_auc(is_positive, ranker.fit(X, is_positive).suspicion(X))
 
     assert area(depth=1) < 0.7
@@ -167,7 +164,7 @@ def test_it_stops_when_no_weak_ranker_is_left():
     assert ranker.alphas_[-1] < 1e-5
 
 
-def test_features_that_say_nothing_give_one_tree_of_no_height():
+def test_features_that_say_nothing_give_one_tree_of_zero_height():
     X = np.ones((20, 2))
     ranker = RankBoost(n_jobs=1).fit(X, np.arange(20) < 3)
     assert ranker.alphas_.tolist() == [0.0]
@@ -175,9 +172,9 @@ def test_features_that_say_nothing_give_one_tree_of_no_height():
     assert (ranker.feature_importances_ == 0).all()
 
 
-def test_a_weak_ranker_without_a_mistake_keeps_a_finite_say():
+def test_a_weak_ranker_without_a_mistake_keeps_a_finite_weight():
     X, y = np.arange(30.0)[:, None], np.arange(30) > 27
-    ranker = RankBoost(n_jobs=1).fit(X, y)
+    ranker = RankBoost(n_estimators=40, n_jobs=1).fit(X, y)
     assert ranker.alphas_ == approx(math.atanh(LARGEST_R))
     assert roc_auc(y, ranker.suspicion(X)) == 1
     assert np.isfinite(ranker.suspicion(X)).all()
@@ -190,7 +187,7 @@ def test_one_positive_in_many_rows_is_enough():
     assert roc_auc(y, ranker.suspicion(X)) > 0.99
 
 
-def test_a_weight_counts_like_so_many_copies(payments):
+def test_a_weight_counts_like_that_many_copies(payments):
     frame, risk = payments
     weight = np.random.default_rng(0).integers(0, 4, len(frame))
     copies = np.repeat(np.arange(len(frame)), weight)
@@ -211,7 +208,7 @@ def test_the_unit_of_the_weights_changes_nothing(payments, unit):
     assert other == approx(plain, abs=1e-4)
 
 
-def test_shares_add_up_to_the_suspicion_and_importances_to_1(payments):
+def test_contributions_add_up_to_the_suspicion_and_importances_to_1(payments):
     frame, risk = payments
     ranker = RankBoost(n_estimators=30, max_depth=2, n_jobs=1).fit(frame, risk)
     shares = ranker.contributions(frame)
@@ -233,12 +230,12 @@ def test_balanced_bins_see_a_tail_that_quantiles_do_not():
     assert area("balanced") > 0.999
 
 
-def test_progress_is_told_of_every_tree(payments):
-    told = []
+def test_progress_is_reported_for_every_tree(payments):
+    reported = []
     RankBoost(n_estimators=3, n_jobs=1).fit(
-        *payments, progress=lambda what, done, total: told.append((done, total))
+        *payments, progress=lambda what, done, total: reported.append((done, total))
     )
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert reported == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +257,7 @@ def test_wrong_parameters_are_named_when_fitting(payments, wrong, sentence):
 
 
 def scores_after(ranker, rows, n_rounds):
-    """The suspicion as it stood after so many rounds."""
+    """Return the suspicion after a number of rounds."""
     if n_rounds == 0:
         return np.zeros(len(rows))
     earlier = clone(ranker)

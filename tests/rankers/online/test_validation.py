@@ -256,8 +256,8 @@ def test_a_watch_is_told_of_every_alert_and_of_every_loss_once_its_label_comes(m
     table, labels = made_table(30)
     learner = new_learner()
     watch, told = DriftWatch(learner), []
-    monkeypatch.setattr(watch, "scored", lambda is_alert: told.append(is_alert))
-    monkeypatch.setattr(watch, "labelled", lambda row, label, loss: told.append((label, loss)))
+    monkeypatch.setattr(watch, "scored", lambda is_alert: reported.append(is_alert))
+    monkeypatch.setattr(watch, "labelled", lambda row, label, loss: reported.append((label, loss)))
     validation = progressive_validation(learner, table, labels, delay=4, watch=watch)
 
     scores = validation.suspicion
@@ -268,7 +268,7 @@ def test_a_watch_is_told_of_every_alert_and_of_every_loss_once_its_label_comes(m
             expected.append((labels[i - 5], approx(losses[i - 5])))
         expected.append(scores[i] > 0)
     expected += [(labels[i], approx(losses[i])) for i in range(25, 30)]
-    assert told == expected
+    assert reported == expected
 
 
 @pytest.mark.parametrize(

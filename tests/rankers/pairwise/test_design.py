@@ -95,7 +95,7 @@ def test_without_terms_the_usual_gamma_is_1():
     assert designed(np.ones((5, 2)))[0].usual_gamma == 1
 
 
-def test_a_weight_counts_like_so_many_copies():
+def test_a_weight_counts_like_that_many_copies():
     frame = payments(200)[0]
     weight = np.random.default_rng(0).integers(1, 4, len(frame))
     weighted, features, schema = designed(frame, weight.astype(float))

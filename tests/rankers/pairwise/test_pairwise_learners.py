@@ -127,7 +127,7 @@ def test_the_unit_of_the_weights_changes_nothing(ranker, unit):
 
 
 @EVERY_RANKER
-def test_a_row_of_no_weight_is_no_row(ranker):
+def test_a_row_with_zero_weight_is_ignored(ranker):
     frame, is_fraud = payments(200)
     weight = np.arange(200) % 3 > 0
     frame = frame.assign(amount=frame["amount"].where(weight, 1e6))
@@ -155,7 +155,7 @@ def test_another_seed_draws_other_centres(ranker):
 
 
 @EVERY_RANKER
-def test_a_label_that_names_itself_is_positive_wherever_it_sorts(ranker):
+def test_a_label_with_a_positive_name_is_positive_wherever_it_sorts(ranker):
     frame, is_fraud = payments(200)
     plain = clone(ranker).fit(frame, is_fraud)
     named = clone(ranker).fit(frame, np.where(is_fraud, "fraud", "genuine"))

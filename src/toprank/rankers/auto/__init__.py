@@ -1,1 +1,1 @@
-"""The ranker that chooses: what it may be made of, how that is judged, and what is kept."""
+"""AutoRanker: the recipes it tries, how they are judged, and the model that is kept."""

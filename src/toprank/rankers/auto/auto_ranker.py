@@ -1,4 +1,4 @@
-"""The ranker that chooses well: tries recipes on rows kept apart, blends, bags, calibrates."""
+"""AutoRanker: tries recipes on held-out rows, blends, bags and calibrates."""
 
 import time as clock
 from collections.abc import Sequence
@@ -43,40 +43,40 @@ _LARGEST_SCALE = 1e50
 class AutoRanker(Ranker):
     """Chooses among boosted trees, a randomised forest, a smooth model and their blends.
 
-    Plain log-loss trees are the mark: anything else must lead them by average precision on rows
-    it has not seen, in seven of ten resamples, or they are kept. `account_` tells what was tried.
+    Plain log-loss trees are the baseline and are kept unless something else has the higher
+    average precision on held-out rows in seven of ten resamples. `account_` lists what was tried.
 
     Parameters
     ----------
     budget : int or None
         How many rows of a list will be checked: what `expected_positives` counts by default.
     time_limit : float or None
-        Seconds after which no new recipe is begun. Plain log-loss and the final fit always run.
+        Seconds after which no new recipe is started. Plain log-loss and the final fit always run.
     n_estimators : int
         Trees of the plain recipe and of the forest; other recipes have up to twice as many.
     n_bags : int
-        Seeds over which boosted trees that draw rows and columns are averaged; fewer where the
-        model would grow beyond 20 MB.
+        Seeds over which boosted trees that draw rows and columns are averaged; fewer if the
+        model would exceed 20 MB.
     losses : list of str or None
-        Losses that may be tried beside log-loss, by their names in `toprank.losses`; None is
-        ap-exp and ap-lambda. What is not named is never trained: `losses=[]` leaves log-loss
+        Losses to try in addition to log-loss, by their names in `toprank.losses`; None means
+        ap-exp and ap-lambda. Others are never trained: `losses=[]` leaves log-loss
         alone (see the notice of a patent on the AP losses in the documentation).
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Seed of everything drawn; None draws another each time.
+        Random seed; None uses another one each time.
     n_jobs : int or None
-        Threads; None is one, -1 all cores.
+        Number of threads; None means one, -1 all cores.
 
     Attributes
     ----------
-    account_ : what was tried, how it stood, why the winner won; print it
-    plain_scores_ : suspicion of the judged rows by plain log-loss, which had not seen them;
-        right after `fit` only, a model file does not keep it
+    account_ : what was tried, with its results, and why the winner won; print it
+    plain_scores_ : suspicion of the judged rows by plain log-loss trained without them;
+        available after `fit` only: a model file does not keep it
     members_ : the fitted members of the blend
     calibration_ : from suspicion to probability, fitted to scores of rows that the
-        scoring model had not seen (with a single positive, to the training rows)
+        scoring model has not seen (with a single positive, to the training rows)
     schema_, classes_, positive_label_, usual_ : as for `BoostedRanker`
 
     Examples
@@ -133,30 +133,32 @@ class AutoRanker(Ranker):
         deadline = None if self.time_limit is None else clock.monotonic() + self.time_limit
         seed, n_threads = seed_of(self.random_state), jobs.n_threads(self.n_jobs)
         rows = self._training_rows(X, y, sample_weight)
-        rows, folds, judged_on = self._parted(rows, time, eval_set, seed, sample_weight)
+        rows, folds, judged_on = self._split(rows, time, eval_set, seed, sample_weight)
         if rows.weight is not None:
-            # which rows count for more, whatever the unit; penalties are made for 1 a row
+            # only relative weights matter; penalties are tuned to a mean weight of 1
             rows = rows._replace(weight=rows.weight / rows.weight.mean())
         judge = Judge(rows, self.schema_.columns, folds, seed, n_threads)
         if judged_on == _TRAINING_ROWS:
-            outcome = plain_only(judge, self.n_estimators, "one positive is too few to judge by")
+            outcome = plain_only(
+                judge, self.n_estimators, "a single positive is too few to compare recipes"
+            )
         else:
             losses = self._losses_to_try()
             outcome = search(judge, self.n_estimators, deadline, progress, losses)
         self.account_ = account_of(outcome, judged_on)
         self.plain_scores_ = outcome.plain.scores[0]
-        # by rows, not by weight: probabilities must add up to a count
+        # unweighted: probabilities must add up to a count of rows
         self.calibration_ = fit_calibration(judge.is_positive, outcome.winner.blended)
-        del judge  # and with it the bins of its rows: the winner learns from more
+        del judge  # frees the bins of its rows: the winner learns from more
         self._fit_winner(outcome, rows._replace(bins={}), seed, n_threads, progress)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         return self
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, with the common start last.
 
-        The shares of a row add up to its suspicion. They are exact for boosted trees and smooth
-        models; a forest's follow the path of the row through its trees.
+        A row's contributions add up to its suspicion. They are exact for boosted trees and
+        smooth models; a forest's follow the path of the row through its trees.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
@@ -168,8 +170,8 @@ class AutoRanker(Ranker):
         return total
 
     def expected_positives(self, X: Any, budget: int | None = None) -> Interval:
-        """Return how many positives the `budget` most suspicious rows of `X` hold, with the
-        range of nine cases in ten.
+        """Return how many positives to expect in the `budget` most suspicious rows of `X`, with
+        a 90 % interval.
         """
         budget = self.budget if budget is None else budget
         suspicion = np.sort(self.suspicion(X))[::-1]
@@ -194,7 +196,7 @@ class AutoRanker(Ranker):
         self._losses_to_try()
 
     def _losses_to_try(self) -> tuple[str, ...]:
-        """Return the losses to try beside log-loss, which always is."""
+        """Return the losses to try in addition to log-loss, which is always tried."""
         if self.losses is None:
             return LOSSES_TRIED
         if isinstance(self.losses, str) or not isinstance(self.losses, Sequence):
@@ -203,7 +205,7 @@ class AutoRanker(Ranker):
             checks.one_of(name, "losses", tuple(LOSSES))
         return tuple(dict.fromkeys(name for name in self.losses if name != "log"))
 
-    def _parted(
+    def _split(
         self,
         rows: TrainingRows,
         time: ArrayLike | None,
@@ -211,11 +213,13 @@ class AutoRanker(Ranker):
         seed: int,
         sample_weight: ArrayLike | None,
     ) -> tuple[TrainingRows, list[JudgedFold], str]:
-        """Return all rows, the folds they are judged in, and what to call those."""
+        """Return all rows, the folds they are judged in, and a name for these."""
         n_rows = rows.is_positive.size
         if eval_set is not None:
             if time is not None:
-                raise ValueError("time must be left out when there is an eval_set to judge on.")
+                raise ValueError(
+                    "time must be None if there is an eval_set: recipes are judged on that."
+                )
             judged = self._eval_rows(eval_set)
             folds = [JudgedFold(np.arange(n_rows), n_rows + np.arange(judged.is_positive.size))]
             return rows.followed_by(judged), folds, "the eval_set"
@@ -225,12 +229,12 @@ class AutoRanker(Ranker):
             return rows, [JudgedFold(earlier, latest)], "the latest fifth of the rows"
         n_folds = _n_folds(rows)
         if n_folds == 0:
-            # one positive cannot be learned from and judged on
+            # a single positive cannot be both learned from and judged on
             return rows, [JudgedFold(np.arange(n_rows), np.arange(n_rows))], _TRAINING_ROWS
-        parts = splits.folds(rows.is_positive, n_folds, seed)
-        if len(parts) == 1:
-            return rows, [JudgedFold(*parts[0])], "a fifth of the rows, drawn at random"
-        return rows, [JudgedFold(*part) for part in parts], f"{len(parts)} folds"
+        folds = splits.folds(rows.is_positive, n_folds, seed)
+        if len(folds) == 1:
+            return rows, [JudgedFold(*folds[0])], "a fifth of the rows, drawn at random"
+        return rows, [JudgedFold(*fold) for fold in folds], f"{len(folds)} folds"
 
     def _fit_winner(
         self,
@@ -280,7 +284,7 @@ class AutoRanker(Ranker):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; raises ValueError if it does not fit."""
         ranker = cls(**parameters)
         ranker._check_parameters()
         ranker._restore_common(saved.state)
@@ -291,7 +295,7 @@ class AutoRanker(Ranker):
         ]
         scales = np.array(saved.state["scales"], dtype=np.float64)
         if scales.shape != (len(ranker.members_), 2) or not ranker.members_:
-            raise ValueError("a blend must have a centre and a spread for each of its members.")
+            raise ValueError("centres and spreads must have one value per member of the blend.")
         sizes = np.abs(scales)
         if not ((sizes < _LARGEST_SCALE).all() and (scales[:, 1] > 1 / _LARGEST_SCALE).all()):
             raise ValueError("centres must be finite and spreads above 0.")
@@ -311,17 +315,17 @@ def _kind_of(member: Member) -> str:
 
 
 def _moments_of_rows(time: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
-    """Return the moments of the rows that weigh anything: the others are no rows."""
+    """Return the times of the rows; those with zero weight are ignored."""
     moments, weight = np.asarray(time), np.asarray(sample_weight)
     if sample_weight is None or weight.ndim == 0:
         return moments
     if moments.shape != weight.shape:
-        raise ValueError(f"time must have one moment a row; got {moments.size} for {weight.size}.")
+        raise ValueError(f"time must have {weight.size} values, one per row; got {moments.size}.")
     return moments[weight > 0]
 
 
 def _n_folds(rows: TrainingRows) -> int:
-    """Return how many folds to judge on: with many positives, one part tells enough."""
+    """Return how many folds to judge on: with many positives, one is enough."""
     n_positive = int(np.count_nonzero(rows.is_positive))
     rarer = min(n_positive, rows.is_positive.size - n_positive)
     if rarer < 2:

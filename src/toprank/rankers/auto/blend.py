@@ -1,4 +1,4 @@
-"""What a blend is made of: recipes to fit, and the fitted members they give."""
+"""The parts of a blend: recipes to fit, and the members they become."""
 
 from typing import Protocol
 
@@ -13,19 +13,19 @@ Columns = tuple[Column, ...]
 
 
 class Member(Protocol):
-    """A fitted model that gives encoded rows their log-odds, more or less calibrated."""
+    """A fitted model that scores encoded rows by roughly calibrated log-odds."""
 
     def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the score of every row."""
 
     def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return what each feature adds to each score, and last what no feature adds."""
+        """Return what each feature adds to each score; the last column is the common start."""
 
     def importances(self) -> NDArray[np.float64]:
-        """Return each feature's share in what the member does; they add up to 1."""
+        """Return each feature's importance; they add up to 1."""
 
     def parts(self) -> Saved:
-        """Return what `from_parts` of the same class makes the member of again."""
+        """Return what `from_parts` of the same class restores the member from."""
 
 
 class Recipe(Protocol):
@@ -33,11 +33,11 @@ class Recipe(Protocol):
 
     @property
     def name(self) -> str:
-        """What kind of model it is."""
+        """The kind of model."""
 
     @property
     def words(self) -> str:
-        """What it is, in a few words, and what tells it from others of its kind."""
+        """A short description that distinguishes it from others of its kind."""
 
     def fit(self, rows: TrainingRows, columns: Columns, *, seed: int, n_threads: int) -> Member:
         """Return the model fitted to `rows`."""
@@ -51,13 +51,13 @@ class Recipe(Protocol):
         seed: int,
         n_threads: int,
     ) -> NDArray[np.float64]:
-        """Return the scores of other rows by a model fitted to `rows` and then forgotten."""
+        """Return the scores of other rows by a model fitted to `rows` and then discarded."""
 
 
 def sampled(rows: TrainingRows, most: int, seed: int) -> TrainingRows:
-    """Return at most `most` of the rows, weighed so that each class weighs what all of it does.
+    """Return at most `most` of the rows, weighted so that each class keeps its total weight.
 
-    The rarer class is taken first, up to half: it is what there is too little of.
+    The rarer class is taken first, up to half of the sample.
     """
     n_rows = rows.is_positive.size
     if n_rows <= most:

@@ -24,7 +24,7 @@ _MOST_BYTES = 20_000_000
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Trees of one depth on one loss; `random_share` below 1 draws rows and columns a tree."""
+    """Trees of one depth on one loss; `random_share` is that of rows and columns per tree."""
 
     loss: str = "log"
     max_depth: int = 4
@@ -53,9 +53,9 @@ class BoostedTrees:
         seed: int,
         n_threads: int,
     ) -> BoostedMember:
-        """Return the mean of boosters that differ in what they drew.
+        """Return the mean of boosters that differ in the rows and columns they drew.
 
-        There are `n_bags` of them, or as many as make a model of 20 MB.
+        There are `n_bags` of them, or as many as fit into a model of 20 MB.
         """
         boosters = [self._grown(rows, columns, seed, n_threads)]
         if self.n_bags > 1:
@@ -85,12 +85,12 @@ class BoostedTrees:
         seed: int,
         n_threads: int,
     ) -> NDArray[np.float64]:
-        """Return the scores by the first so many trees, a column for each stage."""
+        """Return the scores by the first trees, one column for each number in `stages`."""
         grown = self.with_trees(max(stages)).fit(rows, columns, seed=seed, n_threads=n_threads)
         return np.column_stack([grown.raw(features, n_trees) for n_trees in stages])
 
     def with_trees(self, n_trees: int) -> BoostedTrees:
-        """Return the recipe with so many trees."""
+        """Return the recipe with another number of trees."""
         return replace(self, n_trees=n_trees)
 
     def _grown(self, rows: TrainingRows, columns: Columns, seed: int, n_threads: int) -> Booster:
@@ -154,10 +154,10 @@ class BoostedMember:
 
 
 def check_features(booster: Any, columns: Columns) -> None:
-    """Raise a ValueError where a loaded booster knows other columns."""
+    """Raise a ValueError if a loaded booster has other columns."""
     if booster.num_features() != len(columns):
         raise ValueError(
-            f"trees and columns must agree; got {booster.num_features()} and {len(columns)}."
+            f"the trees' columns must be {len(columns)}; got {booster.num_features()}."
         )
 
 

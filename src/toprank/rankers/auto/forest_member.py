@@ -1,7 +1,7 @@
 """An extremely randomised forest as a member: many deep trees with cuts drawn at random.
 
 Its score is the log-odds of the trees' mean share of positives. The trees are scikit-learn's,
-handed over to XGBoost, so that they are scored, explained and saved as boosted trees are.
+converted to XGBoost, so that they are scored, explained and saved like boosted trees.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_ROWS = 50_000
 _MOST_LEAVES = 2_048
 _LEAST_RISE = 1e-6
 _PRIOR_ROWS = 2.0
-"""A category's share of positives is that of its rows and of so many rows of the whole."""
+"""A category's share of positives is smoothed by this many rows with the overall share."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RandomisedForest:
     """A forest that learns from at most 50,000 rows."""
 
     n_trees: int = 300
-    rows_a_leaf: int = 1
+    rows_per_leaf: int = 1
     share_of_columns: float | str = "sqrt"
 
     @property
@@ -67,9 +67,9 @@ class RandomisedForest:
         seed: int,
         n_threads: int,
     ) -> NDArray[np.float64]:
-        """Return the scores by scikit-learn's trees: handing them over takes longer than these."""
+        """Return the scores by scikit-learn's trees: converting them would take longer."""
         forest, orders = self._grown(rows, columns, seed, n_threads)
-        forest.n_jobs = 1  # several threads would add the trees up in any order
+        forest.n_jobs = 1  # several threads would add the trees up in varying order
         return _log_odds(forest.predict_proba(_ordered(features, orders))[:, 1], self.n_trees)
 
     def _grown(
@@ -81,7 +81,7 @@ class RandomisedForest:
         orders = _category_orders(rows, columns)
         forest = ExtraTreesClassifier(
             self.n_trees,
-            min_samples_leaf=self.rows_a_leaf,
+            min_samples_leaf=self.rows_per_leaf,
             max_features=self.share_of_columns,
             max_leaf_nodes=_MOST_LEAVES if rows.is_positive.size > 2 * _MOST_LEAVES else None,
             random_state=seed,
@@ -93,9 +93,9 @@ class RandomisedForest:
 
 @dataclass(frozen=True)
 class ForestMember:
-    """The forest as a booster that adds up to the mean share of positives.
+    """The forest as a booster whose trees add up to the mean share of positives.
 
-    `orders` holds, for each category column, the number that stands for each category.
+    `orders` holds, for each category column, the number that replaces each category.
     """
 
     booster: Booster
@@ -105,7 +105,7 @@ class ForestMember:
         return _log_odds(self._share(features), self.booster.num_boosted_rounds())
 
     def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the features' parts: along each tree's path, scaled from shares to log-odds."""
+        """Return the contributions along each tree's path, scaled from shares to log-odds."""
         ordered = _ordered(features, self.orders)
         shares = xgboost_engine.path_contributions(self.booster, ordered)
         rises, start = shares[:, :-1], shares[:, -1]
@@ -118,22 +118,22 @@ class ForestMember:
         return gain / (gain.sum() or 1.0)
 
     def parts(self) -> Saved:
-        # one array for all: a file holds only so many
-        together = np.concatenate([np.empty(0, np.float32), *self.orders.values()])
-        return Saved({}, {"orders": together}, {"trees": bytes(self.booster.save_raw("ubj"))})
+        # one array for all: the number of arrays in a file is limited
+        joined = np.concatenate([np.empty(0, np.float32), *self.orders.values()])
+        return Saved({}, {"orders": joined}, {"trees": bytes(self.booster.save_raw("ubj"))})
 
     @classmethod
     def from_parts(cls, parts: Saved, columns: Columns) -> Self:
         booster = xgboost_engine.load_booster(parts.boosters["trees"])
         check_features(booster, columns)
-        return cls(booster, _parted_orders(parts.arrays["orders"], columns))
+        return cls(booster, _orders_by_column(parts.arrays["orders"], columns))
 
     def _share(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         return xgboost_engine.predict_raw(self.booster, _ordered(features, self.orders))
 
 
 def _log_odds(share: NDArray[np.float64], n_trees: int) -> NDArray[np.float64]:
-    # a forest in which half of one tree disagrees: nothing is surer
+    # never surer than a forest in which half of one tree disagrees
     least = 0.5 / n_trees
     return logit(np.clip(share, least, 1 - least))
 
@@ -142,7 +142,7 @@ def _slope(
     start: NDArray[np.float64], rise: NDArray[np.float64], n_trees: int
 ) -> NDArray[np.float64]:
     """Return how much the log-odds rise for each unit that the share rises from `start`."""
-    # a rise of next to nothing is a rounding error, and no measure of the slope
+    # a tiny rise is rounding error and does not measure the slope
     rise = np.where(np.abs(rise) > _LEAST_RISE, rise, _LEAST_RISE)
     return (_log_odds(start + rise, n_trees) - _log_odds(start, n_trees)) / rise
 
@@ -165,22 +165,22 @@ def _category_orders(rows: TrainingRows, columns: Columns) -> dict[int, NDArray[
     return orders
 
 
-def _parted_orders(together: NDArray, columns: Columns) -> dict[int, NDArray[np.float32]]:
+def _orders_by_column(joined: NDArray, columns: Columns) -> dict[int, NDArray[np.float32]]:
     """Return the numbers of all categories, as saved, column by column."""
     sizes = {
         number: len(column.categories)
         for number, column in enumerate(columns)
         if column.kind == "category"
     }
-    if together.shape != (sum(sizes.values()),) or together.dtype != np.float32:
+    if joined.shape != (sum(sizes.values()),) or joined.dtype != np.float32:
         raise ValueError(
-            f"orders must be {sum(sizes.values())} float32 numbers, one a category; got "
-            f"{together.dtype} of shape {together.shape}."
+            f"orders must be {sum(sizes.values())} float32 numbers, one per category; got "
+            f"{joined.dtype} of shape {joined.shape}."
         )
-    if not np.isfinite(together).all():
+    if not np.isfinite(joined).all():
         raise ValueError("orders must be finite.")
-    parted = np.split(together, np.cumsum(list(sizes.values()))[:-1])
-    return dict(zip(sizes, parted, strict=False))
+    by_column = np.split(joined, np.cumsum(list(sizes.values()))[:-1])
+    return dict(zip(sizes, by_column, strict=False))
 
 
 def _ordered(

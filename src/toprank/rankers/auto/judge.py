@@ -1,4 +1,4 @@
-"""How good a recipe is on rows it has not seen, and whether that is more than luck."""
+"""How well a recipe ranks held-out rows, and whether a lead is more than luck."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Scores = NDArray[np.float64]
 
 
 class JudgedFold(NamedTuple):
-    """The numbers of the rows to learn from, and of those to be judged on."""
+    """Indices of the rows to learn from and of the rows to be judged on."""
 
     train: NDArray[np.intp]
     judged: NDArray[np.intp]
@@ -48,7 +48,7 @@ class RecipeStanding(NamedTuple):
 
 @dataclass
 class Judge:
-    """Fits recipes on the folds' training rows and keeps the scores of the judged ones."""
+    """Fits recipes on the folds' training rows and scores the judged rows."""
 
     rows: TrainingRows
     columns: Columns
@@ -62,7 +62,7 @@ class Judge:
         self._judged = np.concatenate([fold.judged for fold in self.folds])
         self.is_positive = self.rows.is_positive[self._judged]
         self.weight = None if self.rows.weight is None else self.rows.weight[self._judged]
-        # what boosters need of a fold's rows is made once for all recipes
+        # a fold's rows are binned once for all recipes
         self._bins: list[dict[Any, Any]] = [{} for _ in self.folds]
         self._resamples = PositiveResamples(self.is_positive, self.weight, _N_RESAMPLES, self.seed)
 

@@ -1,10 +1,11 @@
-"""What is tried, in which order, and what wins.
+"""The search: what is tried, in which order, and what wins.
 
-Plain log-loss trees come first and are the mark to beat. Then a smooth model; a randomised
-forest; other depths of trees, bins and losses; and blends of one of each kind. Judged by few
-positives, the best of many is mostly the luckiest. So what varies least has the first say: the
-blend of all kinds, unless something simpler is ahead of it beyond doubt; and within a kind the
-plain recipe, unless another is. The outcome must lead plain log-loss, or log-loss it is.
+Plain log-loss trees come first and are the baseline. Then a smooth model; a randomised
+forest; other depths of trees, bins and losses; and blends of one of each kind. With few
+positives to judge by, the best of many is mostly the luckiest. So the most stable choice has
+priority: the blend of all kinds, unless something simpler leads it beyond doubt; and within a
+kind the plain recipe, unless another leads it. The winner must also lead plain log-loss, which
+is kept otherwise.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from toprank.rankers.auto.smooth_member import SmoothModel
 from toprank.rankers.progress import Progress
 
 BEYOND_DOUBT = 0.9
-"""The share of resamples in which the less usual must be ahead of the more usual."""
+"""The share of resamples in which an alternative must be ahead of the preferred choice."""
 
 AHEAD = 0.7
 """The share of resamples in which the outcome must be ahead of plain log-loss."""
 
 LOSSES_TRIED = ("ap-exp", "ap-lambda")
-"""The losses that are tried beside log-loss unless others are asked for."""
+"""The losses tried by default in addition to log-loss."""
 
-# of the plain number of trees
+# relative to the plain number of trees
 _STAGES = (1 / 6, 1 / 3, 2 / 3, 1)
 _LATER_STAGES = (1 / 3, 2 / 3, 1, 2)
 _POSITIVES_FOR_DEPTH = 200
-_ROWS_FOR_BINS = 10_000  # with fewer, 256 quantiles cut finely enough wherever positives lie
-_POSITIVES_FOR_LOSSES = 50  # with fewer, the top of the list cannot be told from luck
+_ROWS_FOR_BINS = 10_000  # with fewer, 256 quantiles are fine enough anywhere
+_POSITIVES_FOR_LOSSES = 50  # with fewer, the top of the list is mostly luck
 
 Scale = tuple[float, float]
 """Centre and spread."""
@@ -45,7 +46,7 @@ Scale = tuple[float, float]
 
 @dataclass(frozen=True)
 class Trial:
-    """Recipes that were judged, alone or blended, and how they stood."""
+    """Recipes that were judged, alone or blended, with their result."""
 
     recipes: tuple[Recipe, ...]
     scores: tuple[Scores, ...]
@@ -62,7 +63,7 @@ class Trial:
 
     @property
     def blended(self) -> Scores:
-        """The mean of the standardised scores; one recipe's own scores stay as they are."""
+        """The mean of the standardised scores; the scores of a single recipe are unchanged."""
         return blend(self.scores, scales_of(self.scores))
 
 
@@ -90,14 +91,14 @@ def search(
     """Return what was tried on the judge's rows, and what won.
 
     `n_trees` is the size of the plain recipe and of the forest. Past the `deadline` (of
-    `time.monotonic`) nothing new is begun; plain log-loss always is. No loss is trained but
+    `time.monotonic`) nothing new is started, except plain log-loss. No loss is trained but
     log-loss and those of `losses`.
     """
     return _Search(judge, n_trees, deadline, progress, losses).run()
 
 
 def plain_only(judge: Judge, n_trees: int, reason: str) -> Outcome:
-    """Return plain log-loss as the outcome, where there is nothing to choose by."""
+    """Return plain log-loss as the outcome, for when recipes cannot be compared."""
     recipe = BoostedTrees(n_trees=n_trees)
     scores, seconds = judge.scores(recipe)
     trial = Trial((recipe,), (scores,), judge.standing(scores), seconds)
@@ -115,13 +116,13 @@ def blend(scores: Sequence[Scores], scales: Sequence[Scale]) -> Scores:
 def scales_of(judged: Sequence[Scores]) -> list[Scale]:
     """Return the scales that standardise the judged rows' scores.
 
-    Scores alone keep their own scale, which is that of log-odds.
+    A single recipe keeps its own scale, log-odds.
     """
     return [(0.0, 1.0)] if len(judged) == 1 else [centre_spread(scores) for scores in judged]
 
 
 def centre_spread(scores: Scores) -> tuple[float, float]:
-    """Return mean and standard deviation; 1 for the second when all scores are the same."""
+    """Return mean and standard deviation; the latter is 1 if all scores are the same."""
     centre, spread = float(scores.mean()), float(scores.std())
     # equal scores may differ from their mean by a rounding error, which must not become a scale
     return centre, spread if spread > 1e-13 * abs(centre) else 1.0
@@ -147,7 +148,7 @@ class _Search:
 
     def run(self) -> Outcome:
         plain = self._try(BoostedTrees(n_trees=self._n_trees))
-        # the other kinds before other trees: when time is short, they bring most
+        # other kinds before other trees: when time is short, they gain the most
         smooth = self._smooth()
         forest = self._try_in_time(RandomisedForest(self._n_trees))
         boosted = self._boosted(plain)
@@ -156,7 +157,7 @@ class _Search:
         return Outcome(self._trials, winner, reason, self._left_out)
 
     def _boosted(self, plain: Trial) -> Trial:
-        """Return the boosted trees to blend: plain ones unless others lead beyond doubt."""
+        """Return the boosted trees to blend: plain ones unless others lead them beyond doubt."""
         best = plain
         for max_depth in self._depths():
             shape = BoostedTrees(max_depth=max_depth, n_trees=self._n_trees, random_share=0.7)
@@ -168,14 +169,14 @@ class _Search:
         return best
 
     def _depths(self) -> tuple[int, ...]:
-        """Return the depths to try: many positives can carry deeper trees."""
+        """Return the depths to try: deeper trees need many positives."""
         return (4, 2, 6, 8) if self._has_many_positives() else (4, 2, 6)
 
     def _has_many_positives(self) -> bool:
         return int(self._judge.is_positive.sum()) >= _POSITIVES_FOR_DEPTH
 
     def _variants(self, recipe: BoostedTrees) -> list[BoostedTrees]:
-        """Return other bins and losses, where there are rows enough for them to matter."""
+        """Return other bins and losses, if there are enough rows for them to matter."""
         variants = []
         if self._judge.rows.is_positive.size >= _ROWS_FOR_BINS:
             variants.append(replace(recipe, binning="balanced"))
@@ -191,9 +192,9 @@ class _Search:
 
     def _winner(self, plain: Trial, kinds: list[Trial]) -> tuple[Trial, str]:
         widest, *others = self._blends(kinds)
-        winner, reason = widest, "the blend of every kind varies least"
+        winner, reason = widest, "the blend of every kind is the most stable choice"
         if not others:
-            reason = "there was no time for other kinds"
+            reason = "there was no time to try other kinds"
         leading = [
             trial for trial in others if trial.standing.ahead_of(widest.standing) >= BEYOND_DOUBT
         ]
@@ -201,7 +202,7 @@ class _Search:
             winner = max(leading, key=lambda trial: trial.standing.average_precision)
             reason = "it leads the blend of every kind beyond doubt"
         if winner is not plain and winner.standing.ahead_of(plain.standing) < AHEAD:
-            return plain, "nothing leads it clearly"
+            return plain, "nothing else is clearly better"
         return winner, reason
 
     def _blends(self, kinds: list[Trial]) -> list[Trial]:
@@ -218,16 +219,16 @@ class _Search:
         self._trials.append(trial)
         return trial
 
-    def _better(self, best: Trial, mark: Trial, trial: Trial | None) -> Trial:
-        """Return the trial if it leads the mark beyond doubt and the best so far at all."""
-        if trial is None or trial.standing.ahead_of(mark.standing) < BEYOND_DOUBT:
+    def _better(self, best: Trial, baseline: Trial, trial: Trial | None) -> Trial:
+        """Return the trial if it leads the baseline beyond doubt and beats the best so far."""
+        if trial is None or trial.standing.ahead_of(baseline.standing) < BEYOND_DOUBT:
             return best
         if trial.standing.average_precision <= best.standing.average_precision:
             return best
         return trial
 
     def _try(self, recipe: Recipe) -> Trial:
-        self._tell()
+        self._report()
         scores, seconds = self._judge.scores(recipe)
         return self._add(recipe, scores, seconds)
 
@@ -235,10 +236,10 @@ class _Search:
         return self._try(recipe) if self._has_time(recipe) else None
 
     def _try_stages(self, recipe: BoostedTrees) -> Trial | None:
-        """Return the recipe with the number of trees that stands best, all grown once."""
+        """Return the recipe with the best number of trees, all grown once."""
         if not self._has_time(recipe):
             return None
-        self._tell()
+        self._report()
         shares = _LATER_STAGES if self._has_many_positives() else _STAGES
         stages = tuple(sorted({max(round(share * self._n_trees), 1) for share in shares}))
         staged, seconds = self._judge.scores_in_stages(recipe, stages)
@@ -252,14 +253,14 @@ class _Search:
         return trial
 
     def _has_time(self, recipe: Recipe) -> bool:
-        """Return whether to begin; the longest trial so far is the guess for any other."""
+        """Return whether to start; the longest trial so far is the estimate for any other."""
         guess = max(trial.seconds for trial in self._trials)
         if self._deadline is None or time.monotonic() + guess < self._deadline:
             return True
         self._left_out.append(recipe.words)
         return False
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._progress is not None:
             done = sum(len(trial.recipes) == 1 for trial in self._trials)
             self._progress("trying recipes", done, self._n_steps)

@@ -1,4 +1,4 @@
-"""What was tried and why the winner won, in plain values and in words."""
+"""The log of a search: what was tried and why the winner won."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from toprank.rankers.auto.search import Outcome
 
 @dataclass(frozen=True)
 class SearchedRecipe:
-    """One line of the account; `lead` is over plain log-loss on the judged rows.
+    """One recipe of the log; `lead` is over plain log-loss on the judged rows.
 
-    `name` says what kind it is, `words` what tells it from others of its kind. `seconds` are not
+    `name` is the kind, `words` distinguishes it from others of its kind. `seconds` are not
     kept in a model file, so that the same seed writes the same file.
     """
 
@@ -28,7 +28,8 @@ class SearchedRecipe:
 class SearchLog:
     """Everything tried, plain log-loss first; which won, and why.
 
-    `judged_on` says which rows the figures are from; `left_out` what the time did not allow.
+    `judged_on` says which rows the figures are from; `left_out` lists recipes skipped for lack of
+    time.
     """
 
     tried: tuple[SearchedRecipe, ...]
@@ -44,22 +45,22 @@ class SearchLog:
 
     @property
     def chosen(self) -> SearchedRecipe:
-        """The winner's line."""
+        """The winner."""
         return next(each for each in self.tried if each.words == self.winner)
 
     def __str__(self) -> str:
         width = max(len(each.words) for each in self.tried)
         lines = [f"{'':{width}}   {'AP':>5}  against plain log-loss  seconds"]
         for each in self.tried:
-            mark = "*" if each.words == self.winner else " "
+            star = "*" if each.words == self.winner else " "
             lead = "" if each is self.tried[0] else lead_text(each.lead)
             seconds = "" if each.seconds is None else f"{each.seconds:7.1f}"
             lines.append(
-                f"{each.words:{width}} {mark} {each.average_precision:.3f}  {lead:22}  {seconds}"
+                f"{each.words:{width}} {star} {each.average_precision:.3f}  {lead:22}  {seconds}"
             )
         lines.append(f"Judged on {self.judged_on}. Kept {self.winner}: {self.reason}.")
         if self.left_out:
-            lines.append(f"Left out for want of time: {'; '.join(self.left_out)}.")
+            lines.append(f"Skipped (time limit): {'; '.join(self.left_out)}.")
         return "\n".join(line.rstrip() for line in lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -94,12 +95,12 @@ class SearchLog:
             tuple(map(str, facts["left_out"])),
         )
         if account.winner not in {each.words for each in tried}:
-            raise ValueError(f"the winner must be among those tried; got {account.winner!r}.")
+            raise ValueError(f"winner must be one of the recipes tried; got {account.winner!r}.")
         return account
 
 
 def account_of(outcome: Outcome, judged_on: str) -> SearchLog:
-    """Return the account of a search."""
+    """Return the log of a search."""
     plain = outcome.plain.standing
     tried = tuple(
         SearchedRecipe(
@@ -117,6 +118,6 @@ def account_of(outcome: Outcome, judged_on: str) -> SearchLog:
 
 
 def lead_text(lead: Comparison) -> str:
-    """Return such as "+.021 (-.003 to +.047)"."""
+    """Return the lead with its interval, e.g. "+.021 (-.003 to +.047)"."""
     value, low, high = (f"{each:+.3f}".replace("0.", ".", 1) for each in lead[:3])
     return f"{value} ({low} to {high})"

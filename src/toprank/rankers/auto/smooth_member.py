@@ -1,7 +1,7 @@
 """A linear or quadratic logistic model as a member: smooth where trees are steps.
 
-With a handful of positives a tree has little to cut by, and a line through all columns often
-ranks better; beside trees, it breaks their ties.
+With a handful of positives trees have little to learn from, and a linear model of all columns
+often ranks better; blended with trees, it breaks their ties.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_VALUES = 28_000_000  # rows times terms: 224 MB
 _ROWS_AT_ONCE = 2_000
 _LARGEST = 1e50  # float32 columns have no larger mean, and no sum of such weights overflows
 _FURTHEST = 5.0
-"""Standard deviations beyond which a value counts no more: one outlier must not rule a line."""
+"""Values are clipped at this many standard deviations: one outlier must not dominate the model."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SmoothModel:
         return "linear model" if self.degree == 1 else "quadratic model"
 
     def can_fit(self, columns: Columns) -> bool:
-        """Return whether there are few enough columns to multiply."""
+        """Return whether there are few enough columns for their products."""
         n_numeric = sum(column.kind != "category" for column in columns)
         return self.degree == 1 or 1 <= n_numeric <= _MOST_COLUMNS_SQUARED
 
@@ -58,14 +58,14 @@ class SmoothModel:
         rows = sampled(rows, _MOST_ROWS, seed)
         design = SmoothDesign.of(rows, columns, self.degree)
         rows = sampled(rows, max(_MOST_VALUES // max(len(design.owners()), 1), 1_000), seed)
-        # the more terms, the tighter they are held
+        # the more terms, the stronger the penalty
         model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=300)
         terms = design.matrix(rows.features)
-        if not terms.size:  # categories only, and none is known
+        if not terms.size:  # only categories, none of them known
             share = np.average(rows.is_positive, weights=rows.weight)
             return SmoothMember(design, np.empty(0), float(logit(share)), len(columns))
         with warnings.catch_warnings(), threadpool_limits(n_threads):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # near enough to rank by
+            warnings.simplefilter("ignore", ConvergenceWarning)  # close enough for ranking
             model.fit(terms, rows.is_positive, rows.weight)
         weights = model.coef_[0].astype(np.float64)
         return SmoothMember(design, weights, float(model.intercept_[0]), len(columns))
@@ -107,7 +107,7 @@ class SmoothDesign(NamedTuple):
         n_known = (~missing).sum(axis=0)
         values[missing] = 0.0
         centre = values.sum(axis=0) / np.maximum(n_known, 1)
-        values -= centre  # in place, as all that follows: there may be very many rows
+        values -= centre  # in place, like the steps below: there may be very many rows
         values[missing] = 0.0
         spread = np.sqrt(np.square(values, out=values).sum(axis=0) / np.maximum(n_known, 1))
         spread[~(spread > 0)] = 1.0
@@ -134,14 +134,14 @@ class SmoothDesign(NamedTuple):
         return np.ascontiguousarray(np.hstack(blocks, dtype=np.float64))
 
     def matrix(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the terms of very many rows, block by block: all at once hold three of it."""
+        """Return the terms of many rows, computed in blocks to save memory."""
         matrix = np.empty((len(features), len(self.owners())))
         for block in _blocks(len(features)):
             matrix[block] = self.terms(features[block])
         return matrix
 
     def owners(self) -> NDArray[np.int64]:
-        """Return the two columns that share each term; the same one twice when it has one."""
+        """Return the two columns of each term; the same one twice if there is only one."""
         alone = np.concatenate(
             [self.numeric, self.numeric[self.has_missing], self.category_column]
         )
@@ -168,12 +168,12 @@ class SmoothMember:
     def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         raw = np.full(len(features), self.intercept)
         for block in _blocks(len(features)):
-            # row by row in one order of sums: a row's score must not depend on those beside it
+            # fixed order of sums: a row's score must not depend on the other rows of the batch
             raw[block] += np.einsum("ij,j->i", self.design.terms(features[block]), self.weights)
         return raw
 
     def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return each feature's terms added up; a product is shared equally by its two."""
+        """Return the sum of each feature's terms; a product is split equally between its two."""
         shares = np.zeros((len(features), self.n_columns + 1))
         owners = self._owners.T.ravel()
         for block in _blocks(len(features)):
@@ -205,14 +205,14 @@ class SmoothMember:
         return member
 
 
-@lru_cache(maxsize=8)  # a row that comes alone must not wait for them
+@lru_cache(maxsize=8)  # computing them would slow down single rows
 def _pairs(n_columns: int) -> tuple[NDArray[np.intp], ...]:
     """Return the two columns of every product."""
     return np.triu_indices(n_columns)
 
 
 def _blocks(n_rows: int) -> list[slice]:
-    """Return the rows in parts whose terms fit into memory."""
+    """Return blocks of rows whose terms fit into memory."""
     return [slice(begin, begin + _ROWS_AT_ONCE) for begin in range(0, n_rows, _ROWS_AT_ONCE)]
 
 
@@ -223,7 +223,7 @@ def _frequent(codes: NDArray[np.float32]) -> list[int]:
 
 
 def _check(member: SmoothMember, columns: Columns) -> None:
-    """Raise a ValueError where the arrays of a loaded model do not fit each other."""
+    """Raise a ValueError if the arrays of a loaded model do not fit each other."""
     design = member.design
     is_category = np.array([column.kind == "category" for column in columns], dtype=bool)
     n_numeric, n_codes = int((~is_category).sum()), design.category_code.size
@@ -242,13 +242,13 @@ def _check(member: SmoothMember, columns: Columns) -> None:
         if not fits:
             raise ValueError(f"{name} of the smooth model does not fit its columns.")
     if not _holds(member.weights, "f", len(design.owners())):
-        raise ValueError("the smooth model must have one weight a term.")
+        raise ValueError("weights of the smooth model must be one per term.")
     if not abs(member.intercept) < _LARGEST:
         raise ValueError(f"the smooth model's intercept must be finite; got {member.intercept}.")
 
 
 def _holds(values: NDArray, kind: str, size: int) -> bool:
-    """Return whether a loaded vector has so many values of one kind, none beyond all measure."""
+    """Return whether a loaded vector has this size and kind, and no absurdly large values."""
     if values.shape != (size,) or values.dtype.kind != kind:
         return False
     return kind != "f" or bool((np.abs(values) < _LARGEST).all())

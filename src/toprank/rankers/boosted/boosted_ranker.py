@@ -30,39 +30,39 @@ class BoostedRanker(OneBooster):
     Parameters
     ----------
     loss : "log", "ap-exp", "ap-sigmoid", "ap-lambda", "auc-exp" or "auc-hinge"
-        What the trees minimise: ordinary log-loss, stand-ins for average precision, which push
-        positives to the very top of the list, or for the area under the ROC curve.
+        What the trees minimise: ordinary log-loss; a surrogate of average precision, which pushes
+        positives to the very top of the list; or one of the area under the ROC curve.
     engine : "xgboost" or "paper"
-        "paper" is the SGBAP algorithm to the letter: exact cuts and a line search, slow.
+        "paper" is the SGBAP algorithm exactly as published: exact cuts and a line search, slow.
     n_estimators : int
-        Trees in all.
+        Total number of trees.
     warm_start_trees : int or None
-        How many of the trees learn log-loss before `loss` takes over; None is four in five.
+        How many of the trees learn log-loss before `loss` takes over; None means four in five.
     max_depth, learning_rate : int, float
-        Size of one tree, and how much of it is added.
+        Depth of one tree, and how much of it is added.
     subsample : float
         Share of the rows that grow one tree (XGBoost's own; the loss still sees every row).
     batch_fraction : float
-        Share of the rows that make up one tree's list: the others do not exist for that round.
+        Share of the rows that make up one tree's list; the others are ignored in that round.
     binning : "quantile" or "balanced"
-        Where histogram bins lie: by rows, or with half of the mass given to positives.
+        How histogram bins are placed: by rows, or with half of the mass given to positives.
     max_bins : int
-        Bins a feature.
+        Bins per feature.
     loss_options : dict or None
         Options of the loss, such as {"form": "paper"} for ap-exp.
     engine_options : dict or None
         Further XGBoost parameters, such as {"min_child_weight": 5}.
     early_stopping_rounds : int or None
-        Stop when validation AP has not risen for so many trees, beyond noise.
+        Stop when validation AP has not risen, beyond noise, for this many trees.
     validation_fraction : float
-        Rows set aside for early stopping when `fit` gets no `eval_set`.
+        Share of the rows held out for early stopping when `fit` gets no `eval_set`.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Seed of everything drawn; None draws another each time.
+        Random seed; None uses another one each time.
     n_jobs : int or None
-        Threads; None is one, -1 all cores.
+        Number of threads; None means one, -1 all cores.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class BoostedRanker(OneBooster):
         """Learn to rank the positives of `y` first.
 
         `eval_set` holds the rows that early stopping judges by: `(X, y)`, `(X, y, weights)`, or a
-        list of one of these. `progress(what, done, total)` is called after every tree. Rows on a
+        list of one of these. `progress(what, done, total)` is called after each tree. Rows on a
         Dask cluster: `toprank.cluster.fit`.
         """
         self._check_parameters()
@@ -163,7 +163,7 @@ class BoostedRanker(OneBooster):
             self._check_unused({"subsample": 1.0, "binning": "quantile", "engine_options": None})
         for name in _OWN_SETTINGS & set(self.engine_options or {}):
             raise ValueError(
-                f"engine_options must not set {name!r}: the ranker sets it; got "
+                f"engine_options must not contain {name!r}, which the ranker sets; got "
                 f"{(self.engine_options or {})[name]!r}."
             )
 
@@ -172,7 +172,7 @@ class BoostedRanker(OneBooster):
         for name, default in defaults.items():
             if getattr(self, name) != default:
                 raise ValueError(
-                    f"{name} must be {default!r} with engine='paper', which has no use for it; "
+                    f"{name} must be {default!r} with engine='paper', which ignores it; "
                     f"got {getattr(self, name)!r}."
                 )
 
@@ -187,13 +187,13 @@ class BoostedRanker(OneBooster):
         n_positive = np.count_nonzero(rows.is_positive)
         if n_positive < 2:
             raise ValueError(
-                f"early stopping must have a positive on either side; got {n_positive} in all. "
-                "Pass an eval_set or early_stopping_rounds=None."
+                "early_stopping_rounds needs at least 2 positives, one to learn from and one to "
+                f"validate on; got {n_positive}. Pass an eval_set or early_stopping_rounds=None."
             )
-        kept, apart = splits.held_out(
+        kept, held_out = splits.held_out(
             rows.is_positive, self.validation_fraction, seed_of(self.random_state)
         )
-        return rows.take(kept), rows.take(apart)
+        return rows.take(kept), rows.take(held_out)
 
     def _train(
         self, rows: TrainingRows, validation: TrainingRows | None, progress: Progress | None
@@ -245,7 +245,7 @@ class BoostedRanker(OneBooster):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; raises ValueError if it does not fit."""
         ranker = cls._restored(parameters, saved)
         ranker.history_ = [float(value) for value in saved.state["history"]]
         make_loss(ranker.loss, ranker.loss_options)

@@ -1,7 +1,7 @@
 """Single trees in and out of XGBoost boosters, in XGBoost's own JSON.
 
-XGBoost grows trees and scores them; a learner that weighs, changes or brings its own trees does
-so on this form: one dict a tree, with a list a property and an entry a node.
+XGBoost grows trees and scores them; a learner that weights, changes or supplies trees works on
+this form: one dict per tree, one list per property, one entry per node.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def start_of(booster: Booster) -> float:
 
 
 def booster_of(trees: list[Tree], start: float, n_features: int) -> Booster:
-    """Return the booster whose raw score is `start` and the sum of these trees."""
+    """Return the booster whose raw score is `start` plus the sum of these trees."""
     xgboost = import_xgboost()
     empty = xgboost.DMatrix(np.zeros((1, n_features), dtype=np.float32))
     model = json.loads(xgboost.Booster({"base_score": start}, [empty]).save_raw("json"))
@@ -55,15 +55,15 @@ def leaf_values(tree: Tree) -> NDArray[np.float64]:
 
 
 def with_leaf_values(tree: Tree, values: ArrayLike) -> Tree:
-    """Return the tree with other values in its leaves; `values` has an entry a node.
+    """Return the tree with other values in its leaves; `values` has one entry per node.
 
-    Inner nodes take the cover-weighted mean of what lies below them, which is what XGBoost's
+    Inner nodes take the cover-weighted mean of the leaves below them, which is what XGBoost's
     contributions read there.
     """
     left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
     cover = np.array(tree["sum_hessian"], dtype=np.float64)
     means = np.array(values, dtype=np.float64)
-    for node in reversed(range(left.size)):  # children stand behind their parents
+    for node in reversed(range(left.size)):  # children come after their parents
         if left[node] >= 0:
             both = [left[node], right[node]]
             weight = cover[both] if cover[both].sum() > 0 else np.ones(2)
@@ -73,7 +73,7 @@ def with_leaf_values(tree: Tree, values: ArrayLike) -> Tree:
 
 
 def xgboost_tree(nodes: Any, value: NDArray[np.float64], n_features: int) -> Tree:
-    """Return a scikit-learn tree (its `tree_`) in XGBoost's form, with one value a node."""
+    """Return a scikit-learn tree (its `tree_`) in XGBoost's form, with one value per node."""
     order, parents = _level_order(nodes.children_left, nodes.children_right)
     place = np.argsort(order)
     left, right = nodes.children_left[order], nodes.children_right[order]
@@ -104,12 +104,12 @@ def xgboost_tree(nodes: Any, value: NDArray[np.float64], n_features: int) -> Tre
 
 
 def _level_order(left: NDArray, right: NDArray) -> tuple[NDArray[np.intp], list[int]]:
-    """Return the nodes level by level, siblings side by side, and each one's parent's place.
+    """Return the nodes level by level, siblings side by side, and the place of each one's parent.
 
-    XGBoost's contributions take a right child to stand just behind the left one.
+    XGBoost's contributions assume that a right child directly follows the left one.
     """
     order, parents = [0], [2**31 - 1]
-    for place, node in enumerate(order):  # grows while it is walked
+    for place, node in enumerate(order):  # `order` grows during the loop
         if left[node] >= 0:
             order += [left[node], right[node]]
             parents += [place, place]
@@ -117,7 +117,7 @@ def _level_order(left: NDArray, right: NDArray) -> tuple[NDArray[np.intp], list[
 
 
 def _gains(nodes) -> NDArray[np.float64]:
-    """Return the fall in squared error that each cut brought."""
+    """Return the reduction in squared error of each cut."""
     error = nodes.impurity * nodes.weighted_n_node_samples
     children = error[nodes.children_left] + error[nodes.children_right]
     return np.where(nodes.children_left < 0, 0.0, error - children)

@@ -1,8 +1,8 @@
-"""When to stop adding trees, judged by validation AP that jitters.
+"""When to stop adding trees, judged by a noisy validation AP.
 
 With 50 positives, average precision moves by chance from tree to tree, and the best round is
 partly luck. So the validation positives are resampled, and every resample votes for the round
-with its own best AP. Boosting goes on until nine of ten votes are older than the patience; the
+with its own best AP. Boosting continues until nine of ten votes are older than the patience; the
 round kept is the median vote.
 """
 
@@ -33,7 +33,7 @@ class RoundVote:
         self.history: list[float] = []
 
     def see(self, raw: NDArray) -> None:
-        """Let every resample judge the scores before the first tree or after one more."""
+        """Record every resample's AP: before the first tree, then after each."""
         precision = self._voters.average_precisions(np.asarray(raw))
         improved = precision > self._best
         self._best[improved] = precision[improved]
@@ -42,11 +42,11 @@ class RoundVote:
 
     @property
     def is_over(self) -> bool:
-        """Whether nine of ten resamples have gone the patience without a better round."""
+        """Whether nine of ten resamples have had no better round for as long as the patience."""
         latest = np.quantile(self._vote, _SHARE_TO_STOP)
         return len(self.history) - 1 - latest >= self._patience
 
     @property
     def best(self) -> int:
-        """Which of the scores seen to keep, counted from 0."""
+        """The index, from 0, of the scores to keep."""
         return int(np.median(self._vote))

@@ -1,10 +1,10 @@
-"""The trees of a booster as flat arrays, walked by kernels of our own.
+"""The trees of a booster as flat arrays, walked by our own kernels.
 
-XGBoost takes 0.2 ms to score a single row and 0.6 ms to explain it, nearly all of which is the
-way into the library. These kernels add the leaves in XGBoost's order, in float32, so that a row
-has the same score, to the last bit, whichever way it is scored.
+XGBoost takes 0.2 ms to score a single row and 0.6 ms to explain it, nearly all of which is
+call overhead. These kernels add the leaves in XGBoost's order, in float32, so that a row
+has the same score, to the last bit, either way.
 
-Exact shares of features (Shapley values, the cover of a node standing for its probability) are
+Exact shares of features (Shapley values, with the cover of a node as its probability) are
 sums over leaves. With r_j the part of the cover that the cuts by feature j let through to the
 leaf and o_j = 1 where the row itself passes all of them, 0 otherwise, feature i gets
 
@@ -55,7 +55,7 @@ class FlatNodes(NamedTuple):
 
 
 class PathFacts(NamedTuple):
-    """What exact shares take of every node, and Gauss points from 0 to 1.
+    """What exact shares need of every node, and Gauss points from 0 to 1.
 
     `ratio` is the part of the cover that the cut above lets through to the node, `reach` what all
     cuts above by that cut's feature do. `before` is the last node on the path to an inner node
@@ -78,7 +78,7 @@ class PathFacts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FlatTrees:
-    """A booster's trees; `is_exact` says that they score as XGBoost does, to the last bit.
+    """A booster's trees; `is_exact` says whether they score exactly as XGBoost does.
 
     `first` holds the first node of each tree and, last, how many nodes there are.
     """
@@ -97,13 +97,13 @@ class FlatTrees:
         return out
 
     def shares(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return each feature's exact share of each raw score, that of no feature last."""
+        """Return each feature's exact share of each raw score, with the mean score last."""
         features, out = np.ascontiguousarray(features), self._mean_alone(len(features))
         _add_exact_shares(features, self.first, *self.nodes, *self._path_facts, out)
         return out
 
     def path_shares(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return each feature's share along the paths, that of no feature last.
+        """Return each feature's share along the paths, with the mean score last.
 
         A cut's feature gets the change in mean from the node to its child.
         """
@@ -112,7 +112,7 @@ class FlatTrees:
         return out
 
     def _mean_alone(self, n_rows: int) -> NDArray[np.float64]:
-        """Return the shares before any feature is known: the mean score and nothing else."""
+        """Return the shares before any feature is known: the mean score in the last column."""
         shares = np.zeros((n_rows, self.n_features + 1))
         shares[:, -1] = self._mean_score
         return shares
@@ -130,10 +130,10 @@ class FlatTrees:
 
     @cached_property
     def _path_facts(self) -> PathFacts:
-        # not for forests, which never ask: deep trees have many points
+        # lazy, since forests never need it: deep trees have many points
         ratio = _cover_ratios(self.nodes.child, self.cover)
         reach, before, n_unique = _reaches(self.first, self.nodes.child, self.nodes.column, ratio)
-        n_pairs = np.maximum((n_unique + 3) // 4, 1)  # n points do for a degree below 2 n
+        n_pairs = np.maximum((n_unique + 3) // 4, 1)  # n points are enough for a degree below 2 n
         points, weights = _gauss_points(int(n_pairs.max()))
         inverse_first = np.append(0, np.cumsum(np.diff(self.first) * n_pairs))
         inverse = _inverses(self.first, reach, inverse_first, n_pairs, points)
@@ -141,7 +141,7 @@ class FlatTrees:
 
 
 def of(booster: Booster) -> FlatTrees:
-    """Return the flat trees of a booster, made at the first call and kept as long as it is."""
+    """Return the flat trees of a booster, built once and cached as long as it lives."""
     with _lock:
         known = _known.get(booster)
         if known is None or known[0] != booster.num_boosted_rounds():
@@ -149,7 +149,7 @@ def of(booster: Booster) -> FlatTrees:
         return known[1]
 
 
-# Beside the boosters and not in them: models are copied, pickled and saved without these.
+# Not stored in the boosters: models are copied, pickled and saved without these.
 _known: WeakKeyDictionary[Booster, tuple[int, FlatTrees]] = WeakKeyDictionary()
 _lock = Lock()
 
@@ -227,7 +227,7 @@ def _cover_ratios(child: NDArray[np.int32], cover: NDArray[np.float32]) -> NDArr
     for side in (left, left + 1):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio[side] = cover[side] / cover[inner]
-        ratio[side[cover[inner] <= 0]] = 0.5  # nothing came here: neither side is likelier
+        ratio[side[cover[inner] <= 0]] = 0.5  # no training row came here: neither side is likelier
     return ratio
 
 
@@ -244,7 +244,7 @@ def _gauss_points(most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def _scores_alike(booster: Booster, flat: FlatTrees) -> bool:
     """Return whether a few rows, some of them with gaps, score the same by XGBoost itself.
 
-    Another release of it may add up in another order; then it scores single rows, too.
+    Another XGBoost release may add up in another order; then it scores single rows, too.
     """
     generator = np.random.default_rng(0)
     inner = np.flatnonzero(flat.nodes.child >= 0)
@@ -261,7 +261,7 @@ def _scores_alike(booster: Booster, flat: FlatTrees) -> bool:
 def _level_order(offsets, left, right):
     """Return the nodes of each tree level by level, their left children and the first nodes.
 
-    Nodes that pruning took out are left behind.
+    Nodes removed by pruning are dropped.
     """
     n_trees = offsets.size - 1
     order = np.empty(left.size, dtype=np.int64)
@@ -338,9 +338,9 @@ def _means(child, ratio, cut):
 
 @njit(cache=True, nogil=True)
 def _right(value, cut, is_missing_left, set_start, set_size, goes_right):
-    """Return 1 where a row with this value takes the right side of a cut, 0 for the left.
+    """Return 1 where a row with this value goes to the right of a cut, 0 for the left.
 
-    It takes the parts of one node: handing over all their arrays takes longer than the work.
+    It takes the fields of one node: passing all arrays takes longer than the work itself.
     """
     if np.isnan(value):
         return 0 if is_missing_left else 1
@@ -455,7 +455,7 @@ def _add_exact_shares(
                     if passes[old]:
                         share = 0.0
                         for k in range(2):
-                            # what the cut above by this feature adds for these is undone
+                            # undo what the cut above by this feature adds for these
                             share += weight[k] * (
                                 below[warm, k] * inverse[at + warm, k]
                                 - below[place, k] * inverse[at + old, k]

@@ -1,4 +1,4 @@
-"""Trees of one booster in latent combinations: what rows score, and why."""
+"""Scores and contributions of one booster's trees in latent combinations."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _LARGEST_WEIGHT = 1e50
 
 
 class Combination(NamedTuple):
-    """How P latents combine T trees: the letters are those of `latents`."""
+    """How P latents combine T trees: the letters are those of `latents.py`."""
 
     intercept: float
     biases: Vector
-    """One a latent."""
+    """One per latent."""
     mixing: Matrix
-    """b: a row a latent, a column a tree."""
+    """b: one row per latent, one column per tree."""
     weights: Matrix
-    """a after each tree: a row a tree, a column a latent. The last row counts."""
+    """a after each tree: one row per tree, one column per latent. The last row is final."""
 
     def check(self, n_latents: int, n_trees: int) -> None:
-        """Raise a ValueError where the numbers are not those of so many latents and trees."""
+        """Raise a ValueError if the arrays do not fit this number of latents and trees."""
         shapes = {
             "biases": (n_latents,),
             "mixing": (n_latents, n_trees),
@@ -44,12 +44,12 @@ class Combination(NamedTuple):
             array = getattr(self, name)
             if array.dtype != np.float64 or array.shape != shape:
                 raise ValueError(
-                    f"{name} must be {shape} numbers of 64 bits; got {shown(array.shape)} of "
+                    f"{name} must be float64 of shape {shape}; got {shown(array.shape)} of "
                     f"{array.dtype}."
                 )
             largest = LARGEST_MIXING if name == "mixing" else _LARGEST_WEIGHT
             if not (np.abs(array) <= largest).all():
-                raise ValueError(f"{name} must lie between {-largest:g} and {largest:g}.")
+                raise ValueError(f"{name} must be between {-largest:g} and {largest:g}.")
         if not abs(self.intercept) <= _LARGEST_WEIGHT:
             raise ValueError(f"intercept must be finite; got {self.intercept}.")
 
@@ -75,14 +75,14 @@ class LatentTrees:
         return raw
 
     def outputs(self, features: NDArray[np.float32]) -> Matrix:
-        """Return relu(u_p): a row a row, a column a latent."""
+        """Return relu(u_p), one column per latent."""
         outputs = np.empty((len(features), self._combination.biases.size))
         for block, inputs in self._blocks_of_inputs(features):
             outputs[block] = np.maximum(inputs, 0.0).T
         return outputs
 
     def staged(self, features: NDArray[np.float32]) -> Matrix:
-        """Return F after each tree: a row a row, a column a tree."""
+        """Return F after each tree, one column per tree."""
         weights, intercept = self._combination.weights, self._combination.intercept
         staged = np.empty((len(features), len(self._trees)))
         for block in self._blocks(features):
@@ -91,11 +91,11 @@ class LatentTrees:
         return staged
 
     def contributions(self, features: NDArray[np.float32]) -> Matrix:
-        """Return each feature's share of F, and last the common start.
+        """Return each feature's share of F; the last column is the common start.
 
         u_p is a sum of trees, and its shares, which lead from its mean to its value, are exact.
-        On that way relu(u_p) rises by some part of what u_p does: all of it where the latent is
-        open at both ends, none where it is closed at both. Every share of u_p counts by that part.
+        On that way relu(u_p) rises by a fraction of what u_p does: all of it where the latent is
+        open at both ends, none where it is closed at both. Shares of u_p are scaled by it.
         """
         matrix = self._matrix(features)
         shares = np.zeros((len(features), features.shape[1] + 1))
@@ -115,11 +115,11 @@ class LatentTrees:
 
     @cached_property
     def _latent_boosters(self) -> list[Booster]:
-        """The booster of each u_p but for its bias; made when a row is first explained."""
+        """The booster of each u_p without its bias; built when a row is first explained."""
         return [self._mixed(mixing) for mixing in self._combination.mixing]
 
     def _mixed(self, mixing: Vector) -> Booster:
-        """Return the booster of all trees by these weights."""
+        """Return the booster of all trees with these weights."""
         trees = [
             booster_trees.with_leaf_values(tree, weight * values)
             for tree, weight, values in zip(self._trees, mixing, self._leaf_values, strict=True)
@@ -127,13 +127,13 @@ class LatentTrees:
         return booster_trees.booster_of(trees, 0.0, self._booster.num_features())
 
     def _blocks_of_inputs(self, features: NDArray[np.float32]) -> Iterator[tuple[slice, Matrix]]:
-        """Yield blocks of rows and their u_p, all trees added."""
+        """Yield blocks of rows and their u_p with all trees added."""
         for block in self._blocks(features):
             *_, inputs = self._growing_inputs(features[block])
             yield block, inputs
 
     def _growing_inputs(self, features: NDArray[np.float32]) -> Iterator[Matrix]:
-        """Yield the u_p, a row a latent, after each tree; the next one changes them in place."""
+        """Yield the u_p, one row per latent, after each tree; the array is reused."""
         leaves = self._booster.predict(
             self._matrix(features), pred_leaf=True, validate_features=False
         ).reshape(len(features), -1)
@@ -144,9 +144,9 @@ class LatentTrees:
             yield inputs
 
     def _blocks(self, features: NDArray[np.float32]) -> list[slice]:
-        """Return blocks of rows that take 16 MiB each: leaves, one a row and tree, and a matrix.
+        """Return blocks of rows that take 16 MiB each: a leaf per row and tree, and a matrix.
 
-        XGBoost's matrix keeps the number of its column with every value.
+        XGBoost's matrix stores the column number with every value.
         """
         n_rows, n_features = features.shape
         size = max(_VALUES_PER_BLOCK // (len(self._trees) + 2 * n_features), 1)

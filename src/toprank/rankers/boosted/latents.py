@@ -1,4 +1,4 @@
-"""Latent combinations of shared trees: how they start, what they give, how they learn.
+"""Latent combinations of shared trees: how they start, score and learn.
 
 P latents combine the same trees h_1 .. h_T, each with weights of its own:
 
@@ -10,21 +10,21 @@ A latent is open at a row where u_p > 0. A closed one adds nothing there and lea
 sides of a threshold c_k: a = (+1/K, -1/K), b = (+1, -1) for every tree, and biases (s - c_k,
 c_k - s) with s the log-odds before the first tree. As relu(v) - relu(-v) = v, whatever v is, the
 pair adds (s + z - c_k) / K, z the plain sum of the trees. With the mean of the c_k as intercept,
-F = s + z exactly, however the thresholds lie. They matter once the steps below are taken: they
+F = s + z exactly, whatever the thresholds. They matter once the steps below are taken: they
 are where a tree's weight may change as the score rises. They are spread from 1 below s to 3
 above it, as rare positives climb far above the base rate and others fall little below it.
 An odd latent has no partner: it is the upper side of a threshold 10 below s. It is open, and its
 part is linear, at every row whose odds are above e^-10 of the base rate's.
 
-**The steps.** A tree comes with b = +-1. One Newton step is then taken on each b_pt of the new
+**The steps.** A tree starts with b = +-1. One Newton step is then taken on each b_pt of the new
 tree, and one on each a_p. All P are taken at once, and at the start K latents are open at any row.
 For K of them (sum_p x_p)^2 <= K sum_p x_p^2, so that the joint curvature is at most K times its
 diagonal: 1/K of each latent's own step never overshoots together what it would not alone. So a
 step on b is learning_rate / K of Newton's, and the t-th step on a learning_rate / (K t) of it: a b
-is learned once and an a after every tree, and where trees part the training rows cleanly, steps
-that stay as long would raise every a for ever. No b moves by more than 1, so no latent turns a
-tree around, and no a by more than 1/K at a time: a latent closed at nearly every row has next to
-no curvature.
+is learned once and an a after every tree, and where trees separate the training rows perfectly,
+steps that did not shrink would raise every a without end. No b moves by more than 1, so no latent
+reverses a tree, and no a by more than 1/K at a time: a latent closed at nearly every row has
+almost no curvature.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from toprank.losses import Log
 from toprank.losses.gather import HERE
 
 LARGEST_MIXING = 2.0
-"""No tree weighs more than this in a latent: 1 at the start, and one step of at most 1."""
+"""The largest weight of a tree in a latent: 1 at the start, and one step of at most 1."""
 
 _THRESHOLDS = (-1.0, 3.0)
 _UNPAIRED_THRESHOLD = -10.0
@@ -48,7 +48,7 @@ Matrix = NDArray[np.float64]
 
 
 class Start(NamedTuple):
-    """The latents before the first tree; `signs` are the b that every tree comes with."""
+    """The latents before the first tree; `signs` are the b that every tree starts with."""
 
     intercept: float
     biases: Vector
@@ -65,7 +65,7 @@ class Slopes(NamedTuple):
 
 
 def linear_start(n_latents: int, log_odds: float) -> Start:
-    """Return latents whose sum is `log_odds` and the plain sum of the trees.
+    """Return latents whose sum is `log_odds` plus the plain sum of the trees.
 
     >>> start = linear_start(2, log_odds=-3.0)
     >>> start.biases.tolist(), start.signs.tolist(), start.weights.tolist()
@@ -74,7 +74,7 @@ def linear_start(n_latents: int, log_odds: float) -> Start:
     [-3.0]
     """
     n_whole, n_odd = divmod(n_latents, 2)
-    # a single pair lies in the middle
+    # a single pair is placed in the middle
     lowest, highest = _THRESHOLDS if n_whole > 1 else 2 * (np.mean(_THRESHOLDS),)
     above = np.append(np.linspace(lowest, highest, n_whole), [_UNPAIRED_THRESHOLD] * n_odd)
     pair = np.arange(n_latents) // 2  # latents = [pair 0 | pair 1 | ... | the odd one]
@@ -89,7 +89,7 @@ def linear_start(n_latents: int, log_odds: float) -> Start:
 
 
 def add_tree(inputs: Matrix, tree: Vector, mixing: Vector) -> None:
-    """Add a tree to the inputs of every latent: `inputs` has a row a latent, u_p."""
+    """Add a tree to the inputs of every latent: `inputs` has one row u_p per latent."""
 
     def add(block: slice) -> None:
         inputs[:, block] += mixing[:, None] * tree[block]
@@ -101,7 +101,7 @@ def combined(inputs: Matrix, weights: Vector, intercept: float) -> Vector:
     """Return F of every row.
 
     Latent by latent, and not as one product of matrices: a row's score must not depend on the
-    rows beside it, not even in its last digit.
+    other rows of the batch, not even in its last digit.
     """
     raw = np.full(inputs.shape[1], intercept)
     for latent, weight in zip(inputs, weights, strict=True):
@@ -123,7 +123,7 @@ class TrainingLatents:
         self._n_trees = 0
 
     def learn(self, tree: Vector) -> Vector:
-        """Take in a tree, given as its value at every row, and return its b in each latent."""
+        """Add a tree, given as its value at every row, and return its b in each latent."""
         self._n_trees += 1
         add_tree(self.inputs, tree, self.start.signs)
         mixing_step = _step(self.mixing_slopes(tree), self._damping, LARGEST_MIXING - 1)
@@ -135,7 +135,7 @@ class TrainingLatents:
         return self.start.signs + mixing_step
 
     def mixing_slopes(self, tree: Vector) -> Slopes:
-        """Return the slopes of the loss by each latent's b of `tree`, the last one taken in."""
+        """Return the slopes of the loss by each latent's b of `tree`, the last one added."""
 
         def change(block: slice) -> Matrix:
             is_open = self.inputs[:, block] > 0
@@ -163,9 +163,9 @@ class TrainingLatents:
 
 
 def _step(slopes: Slopes, damping: float, largest: float) -> Vector:
-    """Return the part of Newton's step that is taken; none by a latent closed everywhere."""
+    """Return the damped Newton step; 0 for a latent closed everywhere."""
     gradient, curvature = slopes
     unmoved = np.zeros(gradient.size)
-    with np.errstate(over="ignore"):  # an infinite step is cut to the largest too
+    with np.errstate(over="ignore"):  # an infinite step is clipped to the largest, too
         newton = np.divide(-gradient, curvature, out=unmoved, where=curvature > 0)
     return np.clip(damping * newton, -largest, largest)

@@ -23,34 +23,34 @@ class NonLinearBoost(OneBooster):
     """Boosted trees on log-loss whose weights depend on how suspicious a row already is.
 
     The suspicion is `sum_p a_p relu(u_p)` with `u_p = sum_t b_pt h_t`, up to constants: P latents
-    combine the same trees h_t, each in its own way. A tree is fitted to the residuals of all
+    combine the same trees h_t, each with its own weights. A tree is fitted to the residuals of all
     before it; then the latents take one damped Newton step on its weights b and on theirs, a. It
-    starts as linear boosting, `BoostedRanker("log")`, and leaves it with those steps.
+    starts as linear boosting, `BoostedRanker("log")`, and departs from it with those steps.
 
     Parameters
     ----------
     n_estimators : int
-        Trees in all.
+        Total number of trees.
     n_latents : int
-        Latents P. They come in pairs at different thresholds; an odd one has no partner and
-        stays all but linear.
+        Latents P. They come in pairs at different thresholds; an unpaired one
+        stays almost linear.
     max_depth, learning_rate : int, float
-        Size of one tree, and how much of it is added; the latents' steps shrink with it.
+        Depth of one tree, and how much of it is added; the latents' steps shrink with it.
     binning : "quantile" or "balanced"
-        Where histogram bins lie: by rows, or with half of the mass given to positives.
+        How histogram bins are placed: by rows, or with half of the mass given to positives.
     max_bins : int
-        Bins a feature.
+        Bins per feature.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Handed to XGBoost as its seed; nothing is drawn, so any gives the same model.
+        XGBoost's random seed; nothing is drawn, so the model is the same for any seed.
     n_jobs : int or None
-        Threads; None is one, -1 all cores.
+        Number of threads; None means one, -1 all cores.
 
     Attributes
     ----------
-    booster_ : xgboost.Booster, the trees h_t with nothing but their own values
+    booster_ : xgboost.Booster, the trees h_t with their own leaf values
     combination_ : intercept, biases, `mixing` (b) and `weights` (a after each tree)
     schema_ : the columns it was fitted on, with their kinds and categories
     classes_, positive_label_ : both labels in sorted order; the one ranked first
@@ -103,7 +103,7 @@ class NonLinearBoost(OneBooster):
     ) -> Self:
         """Learn to rank the positives of `y` first.
 
-        `progress(what, done, total)` is called after every tree.
+        `progress(what, done, total)` is called after each tree.
         """
         self._check_parameters()
         rows = self._training_rows(X, y, sample_weight)
@@ -114,32 +114,32 @@ class NonLinearBoost(OneBooster):
         return self
 
     def staged_suspicion(self, X: Any) -> NDArray[np.float64]:
-        """Return each row's suspicion after each tree, a column a tree; the last one counts.
+        """Return each row's suspicion after each tree, one column per tree; the last is final.
 
-        One fit with many trees is a fit with any fewer: use it to choose `n_estimators`.
+        A fit with many trees contains every fit with fewer: use it to choose `n_estimators`.
         """
         check_is_fitted(self)
         return self._trees.staged(inputs.read_features(self, X))
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, with the common start last.
 
-        The shares of a row add up to its suspicion. Each latent is a sum of trees with exact
-        shares; they count by the latent's weight, and by the part of the latent's way from its
-        mean to its value at this row on which it is open.
+        A row's contributions add up to its suspicion. Each latent is a sum of trees with exact
+        shares; they are scaled by the latent's weight, and by the part of the latent's way from
+        its mean to its value at this row on which it is open.
         """
         check_is_fitted(self)
         return self._trees.contributions(inputs.read_features(self, X))
 
     def latents(self, X: Any) -> NDArray[np.float64]:
-        """Return what the latents put out, before their weights: relu(u_p), a column a latent."""
+        """Return the latents' outputs before weighting: relu(u_p), one column per latent."""
         check_is_fitted(self)
         return self._trees.outputs(inputs.read_features(self, X))
 
     def latent_correlation(self, X: Any) -> NDArray[np.float64]:
         """Return the correlation of every two latents' outputs over the rows of `X`.
 
-        NaN stands where a latent puts out the same at every row, such as one that is closed.
+        NaN where a latent has the same output at every row, for example one that is closed.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.atleast_2d(np.corrcoef(self.latents(X), rowvar=False))
@@ -155,7 +155,7 @@ class NonLinearBoost(OneBooster):
         checks.whole_number(self.n_latents, "n_latents", 1)
 
     def _boost(self, rows: TrainingRows, progress: Progress | None) -> tuple[Any, Combination]:
-        """Return the trees, and the latents that learned with them."""
+        """Return the trees and the combination learned with them."""
         latents = TrainingLatents(rows, self.n_latents, self.learning_rate)
         grower = _Grower(self._matrix(rows), self._settings(), rows)
         mixing, weights = [], []
@@ -190,7 +190,7 @@ class NonLinearBoost(OneBooster):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; raises ValueError if it does not fit."""
         ranker = cls._restored(parameters, saved)
         arrays = (saved.arrays[name] for name in ("biases", "mixing", "weights"))
         ranker.combination_ = Combination(float(saved.state["intercept"]), *arrays)
@@ -202,7 +202,7 @@ class NonLinearBoost(OneBooster):
 
 
 class _Grower:
-    """Grows trees on the residuals of scores that are not the sum of the trees before."""
+    """Grows trees on the residuals of scores that are not the plain sum of earlier trees."""
 
     def __init__(self, matrix: Any, settings: dict[str, Any], rows: TrainingRows) -> None:
         self.booster = xgboost_engine.import_xgboost().Booster(settings, [matrix])
@@ -218,6 +218,6 @@ class _Grower:
         gradient, curvature = Log().gradient_curvature(is_positive, raw, weight, out=self._out)
         self.booster.boost(self._matrix, iteration=self._n_trees, grad=gradient, hess=curvature)
         self._n_trees += 1
-        # XGBoost keeps the running sum of the training rows; to ask for one tree costs far more
+        # XGBoost caches the running sum of the training rows; predicting one tree costs far more
         before, self._sum = self._sum, self.booster.predict(self._matrix, output_margin=True)
         return self._sum.astype(np.float64) - before

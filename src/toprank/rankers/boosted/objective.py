@@ -1,4 +1,4 @@
-"""The gradients an engine asks for, round by round."""
+"""The gradients that an engine needs in each round."""
 
 from dataclasses import dataclass, field
 
@@ -14,9 +14,9 @@ _LEAST_CURVATURE = 10.0
 class Objective:
     """Gradient and curvature of a loss on each round's batch.
 
-    Every round draws its own batch, and rows outside it are outside the list: they do not
-    enter the loss's totals and their gradient is zero. A batch with one class only teaches a
-    listwise loss nothing: its gradient is zero everywhere.
+    Every round draws its own batch, and rows outside it are not in the list: they do not
+    enter the loss's totals and their gradient is zero. A listwise loss learns nothing from a
+    batch of a single class: its gradient is zero everywhere.
     """
 
     loss: Loss
@@ -56,9 +56,9 @@ class Objective:
     def _row_scale(self, curvature: NDArray, weight: NDArray | None) -> float:
         """Return the factor that makes the curvatures add up to the positives' weight.
 
-        A listwise gradient is about 1/n a row. Unscaled, the engine's own constants (smallest
+        A listwise gradient is about 1/n per row. Unscaled, the engine's own constants (smallest
         gain, smallest child weight, penalty) would drown it and nothing would be learned.
-        Log-loss, where those constants are at home, starts with this much curvature when
+        Log-loss, for which those constants are made, starts with this much curvature when
         positives are rare; and the gradient still fades as the ranking becomes right.
         """
         parts = self.gather.run(lambda block: float(curvature[block].sum()), curvature.size)
@@ -69,5 +69,5 @@ class Objective:
         total, positives = self.gather.sums([(sum(parts), own)], 2)
         if total <= 0 or positives <= 0:
             return 1.0
-        # a handful of positives must still be able to part: children weigh at least 1
+        # a handful of positives must still be separable: children weigh at least 1
         return float(max(positives, _LEAST_CURVATURE) / total)

@@ -1,4 +1,4 @@
-"""What rankers share whose suspicion is the sum of the trees in one booster."""
+"""The base of rankers whose suspicion is the sum of the trees in one booster."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class OneBooster(Ranker):
-    """A ranker that scores, explains itself and is saved by one booster.
+    """A ranker that scores, explains and saves through one booster.
 
     A learner writes `fit`, which hands the booster to `_keep`; `_check_parameters`; and
-    `_to_saved` and `_from_saved`, which add what is its own to `_saved` and `_restored`.
+    `_to_saved` and `_from_saved`, which add its own state to `_saved` and `_restored`.
     """
 
     n_estimators: int
@@ -36,9 +36,9 @@ class OneBooster(Ranker):
     n_jobs: int | None
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, with the common start last.
 
-        The shares of a row add up to its suspicion.
+        A row's contributions add up to its suspicion.
         """
         check_is_fitted(self)
         features = inputs.read_features(self, X)
@@ -52,13 +52,13 @@ class OneBooster(Ranker):
         return gain / (gain.sum() or 1.0)
 
     def _check_parameters(self) -> None:
-        """Raise for the first parameter that is not what it should be."""
+        """Raise for the first invalid parameter."""
         raise NotImplementedError
 
     def _check_trees(self, most_learning_rate: float = np.inf) -> None:
-        """Raise for the first parameter of trees, bins and threads that is not what it should be.
+        """Raise for the first invalid parameter of trees, bins and threads.
 
-        A learner calls it from `_check_parameters`, beside the checks of what is its own.
+        A learner calls it from `_check_parameters`, in addition to its own checks.
         """
         checks.whole_number(self.n_estimators, "n_estimators", 1)
         checks.whole_number(self.max_depth, "max_depth", 1, 30)
@@ -68,7 +68,7 @@ class OneBooster(Ranker):
         checks.jobs(self.n_jobs)
 
     def _settings(self) -> dict[str, Any]:
-        """Return XGBoost's settings that every booster has."""
+        """Return the XGBoost settings that all boosters share."""
         return {
             "tree_method": "hist",
             "max_depth": self.max_depth,
@@ -83,7 +83,7 @@ class OneBooster(Ranker):
         )
 
     def _keep(self, booster: Booster, judged: TrainingRows) -> None:
-        """Learn the trees, and the probabilities from the rows they are judged by."""
+        """Store the trees and fit the probabilities to the rows they are judged on."""
         self.booster_ = booster
         self.n_trees_ = booster.num_boosted_rounds()
         raw = self._raw(judged.features)
@@ -93,13 +93,13 @@ class OneBooster(Ranker):
         return xgboost_engine.predict_raw(self.booster_, features)
 
     def _saved(self, own: dict[str, Any]) -> Saved:
-        """Return what a model file keeps; `own` is what this kind of ranker has besides."""
+        """Return what a model file keeps; `own` is this ranker's additional state."""
         state = {**self._common_state(), **own}
         return Saved(state, {}, {"trees": bytes(self.booster_.save_raw("ubj"))})
 
     @classmethod
     def _restored(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker `_saved` described, but for its own state; ValueError if unfit."""
+        """Return the ranker that `_saved` described; raises ValueError if it does not fit."""
         ranker = cls(**parameters)
         ranker._check_parameters()
         ranker._restore_common(saved.state)

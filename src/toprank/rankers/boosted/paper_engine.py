@@ -35,8 +35,8 @@ def train(
     max_depth: int,
     learning_rate: float,
 ) -> Training:
-    """Return the booster of Algorithm 1; a `learning_rate` of 1 is the paper's."""
-    import_xgboost()  # the trees are handed over to it at the end: better to know now
+    """Return the booster of Algorithm 1; the paper has a `learning_rate` of 1."""
+    import_xgboost()  # it is needed at the end: better to fail now
     start = plan.start(rows)
     steps: list[Step] = []
     history: list[float] = []
@@ -83,7 +83,7 @@ def _one_phase(
                 break
     if vote is None:
         return _Grown(steps, [])
-    # as with XGBoost, a model has one tree at least
+    # as with XGBoost, a model has at least one tree
     return _Grown(steps[: max(vote.best, 1 - len(before))], vote.history[1:])
 
 
@@ -97,7 +97,7 @@ def _sum_of(steps: list[Step], features: NDArray[np.float32]) -> NDArray[np.floa
 def _one_round(
     rows: TrainingRows, objective: Objective, raw: NDArray, round_: int, max_depth: int
 ) -> Step:
-    """Return the round's tree and its step; the step is 0 when the batch has one class only."""
+    """Return the round's tree and its step; the step is 0 if the batch has a single class."""
     weight = objective.batch_weight(round_)
     weight = np.ones(raw.size) if weight is None else weight
     batch = np.flatnonzero(weight)
@@ -106,9 +106,9 @@ def _one_round(
     if not labels.any() or labels.all():
         return tree.fit(rows.features[:1], [0.0]), 0.0
     loss, weight, before = objective.loss, weight[batch], raw[batch]
-    # a row of weight w stands for w rows, each with its part of the gradient
+    # a row of weight w represents w rows, each with its part of the gradient
     residual = -loss.gradient_curvature(labels, before, weight)[0] / weight
-    # about 1 a row: scikit-learn does not cut where the variance is below its rounding error
+    # about 1 per row: scikit-learn does not cut where the variance is below its rounding error
     residual /= np.average(np.abs(residual), weights=weight) or 1.0
     tree.fit(rows.features[batch], residual, sample_weight=weight)
     direction = tree.predict(rows.features[batch])
@@ -123,8 +123,8 @@ def _one_round(
 def best_step(loss_after: Callable[[float], float], largest: float) -> float:
     """Return the step in [0, largest] with the lowest loss.
 
-    The loss along a direction need not be convex, so a coarse look over four orders of
-    magnitude finds the valley before Brent's method goes down it.
+    The loss along a direction need not be convex, so a coarse grid over four orders of
+    magnitude finds the valley before Brent's method refines it.
     """
     looks = np.concatenate([[0.0], largest * np.logspace(-4, 0, 17)])
     losses = [loss_after(step) for step in looks]

@@ -1,4 +1,4 @@
-"""What an engine is asked to grow, and what it gives back."""
+"""What an engine should grow, and what it returns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from xgboost import Booster
 
 GROWING = "growing trees"
-"""What boosters report progress of."""
+"""The step that boosters report progress for."""
 
 
 class Phase(NamedTuple):
-    """A stretch of trees that learn one loss; `first` counts the trees planned before it."""
+    """Consecutive trees that learn one loss; `first` is the number of trees before them."""
 
     loss: Loss
     n_trees: int
@@ -27,7 +27,7 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The trees to grow: log-loss first, then the loss; validation may end either early."""
+    """The trees to grow: log-loss first, then `loss`; validation may end either phase early."""
 
     loss: Loss
     n_estimators: int
@@ -55,7 +55,7 @@ class Plan:
         return self.phases()[0].loss.start(rows.is_positive, rows.weight, self.gather)
 
     def report(self, n_grown: int) -> None:
-        """Tell how far growing has come."""
+        """Report how many trees have been grown."""
         if self.progress is not None:
             self.progress(GROWING, n_grown, self.n_estimators)
 

@@ -1,7 +1,7 @@
-"""RankBoost: weak rankers, each chosen for the pairs that those before it order badly.
+"""RankBoost: weak rankers, each chosen for the pairs that earlier ones order badly.
 
 A pair is a positive i and a negative j. The pairs carry a distribution in proportion to
-w_i w_j exp(F_j - F_i), F the scores so far. It is a product of one share a row, the positives'
+w_i w_j exp(F_j - F_i), F the scores so far. It is a product of one share per row, the positives'
 adding up to 1 and the negatives' too, so that a round costs O(P + N). A row's potential pi is its
 share, below 0 for negatives: minus the gradient of the loss auc-exp. A weak ranker h puts some
 rows ahead (h = 1) of the others (h = 0). A round takes the h with the largest
@@ -11,11 +11,11 @@ rows ahead (h = 1) of the others (h = 0). A round takes the h with the largest
 and adds alpha h to F, which multiplies the loss, the sum of exp(F_j - F_i) over pairs, by
 sqrt(1 - r^2) at most.
 
-XGBoost finds that h. To part a node, of gradients G = -sum pi and curvatures H, gains it
+XGBoost finds that h. Splitting a node with gradients G = -sum pi and curvatures H gains
 G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H + lambda): with lambda far above every
 H, -2 G_L G_R / lambda. The best h for given leaves is 1 where pi adds up to more than 0. So a cut
 adds to r only where G_L and G_R differ in sign, and then the smaller of their sizes; given
-G_L + G_R = G, -G_L G_R grows with that, and the cut of most gain is the one that adds most to r.
+G_L + G_R = G, -G_L G_R grows with that, and the cut with the most gain adds the most to r.
 At the root G = 0, the gain is 2 r^2 / lambda, and the stump is the one with the largest |r|.
 """
 
@@ -36,8 +36,8 @@ from toprank.rankers.boosted.one_booster import OneBooster
 from toprank.rankers.boosted.plan import GROWING
 from toprank.rankers.progress import Progress
 
-# A weak ranker without a mistake would have an infinite say, and those beside it none. Gradients
-# come in float32, which knows r to about this; it makes the largest alpha 7.25.
+# A weak ranker without a mistake would have an infinite weight, and the others would not count.
+# Gradients are float32, which resolves r to about this; it limits alpha to 7.25.
 _LARGEST_R = 1 - 1e-6
 
 # XGBoost cuts only for a gain above 1e-6: in this unit, of (1000 r)^2, where r is above 1e-6.
@@ -49,28 +49,28 @@ class RankBoost(OneBooster):
     """The classic boosting of pairs: every round reweighs them and adds one weak ranker.
 
     It minimises the exponential loss of all pairs of a positive and a negative, an upper bound
-    of 1 - AUC. Boosting ends early when no weak ranker is left that orders more of the pairs'
-    weight right than wrong.
+    of 1 - AUC. Boosting ends early when no weak ranker orders more of the pairs' weight
+    right than wrong.
 
     Parameters
     ----------
     n_estimators : int
-        Weak rankers at most.
+        Maximum number of weak rankers.
     max_depth : int
-        Depth of the tree that makes a weak ranker; 1 is a stump, the classic.
+        Depth of a weak ranker's tree; 1 is a stump, as in the original algorithm.
     learning_rate : float
-        Share of alpha that is added, at most 1; 1 is the classic.
+        Share of alpha that is added, at most 1; 1 is the original algorithm.
     binning : "quantile" or "balanced"
-        Where histogram bins lie: by rows, or with half of the mass given to positives.
+        How histogram bins are placed: by rows, or with half of the mass given to positives.
     max_bins : int
-        Bins a feature.
+        Bins per feature.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Handed to XGBoost as its seed; nothing is drawn, so any gives the same model.
+        XGBoost's random seed; nothing is drawn, so the model is the same for any seed.
     n_jobs : int or None
-        Threads; None is one, -1 all cores.
+        Number of threads; None means one, -1 all cores.
 
     Attributes
     ----------
@@ -121,9 +121,10 @@ class RankBoost(OneBooster):
         *,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn to rank the positives of `y` first; a pair weighs the product of its rows.
+        """Learn to rank the positives of `y` first.
 
-        `progress(what, done, total)` is called after every tree.
+        The weight of a pair is the product of its rows' weights. `progress(what, done, total)` is
+        called after each tree.
         """
         self._check_parameters()
         rows = self._training_rows(X, y, sample_weight)
@@ -139,7 +140,7 @@ class RankBoost(OneBooster):
     def _boost(
         self, rows: TrainingRows, progress: Progress | None
     ) -> tuple[list[Tree], list[float]]:
-        """Return the trees and alphas of all rounds: one at least, though it be worth nothing."""
+        """Return the trees and alphas of all rounds: at least one, even if it earns nothing."""
         search = _WeakRankerSearch(rows, self._matrix(rows), self._settings())
         raw = np.zeros(rows.is_positive.size)
         trees: list[Tree] = []
@@ -166,12 +167,12 @@ class RankBoost(OneBooster):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; raises ValueError if it does not fit."""
         ranker = cls._restored(parameters, saved)
         ranker.alphas_ = checks.finite_vector(saved.state["alphas"], "alphas")
         if ranker.alphas_.size != ranker.n_trees_:
             raise ValueError(
-                f"alphas must be one a tree; got {ranker.alphas_.size} and {ranker.n_trees_}."
+                f"alphas must be {ranker.n_trees_}, one per tree; got {ranker.alphas_.size}."
             )
         return ranker
 
@@ -207,13 +208,13 @@ class _WeakRankerSearch:
             **settings,
         }
         self._gradient, self._unused = np.empty((2, n_rows), np.float32)
-        # far below the penalty, this only counts the rows of a leaf, which contributions ask for
+        # far below the penalty, this only counts the rows of a leaf, which contributions need
         self._curvature = np.ones(n_rows, np.float32)
         if rows.weight is not None:
             self._curvature[:] = rows.weight / rows.weight.mean()
 
     def best(self, raw: NDArray[np.float64]) -> _WeakRanker:
-        """Return the weak ranker with the largest r at these scores; r is 0 if there is none."""
+        """Return the weak ranker with the largest r at these scores; r is 0 if none is useful."""
         gradient = self._gradient
         AucExp().gradient_curvature(
             self._rows.is_positive, raw, self._rows.weight, out=(gradient, self._unused)
@@ -221,7 +222,7 @@ class _WeakRankerSearch:
         gradient *= np.float32(self._scale)
         booster = xgboost_engine.import_xgboost().Booster(self._settings, [self._matrix])
         booster.update(self._matrix, 0, fobj=lambda *_: (gradient, self._curvature))
-        # at no cost: growing left every row's leaf value in the booster
+        # free of charge: growing has cached every row's leaf value in the booster
         is_ahead = booster.predict(self._matrix, output_margin=True) > 0
         (tree,) = booster_trees.trees_of(booster)
         return _WeakRanker(tree, is_ahead, self._earned(tree))
@@ -229,6 +230,6 @@ class _WeakRankerSearch:
     def _earned(self, tree: Tree) -> float:
         """Return r: a leaf's value is the sum of its potentials, in units of scale / penalty."""
         values = booster_trees.leaf_values(tree)
-        if values.size == 1:  # no cut: what it holds is rounding error
+        if values.size == 1:  # no cut: its value is rounding error
             return 0.0
         return float(values[values > 0].sum()) * self._penalty / self._scale

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def import_xgboost() -> ModuleType:
-    """Return the xgboost module, or say how to install it."""
+    """Return the xgboost module; raises ImportError with installation instructions."""
     try:
         import xgboost
     except ImportError:
@@ -39,7 +39,7 @@ def across_machines(vector: NDArray[np.float64], how: str) -> NDArray[np.float64
 
 
 def gather_of(n_threads: int) -> Gather:
-    """Return how losses learn of the rows on all machines of this training."""
+    """Return how losses sum over the rows of all machines in this training."""
     from xgboost import collective
 
     return Gather(
@@ -91,7 +91,7 @@ def binned_matrix(
 ) -> Any:
     """Return the rows as XGBoost's histograms take them: every value as the number of its bin.
 
-    What `rows.bins` holds is not made again; rows without it are binned anew.
+    Matrices in `rows.bins` are reused; rows without it are binned anew.
     """
     known = {} if rows.bins is None else rows.bins
     key = binning, max_bins, tuple(feature_types)
@@ -107,7 +107,7 @@ def binned_matrix(
 
 
 class _Watched(NamedTuple):
-    """The validation rows, as XGBoost takes them and as they came."""
+    """The validation rows, as XGBoost takes them and as arrays."""
 
     matrix: Any
     rows: TrainingRows
@@ -142,12 +142,12 @@ def _grow(
     )
     if vote is None:
         return grown, []
-    # the first phase keeps a tree at least: XGBoost has no booster without any
+    # the first phase keeps at least one tree: XGBoost has no empty boosters
     return grown[: max(n_before + vote.best, 1)], vote.history[1:]
 
 
 def predict_raw(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the raw score of every row: the same alone and among others, to the last bit."""
+    """Return the raw score of every row: identical, to the last bit, alone or among others."""
     if len(features) == 1 and (trees := flat_trees.of(booster)).is_exact:
         return trees.raw(features)
     raw = booster.inplace_predict(features, predict_type="margin", validate_features=False)
@@ -155,7 +155,7 @@ def predict_raw(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.f
 
 
 def contributions(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return each feature's exact share of each raw score, the score of no feature at all last.
+    """Return each feature's exact share of each raw score, with the mean score last.
 
     A row's shares add up to its raw score.
     """
@@ -165,8 +165,8 @@ def contributions(booster: Booster, features: NDArray[np.float32]) -> NDArray[np
 def path_contributions(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return each feature's share of each raw score along the trees' paths, the start last.
 
-    A cut's feature gets the change in mean from the node to its child: quick in deep trees,
-    where exact shares are not.
+    A cut's feature gets the change in mean from the node to its child: fast in deep trees,
+    where exact shares are slow.
     """
     return flat_trees.of(booster).path_shares(features)
 
@@ -180,7 +180,7 @@ def total_gain(booster: Booster, n_features: int) -> NDArray[np.float64]:
 
 
 def load_booster(raw: bytes) -> Booster:
-    """Return the booster of an XGBoost model in UBJSON that was checked before."""
+    """Return the booster of an XGBoost model in UBJSON that has already been checked."""
     booster = import_xgboost().Booster()
     booster.load_model(bytearray(raw))
     return booster
@@ -200,9 +200,9 @@ def _plain_matrix(features: NDArray[np.float32], feature_types: list[str]) -> An
 
 
 def _bin_weight(rows: TrainingRows, binning: str, gather: Gather) -> NDArray[np.float64] | None:
-    """Return the weights that place the bins; our objective keeps them out of the loss.
+    """Return the weights that place the bins; the loss does not see them.
 
-    Balanced bins give the positives half of the mass, so that cuts exist where they lie: with
+    Balanced bins give the positives half of the mass, so that cuts exist among them: with
     one positive in a thousand, plain quantiles may put every one of them into a single bin.
     """
     if binning == "quantile":
@@ -214,7 +214,7 @@ def _bin_weight(rows: TrainingRows, binning: str, gather: Gather) -> NDArray[np.
 
 
 def _watcher(plan: Plan, phase: Phase, watched: _Watched | None, vote: RoundVote | None) -> Any:
-    """Return the callback that reports each tree and ends the phase when the vote is over."""
+    """Return the callback that reports each tree and ends the phase once the vote is decided."""
 
     class Watcher(import_xgboost().callback.TrainingCallback):  # type: ignore[misc]
         def __init__(self) -> None:

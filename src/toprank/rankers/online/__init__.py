@@ -1,4 +1,4 @@
-"""Learners fed one event at a time, and what they need around them in a stream."""
+"""Learners that learn from one event at a time, and tools to run them on a stream."""
 
 from toprank.rankers.online.ada_boost import AdaBoostOL, AdaBoostOLW
 from toprank.rankers.online.boost_by_majority import OnlineBBM

@@ -1,4 +1,4 @@
-"""AdaBoost for streams: votes weighted by what each turns out to be worth."""
+"""AdaBoost for streams: votes weighted by how useful each turns out to be."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from toprank.rankers.online.booster import OnlineBooster
 
 
 class AdaBoostOL(OnlineBooster):
-    """AdaBoost.OL: weighted votes, learned by sampling, as many of them as have proved best.
+    """AdaBoost.OL: weighted votes learned by sampling, over an adaptive number of learners.
 
     A weak learner learns from a row with the probability that the votes before it give to the
     wrong class; the weights of the votes follow the gradient of the log-loss. The first t votes

@@ -12,11 +12,11 @@ from toprank.rankers.online.booster import OnlineBooster
 class OnlineBBM(OnlineBooster):
     """Online boost-by-majority: every weak learner has one vote.
 
-    A learner learns most from the rows on which the votes of those after it are likely to leave
-    the outcome to its own, if each is right with probability (1 + edge) / 2. After Beygelzimer,
+    A learner learns most from the rows on which the votes after it are likely to leave the
+    outcome to its own, if each is right with probability (1 + edge) / 2. After Beygelzimer,
     Kale and Luo, "Optimal and adaptive algorithms for online boosting" (ICML 2015), algorithm 1,
-    with weights rather than sampling. The suspicion is the balance of votes; the mean output
-    parts rows of the same balance.
+    with weights rather than sampling. The suspicion is the balance of votes; rows of equal
+    balance are ordered by the mean output.
 
     `edge` is how much better than chance a weak learner is taken to be. The other parameters are
     those of `OnlineNonLinearBoost`.

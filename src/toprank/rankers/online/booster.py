@@ -1,4 +1,4 @@
-"""What all online boosters share: rows and labels come in, scores and probabilities go out."""
+"""The base of all online boosters: from rows and labels to scores and probabilities."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -29,19 +29,19 @@ from toprank.rankers.online.stream_columns import CheckedRows, EncodedEvent
 
 _VOTING = (online_kernel.MAJORITY, online_kernel.ADAPTIVE, online_kernel.IMPORTANCE)
 _LARGEST_WEIGHT = 1e12
-_FLOATS = [np.float64, np.float32]  # which need not be copied whole; others become the first
+_FLOATS = [np.float64, np.float32]  # used without a copy; other types become float64
 
 
 @dataclass(eq=False, repr=False)
 class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
     """A booster of small networks that learns from one row at a time.
 
-    A booster gives its rule of the kernel. All of them keep running means and spreads of the
-    columns, take text and gaps as they come, and hold as much memory after a billion rows as
+    A booster supplies the kernel's rule. All of them keep running means and spreads of the
+    columns, accept text and missing values, and use as much memory after a billion rows as
     after a thousand.
 
-    It is a dataclass: what boosters have in common is named here once, a booster adds what is its
-    own, and `__init__` stores all of it as scikit-learn asks.
+    It is a dataclass: common parameters are declared here once, a booster adds its own, and
+    `__init__` stores all of them as scikit-learn requires.
     """
 
     n_learners: int = 20
@@ -57,7 +57,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
     _most_classes: ClassVar[int | None] = 2
 
     def _rule(self) -> dict[str, Any]:
-        """Return what of the kernel's `Shape` is this booster's own, its parameters checked."""
+        """Return this booster's own fields of the kernel's `Shape`, parameters checked."""
         raise NotImplementedError
 
     def learn_one(self, x: Mapping[str, Any], y: Any, weight: float = 1.0) -> None:
@@ -65,16 +65,16 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         self.learn_encoded(self.encode_one(x), y, weight)
 
     def score_one(self, x: Mapping[str, Any]) -> float:
-        """Return the raw score of one row: higher is more suspicious, 0 where nothing is known.
+        """Return the raw score of one row: higher is more suspicious, 0 before learning.
 
-        The learner stays as it is.
+        The learner does not change.
         """
         if not self._has_learned():
             return 0.0
         return float(self._suspicion(self._raw_one(x))[0])
 
     def probability_one(self, x: Mapping[str, Any]) -> float:
-        """Return one row's probability of being positive; the learner stays as it is."""
+        """Return one row's probability of being positive; the learner does not change."""
         if not self._has_learned():
             return 0.5
         return self.probability_at(self.score_one(x))
@@ -84,7 +84,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         return float(expit(self._log_odds(suspicion)))
 
     def probabilities_one(self, x: Mapping[str, Any]) -> dict[Label, float]:
-        """Return one row's probability of each class seen so far; the learner stays as it is."""
+        """Return one row's probability of each class seen so far; the learner does not change."""
         if not self._has_learned():
             return {}
         probabilities = self._probabilities(self._raw_one(x))[0]
@@ -93,8 +93,8 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
     def effects_one(self, x: Mapping[str, Any]) -> dict[str, float]:
         """Return by how much each column of a row raises its raw score.
 
-        That is the score less what it would be without the column: with a number at its mean
-        so far, a 0/1 flag at 0, no text. Columns act together, so effects need not add up.
+        That is the score minus the score without the column: with a number at its mean so far,
+        a 0/1 flag at 0, no text. Columns act together, so effects need not add up.
         """
         if not self._has_learned():
             return {}
@@ -107,9 +107,9 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         return dict(zip(self.model_.columns.names, effects.tolist(), strict=True))
 
     def encode_one(self, x: Mapping[str, Any]) -> EncodedEvent:
-        """Return a row to be scored now and learned from when its label comes.
+        """Return a row to be scored now and learned from when its label arrives.
 
-        Columns that are new join; nothing is learned.
+        New columns are added; nothing is learned.
         """
         if not isinstance(x, Mapping):
             raise TypeError(
@@ -118,7 +118,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
             )
         self._begin()
         if self.model_.n_rows == 0 or self.model_.columns.new_among(x):
-            self.model_.columns.check_row(x)  # the columns of a row that is refused do not join
+            self.model_.columns.check_row(x)  # a rejected row must not add columns
             self._add_columns(x)
         return self.model_.columns.encode_one(x)
 
@@ -130,7 +130,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         """Learn from a row that `encode_one` gave."""
         weight = checks.number_from(weight, "weight", 0, _LARGEST_WEIGHT)
         if weight == 0:
-            return  # no row at all
+            return  # rows with zero weight are ignored
         place = self.model_.classes.place(y)
         self.model_.learn(row, np.array([place]), np.array([weight]))
 
@@ -143,8 +143,8 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Learn from rows in their order; the model is the one that `learn_one` would give.
 
-        `classes` may tell, before the first row, the labels that will come; others join as they
-        come.
+        `classes` may name the labels to expect before the first row; others are added as they
+        appear.
         """
         rows, places, row_weights = self._prepared(X, y, classes, sample_weight)
         for block in rows.blocks():
@@ -158,7 +158,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Learn from rows in their order; return the suspicion each had before it was learned.
+        """Learn from rows in their order; return each one's suspicion before it was learned.
 
         This is progressive validation: every row is a test row once, before it is learned from.
         """
@@ -176,8 +176,8 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         check_classification_targets(labels)
         classes = np.unique(labels)
         if classes.size < 2:
-            got = f"one class, {classes[0]!r}" if classes.size else "no rows"
-            raise ValueError(f"y must hold two classes; got {got}.")
+            got = f"one class, {classes.tolist()[0]!r}" if classes.size else "no rows"
+            raise ValueError(f"y must contain two classes; got {got}.")
         if classes.size == 2 or self._most_classes == 2:
             self._begin(inputs.read_labels(labels, self.positive_label).positive)
         checks.sample_weight(sample_weight, labels.size)
@@ -191,15 +191,15 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
 
     @property
     def positive_label_(self) -> Any:
-        """The label that is ranked first; None where several classes do not say which it is."""
+        """The label that is ranked first; None if it is unknown among several classes."""
         check_is_fitted(self)
         return self.model_.classes.positive
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the average precision of the rows as `suspicion` ranks them.
 
-        Where more than two classes came and none was named as `positive_label`, it is the mean
-        over the classes of the average precision of each by its probability.
+        With more than two classes and no `positive_label`, it is the mean over the classes of
+        each one's average precision by its probability.
         """
         if self.positive_label_ is not None:
             return super().score(X, y, sample_weight)
@@ -218,7 +218,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         )
 
     def suspicion(self, X: Any) -> NDArray[np.float64]:
-        """Return one raw score a row; higher is more suspicious."""
+        """Return one raw score per row; higher is more suspicious."""
         return self._suspicion(self._raw(X))
 
     def probability(self, X: Any) -> NDArray[np.float64]:
@@ -226,7 +226,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         return self._probability(self.suspicion(X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the log-odds of `classes_[1]`; of every class where there are more than two."""
+        """Return the log-odds of `classes_[1]`; of every class if there are more than two."""
         raw, classes = self._raw(X), self.model_.classes
         if raw.shape[1] == 1:
             log_odds = self._log_odds(raw[:, 0])
@@ -241,10 +241,10 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         return self._probabilities(self._raw(X))
 
     def predict(self, X: Any) -> NDArray:
-        """Return the most probable class; with rare positives, mostly the other one.
+        """Return the most probable class; with rare positives, mostly the negative one.
 
-        With `class_weight`, the class with the most weight: probabilities say what is likely,
-        predictions what to decide where mistakes cost as much as the classes weigh.
+        With `class_weight`, the class with the highest weighted probability: probabilities say
+        what is likely, predictions what to decide if mistakes cost as much as the weights.
         """
         raw = self._raw(X)
         if self.class_weight is None:
@@ -254,7 +254,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # by the names alone: tags are asked for before parameters are checked
+        # by value alone: tags are read before parameters are checked
         takes_many = self._most_classes is None and getattr(self, "loss", "log") == "log"
         tags.classifier_tags.multi_class = takes_many
         tags.input_tags.allow_nan = True
@@ -265,7 +265,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
     # Learning
 
     def _begin(self, positive_label: Any = None) -> None:
-        """Check the parameters; know nothing yet. Later calls leave all as it is."""
+        """Check the parameters and create an empty model; later calls do nothing."""
         if hasattr(self, "model_"):
             return
         named = self.positive_label if positive_label is None else positive_label
@@ -311,7 +311,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> tuple[CheckedRows, NDArray[np.int64], NDArray[np.float64]]:
-        """Return rows, places and weights to learn from; columns and classes that are new join."""
+        """Return rows, places and weights to learn from; new columns and classes are added."""
         labels = _checked_labels(self, y)
         rows = self._joined(X)
         check_consistent_length(range(rows.n_rows), labels)
@@ -320,12 +320,12 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
             self._places(np.asarray(classes).tolist())
             self.model_.add_outputs(self.model_.classes.n_outputs)
         places = np.zeros(labels.size, dtype=np.int64)
-        counts = row_weights > 0  # the class of a row that does not count does not join
+        counts = row_weights > 0  # rows with zero weight do not add classes
         places[counts] = self._places(labels[counts].tolist())
         return rows, places, row_weights
 
     def _joined(self, X: Any) -> CheckedRows:
-        """Return rows that were checked; columns that are new join, nothing is learned."""
+        """Return rows that were checked; new columns are added, nothing is learned."""
         self._begin()
         frame = as_frame(X)
         if frame is not None:
@@ -336,13 +336,13 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         return self._checked(X)
 
     def _add_columns(self, names: Iterable[Any]) -> None:
-        """Let columns that are new join, known by name from now on."""
+        """Add new columns, known by name from now on."""
         self.model_.add_columns(names)
         self.n_features_in_ = len(self.model_.columns)
         self.feature_names_in_ = np.array(self.model_.columns.names, dtype=object)
 
     def _places(self, labels: list[Any]) -> NDArray[np.int64]:
-        """Return the place of each label; where one will not do, none of them joins."""
+        """Return the place of each label; if one is invalid, none of them is added."""
         classes = self.model_.classes.copy()
         places = classes.places_of(labels)
         self.model_.classes = classes
@@ -379,7 +379,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         return self.model_.raw(self.model_.columns.encode_one(x))
 
     def _suspicion(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log-odds, or what stands for them, of the positive class."""
+        """Return the raw score of the positive class: log-odds, or the balance of votes."""
         self._check_positive()
         if raw.shape[1] == 1:
             return raw[:, 0]
@@ -390,8 +390,8 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         classes = self.model_.classes
         if classes.positive is None and classes.places:
             raise ValueError(
-                "positive_label must name the label that is suspicious, since the labels do not "
-                f"say it; got {shortened(classes.sorted().tolist())}."
+                "the positive label must be named (positive_label), since none of the labels "
+                f"{shortened(classes.sorted().tolist())} is positive by its name."
             )
 
     def _probability(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -399,7 +399,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         return expit(self._log_odds(raw))
 
     def _log_odds(self, raw: Any) -> Any:
-        """Return the log-odds that a raw score, or each of several, stands for."""
+        """Return the calibrated log-odds of one or several raw scores."""
         slope, start = self.model_.seen.calibration[:2].tolist()
         return slope * raw + start
 
@@ -430,7 +430,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
     def _saved_parameters(self) -> dict[str, Any]:
         parameters = self.get_params(deep=False)
         if isinstance(self.class_weight, dict):
-            # JSON has text for keys only
+            # JSON keys are always text
             parameters["class_weight"] = [list(pair) for pair in self.class_weight.items()]
         return parameters
 
@@ -443,7 +443,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the learner that `_to_saved` described; ValueError where that does not fit."""
+        """Return the learner that `_to_saved` described; raises ValueError if it does not fit."""
         learner, state = cls._from_parameters(parameters), saved.state
         shape = learner._shape(checks.whole_number(state["seed"], "seed", 0, 2**31 - 1))
         classes = Classes.restored(
@@ -480,7 +480,7 @@ def _check_class_weight(class_weight: Any) -> None:
 
 
 def _row_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
-    """Return what each row counts for; all of them may be 0, which is to learn nothing."""
+    """Return the weight of each row; if all are 0, nothing is learned."""
     if sample_weight is None:
         return np.ones(n_rows)
     given = np.asarray(sample_weight, dtype=np.float64)

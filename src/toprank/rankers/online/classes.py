@@ -1,7 +1,7 @@
-"""The labels of a stream: each gets a place when it first comes.
+"""The labels of a stream: each gets a place when it first appears.
 
-Place 0 is the class that the raw scores of all others are measured against, so two classes need
-one score. It is never that of the positive label, which has place 1.
+Place 0 is the reference class, against which the raw scores of all others are measured, so two
+classes need one score. The positive label has place 1.
 """
 
 from collections.abc import Iterable
@@ -29,8 +29,8 @@ class Classes:
         self.most = most
         self.places: dict[Label, int] = {}
         self.positive = positive_label
-        """The positive label: the one named, or that names itself, or that is to be expected."""
-        self._has_words = True  # earlier versions knew 1 and true alone
+        """The positive label: given, known by its name, or expected."""
+        self._has_words = True  # earlier versions recognised 1 and true alone
 
     @property
     def n_outputs(self) -> int:
@@ -38,18 +38,18 @@ class Classes:
         return max(1, *self.places.values()) if self.places else 1
 
     def copy(self) -> "Classes":
-        """Return the same classes; what joins the one does not join the other."""
+        """Return the same classes; additions to one do not affect the other."""
         again = Classes(self.positive_label, self.most)
         again.places, again.positive = dict(self.places), self.positive
         again._has_words = self._has_words
         return again
 
     def sorted(self) -> NDArray:
-        """Return the labels in order, as scikit-learn has them."""
+        """Return the labels in sorted order, as scikit-learn does."""
         return np.array(sorted(self.places))
 
     def place(self, label: Any) -> int:
-        """Return the place of a label; a new one gets the lowest that is free for it."""
+        """Return the place of a label; a new one gets the lowest free place."""
         known = self.places.get(label) if label.__hash__ is not None else None
         if known is not None:
             return known
@@ -62,7 +62,7 @@ class Classes:
             place = next(i for i in range(len(taken) + 2) if i not in taken | kept)
         if self.most is not None and len(taken) == self.most:
             raise ValueError(
-                f"labels must be of {self.most} classes; got {shortened(label)} beside "
+                f"labels must be of {self.most} classes; got {shortened(label)} in addition to "
                 f"{' and '.join(map(shortened, self.places))}."
             )
         self.places[label] = place
@@ -75,7 +75,7 @@ class Classes:
 
     @classmethod
     def restored(cls, positive_label: Any, most: int | None, pairs: Any) -> Self:
-        """Return the classes of a file, [label, place] each; ValueError where they do not fit."""
+        """Return the classes of a file, each [label, place]; raises ValueError if unfit."""
         pairs = list(pairs)
         for has_words in (True, False):
             classes = cls(positive_label, most)
@@ -83,7 +83,7 @@ class Classes:
             wrong = [label for label, place in pairs if classes.place(label) != place]
             if not wrong:
                 return classes
-        raise ValueError(f"place of label {shortened(wrong[0])} must follow those before it.")
+        raise ValueError(f"place of label {shortened(wrong[0])} must be the next free one.")
 
     def _found_positive(self) -> Label | None:
         if self.positive_label is not None:
@@ -101,7 +101,7 @@ class Classes:
         return may_name_itself(label) if self._has_words else bool(label == 1)
 
     def _checked(self, label: Any) -> Label:
-        """Return a label as plain Python has it, of the kind of those before."""
+        """Return a label as a plain Python value of the same type as earlier ones."""
         if isinstance(label, np.generic):
             label = label.item()
         if not isinstance(label, bool | int | float | str) or label != label:

@@ -1,8 +1,8 @@
-"""A watch for drift: what a learner has learned no longer holds, or what it scores has changed.
+"""Drift detection: old patterns no longer hold, or the rows to score have changed.
 
 Two signals are watched. The loss of labelled rows, taken before they were learned from, rises when
 old patterns no longer hold. The share of alerts among scored rows needs no labels and moves when
-other rows come. River's detectors read both in blocks of 100 rows:
+the rows change. River's detectors read both in blocks of 100 rows:
 
     row row ... row | row row ... row | row row
     <--- block ---> | <--- block ---> | the open block
@@ -36,7 +36,7 @@ _BLOCK = 100  # rows
 _MOST_BLOCKS = 2000
 _KEPT_BLOCKS = 1000
 _RATE_TIMES = 4.0
-_RECENT = 200  # rows that tell which weak learner is the worst
+_RECENT = 200  # rows that decide which weak learner is the worst
 
 
 class Alarm(NamedTuple):
@@ -47,25 +47,25 @@ class Alarm(NamedTuple):
 
 
 class DriftWatch:
-    """A watch over one learner, which it may help to change when the loss of its rows rises.
+    """A drift detector for one learner, which it can adapt when the loss of its rows rises.
 
-    An alarm of the share of alerts is told, and nothing is done: more alerts may be more frauds,
-    which the learner is right about, and where labels come late the next ones still are of rows
-    from before the change. Once the labels of later rows come, their loss tells. After an alarm
-    its signal is watched anew, as if nothing had come before.
+    An alarm of the share of alerts is only reported: more alerts may be more frauds, which the
+    learner is right about, and while labels are delayed the next ones are still of rows from
+    before the change. The loss follows once the labels of later rows arrive. After an alarm, its
+    signal starts afresh.
 
     Parameters
     ----------
     learner
-        The online booster that is watched.
+        The online booster to watch.
     detector
         "adwin" compares the blocks before every possible moment of change with those after it.
-        "page-hinkley" sums up how far blocks lie beyond their mean, in units of their spread: it
-        is faster where the change is small, and needs 20 blocks before it can tell.
+        "page-hinkley" sums up how far blocks are beyond their mean, in units of their spread: it
+        is faster for small changes, and needs 20 blocks before its first alarm.
     action
         What an alarm of the loss does. "raise-rate": the learner takes larger steps, as it did
-        when it was younger. "renew-worst": the weak learner that the last 200 labelled rows can
-        best do without begins anew. "none": it is told, no more.
+        when it was younger. "renew-worst": the least useful weak learner on the last 200
+        labelled rows is reset. "none": the alarm is only reported.
 
     Attributes
     ----------
@@ -91,21 +91,21 @@ class DriftWatch:
         self.detector = checks.one_of(detector, "detector", tuple(_DETECTORS))
         self.action = checks.one_of(action, "action", ACTIONS)
         self.alarms: list[Alarm] = []
-        # the share of alerts may move either way; a loss that falls is a learner that learns
+        # the share of alerts may move either way; a falling loss is normal learning
         self._signals = {name: _Signal(detector, only_rises=name == "loss") for name in _SIGNALS}
         self._recent: deque[tuple[EncodedEvent, int]] = deque(maxlen=_RECENT)
 
     def scored(self, is_alert: bool) -> bool:
-        """Take in a row that was scored; return whether it raised an alarm."""
+        """Record a scored row; return whether it raised an alarm."""
         if is_alert not in (True, False):
             raise ValueError(f"is_alert must be True or False; got {is_alert!r}.")
         return self._is_alarm("alerts", float(is_alert))
 
     def labelled(self, row: EncodedEvent, label: Any, loss: float) -> bool:
-        """Take in a row that was learned from; return whether it raised an alarm and so acted.
+        """Record a row that was learned from; return whether it raised an alarm (and acted).
 
-        `loss` is that of the row before its label was known, the log-loss as a rule; what lies
-        above 5 counts as 5.
+        `loss` is that of the row before its label was known, usually the log-loss; values
+        above 5 count as 5.
         """
         loss = checks.number_from(loss, "loss", 0)
         if self.action == "renew-worst":
@@ -137,9 +137,9 @@ class DriftWatch:
     def from_state(
         cls, learner: OnlineBooster, state: dict[str, Any], arrays: dict[str, NDArray]
     ) -> Self:
-        """Return the watch that `to_state` told of; ValueError where that is not sound.
+        """Return the watch that `to_state` described; raises ValueError if the state is invalid.
 
-        It goes on as if it had never stopped.
+        It resumes exactly where it stopped.
         """
         if not isinstance(state, dict) or set(state) != set(_STATE):
             names = ", ".join(_STATE)
@@ -179,7 +179,7 @@ class DriftWatch:
         return place
 
     def _recent_rows(self) -> tuple[EncodedEvent, NDArray[np.int64]]:
-        # columns may have joined since a row was encoded
+        # columns may have been added since a row was encoded
         rows = [self.learner.model_.padded(row) for row, _ in self._recent]
         places = np.array([place for _, place in self._recent], dtype=np.int64)
         return EncodedEvent(*(np.concatenate(cells) for cells in zip(*rows, strict=True))), places
@@ -188,8 +188,8 @@ class DriftWatch:
 class _Signal:
     """Values of rows, each between 0 and 1, summed in blocks that a detector reads.
 
-    The state of the detector is that of a new one which has read `blocks`: this is all that a
-    file needs to keep of it. When there are too many, a new detector reads the later half.
+    The state of the detector is that of a new one that has read `blocks`, so a file needs to keep
+    only these. When there are too many, a new detector reads the later half.
     """
 
     def __init__(self, detector: str, only_rises: bool) -> None:
@@ -200,7 +200,7 @@ class _Signal:
         self._read([])
 
     def has_changed_by(self, value: float) -> bool:
-        """Take in the value of a row; return whether the detector has found a change by it."""
+        """Record the value of a row; return whether the detector has found a change."""
         self.n_rows += 1
         self._open += value
         if self.n_rows % _BLOCK:
@@ -218,7 +218,7 @@ class _Signal:
         return {"n_rows": self.n_rows, "open": self._open}
 
     def restore(self, name: str, state: Any, arrays: dict[str, NDArray]) -> None:
-        """Take over what was stored of the signal called `name`; ValueError if not sound."""
+        """Restore the stored state of the signal `name`; raises ValueError if it is invalid."""
         if not isinstance(state, dict) or set(state) != {"n_rows", "open"}:
             raise ValueError(f"{name} must have n_rows and open; got {reprlib.repr(state)}.")
         self.n_rows = checks.whole_number(state["n_rows"], f"n_rows of {name}", 0, 2**53)
@@ -231,23 +231,23 @@ class _Signal:
                 f"array '{name}_blocks' must have at most {most} values; got {blocks.size}."
             )
         if not ((blocks >= 0) & (blocks <= _BLOCK)).all():
-            raise ValueError(f"array '{name}_blocks' must hold sums between 0 and {_BLOCK}.")
+            raise ValueError(f"array '{name}_blocks' must contain sums between 0 and {_BLOCK}.")
         self._read(blocks.tolist())
 
     def _read(self, blocks: list[float]) -> None:
-        """Begin anew with these blocks; what a detector finds among them is no news."""
+        """Start afresh with these blocks; changes found among them are not reported again."""
         self.blocks, self._detector = blocks, self._new_detector()
         for block in blocks:
             self._detector.has_changed_by(block)
 
 
 class _Adwin:
-    """River's ADWIN, which says by how much the mean of its window has moved."""
+    """River's ADWIN; with `only_rises`, a falling mean raises no alarm."""
 
     def __init__(self, only_rises: bool) -> None:
         self._only_rises = only_rises
-        # blocks are few and worth a look each; one of them alone is no change; and the share of
-        # alerts wavers a little as the learner learns, which is none either
+        # there are few blocks, so check after each; a single one is not a change; and the share
+        # of alerts varies a little as the learner learns, which is not one either
         self._window = _river_drift().ADWIN(
             delta=0.002 if only_rises else 1e-4, clock=1, min_window_length=2, grace_period=10
         )
@@ -263,15 +263,15 @@ class _Adwin:
 class _PageHinkley:
     """River's Page-Hinkley test, its settings in units of how much blocks differ by chance.
 
-    River's own, 0.005 and 50, are for values whose scale they fit. Here the first 20 blocks give
-    the scale: the root of half the mean square of the differences of neighbours, which a learner
-    that still gets better moves little.
+    River's defaults, 0.005 and 50, assume a certain scale. Here the first 20 blocks give it:
+    the root of half the mean square of the differences of neighbours, on which steady improvement
+    of the learner has little effect.
     """
 
     n_first = 20
-    shift = 1.0  # as far beyond the mean a block counts for nothing
-    threshold = 10.0  # of the sum of what lies further out
-    least_scale = 0.5  # in rows, where the first blocks hardly differ
+    shift = 1.0  # blocks within this distance of the mean are ignored
+    threshold = 10.0  # of the sum of the distances beyond that
+    least_scale = 0.5  # in rows, if the first blocks hardly differ
 
     def __init__(self, only_rises: bool) -> None:
         self._mode = "up" if only_rises else "both"
@@ -312,7 +312,7 @@ def _river_drift() -> Any:
         from river import drift
     except ImportError:
         raise ImportError(
-            "the watch for drift needs River, which is not installed; "
+            "drift detection needs River, which is not installed; "
             "install it with: pip install 'toprank[river]'."
         ) from None
     return drift
@@ -336,7 +336,7 @@ def _stored_recent(
     learner: OnlineBooster, arrays: dict[str, NDArray]
 ) -> list[tuple[EncodedEvent, int]]:
     if not hasattr(learner, "model_"):
-        raise ValueError("recent rows must come with the learner that has learned from them.")
+        raise ValueError("recent rows need the learner that has learned from them.")
     values, buckets = arrays["recent_values"], arrays.get("recent_buckets")
     if buckets is None or values.ndim != 2 or values.shape != buckets.shape:
         raise ValueError("recent_values and recent_buckets must be tables of the same size.")
@@ -348,7 +348,7 @@ def _stored_recent(
 
 
 def _check_recent(model: Model, values: NDArray, buckets: NDArray, places: NDArray) -> None:
-    """Raise for what the compiled loop would trip over, which trusts its input."""
+    """Raise for values that would break the compiled loop, which trusts its input."""
     n_columns = len(model.columns)
     if values.dtype != np.float64 or buckets.dtype != np.int32:
         raise ValueError(
@@ -362,13 +362,13 @@ def _check_recent(model: Model, values: NDArray, buckets: NDArray, places: NDArr
         )
     if buckets.min(initial=-1) < -1 or buckets.max(initial=-1) >= model.shape.n_buckets:
         raise ValueError(
-            f"recent_buckets must lie between -1 and {model.shape.n_buckets - 1}; "
+            f"recent_buckets must be between -1 and {model.shape.n_buckets - 1}; "
             f"got {buckets.min()} to {buckets.max()}."
         )
     if np.isinf(values).any():
-        raise ValueError("recent_values must hold finite numbers or none.")
+        raise ValueError("recent_values must be finite numbers or NaN.")
     if places.min() < 0 or places.max() > model.shape.n_outputs:
         raise ValueError(
-            f"recent_places must lie between 0 and {model.shape.n_outputs}; "
+            f"recent_places must be between 0 and {model.shape.n_outputs}; "
             f"got {places.min()} to {places.max()}."
         )

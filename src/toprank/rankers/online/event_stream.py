@@ -1,4 +1,4 @@
-"""A stream of events around an online learner: rows are scored at once, labels may come late."""
+"""A stream of events for an online learner: rows are scored at once, labels may come late."""
 
 import math
 from collections.abc import Mapping
@@ -22,41 +22,41 @@ _LEAST_PROBABILITY = 1e-15  # of what happened; its loss stays finite
 
 
 class EventStream:
-    """Events as they come: each is scored, waits for its label, and is learned from with it.
+    """Scores events as they arrive and learns from each once its label is known.
 
-    The window measures the scores that rows had when they came, in the order of their labels.
-    Everything is kept by `toprank.save` in one file, and a stream that is loaded goes on as if
-    it had never stopped.
+    The window measures the scores given at arrival, in the order of the labels. `toprank.save`
+    stores everything in one file, and a loaded stream resumes exactly where it stopped.
 
     Parameters
     ----------
     learner
         An online booster such as `OnlineNonLinearBoost`, fresh or not.
     window, budget
-        How many labelled rows back the metrics look, and how many of those could be checked.
+        Number of recent labelled rows that the metrics cover, and how many of them could be
+        checked.
     threshold
-        From which probability on a row is an alert. Before anything is learned, none is.
+        Lowest probability that makes a row an alert. Before anything is learned, there are none.
     drift, on_drift
         None, or the detector of changes: "adwin" or "page-hinkley", and what it does:
         "raise-rate", "renew-worst" or "none".
     most_pending
-        How many rows may wait for their label; beyond, the oldest is dropped.
+        Maximum number of rows pending a label; beyond it, the oldest is dropped.
     n_reasons
-        How many reasons an alert has: the columns that raise its score most.
+        Reasons per alert: the columns that raise its score most.
 
     Attributes
     ----------
     n_scored, n_labelled, n_alerts
         Rows scored, rows learned from, alerts among the scored.
     n_unmatched
-        Labels whose row did not wait: never seen, dropped, or labelled before.
+        Labels without a pending row: never seen, dropped, or already labelled.
     n_dropped, n_replaced
-        Rows that waited and made way: for others as too many waited, for one of the same id.
+        Pending rows dropped because there were too many, or replaced by one with the same id.
     n_alarms
-        Changes that were found.
+        Changes detected.
     position
-        A dict for the caller, of what JSON can hold, saved with the stream: how far its input
-        has been read, say.
+        A JSON-compatible dict for the caller, saved with the stream: for example, how far its
+        input has been read.
 
     Examples
     --------
@@ -100,18 +100,18 @@ class EventStream:
 
     @property
     def n_dropped(self) -> int:
-        """How many rows were dropped since too many waited."""
+        """How many rows were dropped because too many were pending."""
         return self.pending.n_dropped
 
     @property
     def n_replaced(self) -> int:
-        """How many rows that waited made way for a newer one of the same id."""
+        """How many pending rows were replaced by a newer one with the same id."""
         return self.pending.n_replaced
 
     def score(self, row: Mapping[str, Any], event_id: str | int | None = None) -> Scored:
-        """Return what is to be said of a row; with an id, the row waits for its label.
+        """Return the score of a row; with an id, the row is pending until its label arrives.
 
-        A row that comes with the id of one that waits takes its place.
+        It replaces a pending row with the same id.
         """
         name = _checked_id(event_id)
         arrived = self._scored(row)
@@ -120,10 +120,10 @@ class EventStream:
         return arrived.scored
 
     def label(self, event_id: str | int, label: Label) -> bool:
-        """Learn from the row that waits with this id; return whether there is one."""
+        """Learn from the pending row with this id; return whether there is one."""
         name = _checked_id(event_id)
         if name is None:
-            raise ValueError("event_id must not be missing where a label comes alone.")
+            raise ValueError("event_id must be given with a label; got none.")
         if name not in self.pending:
             self.n_unmatched += 1
             return False
@@ -136,9 +136,9 @@ class EventStream:
     def learn(
         self, row: Mapping[str, Any], label: Label, event_id: str | int | None = None
     ) -> Scored:
-        """Return what was to be said of a row, and learn from it, since its label is known.
+        """Return the score of a row with a known label, and learn from it.
 
-        Where a row waits with the same id, this one takes its place.
+        It replaces a pending row with the same id.
         """
         name = _checked_id(event_id)
         self._check_label(label)
@@ -189,17 +189,17 @@ class EventStream:
         named = classes.positive_label
         if named is not None and isinstance(label, str) != isinstance(named, str):
             raise ValueError(
-                f"a label must be text or a number as positive_label is, {shortened(named)}; "
+                f"label must be text or a number like the positive label {shortened(named)}; "
                 f"got {shortened(label)}."
             )
         if trial.positive is None:
             raise ValueError(
-                "labels must be true and false, 1 and 0, 1 and -1 or such as yes and no, or "
-                f"positive_label must name the suspicious one; got {shortened(label)}."
+                "labels must be true and false, 1 and 0, 1 and -1, yes and no, or the like "
+                f"unless the positive label is named; got {shortened(label)}."
             )
         if len(trial.places) > 2:
             known = " and ".join(map(shortened, classes.places))
-            raise ValueError(f"a label must be {known} as before; got {shortened(label)}.")
+            raise ValueError(f"label must be {known}, as before; got {shortened(label)}.")
 
     # To and from files
 
@@ -220,7 +220,7 @@ class EventStream:
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the stream that `_to_saved` described; ValueError where that does not fit."""
+        """Return the stream that `_to_saved` described; raises ValueError if it does not fit."""
         state = saved.state
         learner = _restored_learner(state["learner"], part_of(saved.arrays, "learner"))
         stream = cls(learner, **parameters)
@@ -236,12 +236,12 @@ class EventStream:
         for name in _COUNTERS:
             setattr(stream, name, checks.whole_number(state["counters"][name], name, 0))
         if not isinstance(state["position"], dict):
-            raise ValueError("position must be a dict.")
+            raise ValueError(f"position must be a dict; got {shortened(state['position'])}.")
         stream.position = state["position"]
         return stream
 
     def _check_pending(self) -> None:
-        """Raise a ValueError where rows of a file wait that the learner could not take."""
+        """Raise a ValueError if pending rows of a file do not fit the learner."""
         n_known = len(self.learner.model_.columns) if hasattr(self.learner, "model_") else 0
         if self.pending.n_columns > n_known:
             raise ValueError(
@@ -259,13 +259,13 @@ def _checked_learner(learner: Any) -> OnlineBooster:
     classes = learner.model_.classes if hasattr(learner, "model_") else None
     if classes is not None and len(classes.places) > 2:
         raise ValueError(
-            "learner must know two classes at most, since a stream ranks one against the other; "
+            "learner must have two classes at most, since a stream ranks one against the other; "
             f"it has learned from {shortened(classes.sorted().tolist())}."
         )
     if classes is not None and classes.places and classes.positive is None:
         raise ValueError(
-            "learner must know which label is suspicious; make it with positive_label, since it "
-            f"has learned from {shortened(classes.sorted().tolist())}."
+            "learner must have a positive_label, since none of its labels is positive by name; "
+            f"it has learned from {shortened(classes.sorted().tolist())}."
         )
     return learner
 

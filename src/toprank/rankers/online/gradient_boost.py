@@ -10,7 +10,7 @@ from toprank.rankers.online.booster import OnlineBooster
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OnlineGradientBoost(OnlineBooster):
-    """OGB: F_t = (1 - step s_t) F_(t-1) + step h_t, with shrinkages s_t that are learned.
+    """OGB: F_t = (1 - step s_t) F_(t-1) + step h_t, with learned shrinkages s_t.
 
     Each weak learner is moved towards the residuals of those before it by the square loss. After
     Beygelzimer, Hazan, Kale and Luo, "Online gradient boosting" (NIPS 2015), algorithm 1, with

@@ -1,4 +1,4 @@
-"""Online linear boosting: what non-linear boosting is without its latents."""
+"""Online linear boosting: non-linear boosting without its latents."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -11,11 +11,11 @@ from toprank.rankers.online.online_non_linear import LOSSES, UPDATES
 
 @dataclass(eq=False, repr=False)
 class OnlineLinearBoost(OnlineBooster):
-    """Networks of a few units, added up: F(x) = c + sum_t b_t h_t(x), all learned row by row.
+    """The sum of small networks: F(x) = c + sum_t b_t h_t(x), all learned row by row.
 
-    The rival that shows what the latents of `OnlineNonLinearBoost` are worth; its parameters are
-    those, but for the latents. With `n_learners=1` and `update="full"` it is a plain network with
-    one hidden layer of `width` units.
+    The baseline that shows what the latents of `OnlineNonLinearBoost` add; it has the same
+    parameters without the latents. With `n_learners=1` and `update="full"` it is a plain network
+    with one hidden layer of `width` units.
 
     >>> learner = OnlineLinearBoost().fit([[9.0], [12.0], [980.0]] * 60, [0, 0, 1] * 60)
     >>> learner.predict([[10.0], [990.0]])

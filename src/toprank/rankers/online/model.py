@@ -1,4 +1,4 @@
-"""What an online booster knows: columns, classes, weights; learned from by the kernel."""
+"""The state of an online booster: columns, classes and weights."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -21,16 +21,16 @@ _SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag")
 
 
 class Scores(NamedTuple):
-    """What rows were scored."""
+    """The scores of rows."""
 
     raw: NDArray[np.float64]
     """(row, output)"""
     log_odds: NDArray[np.float64]
-    """Of each row, where there are two classes."""
+    """Of each row, for two classes."""
 
 
 class Model:
-    """Columns, classes and weights that grow with the stream as columns and classes come."""
+    """Columns, classes and weights, which grow as new columns and classes appear."""
 
     weights: online_kernel.Weights
     seen: online_kernel.SeenValues
@@ -55,7 +55,7 @@ class Model:
         return int(self.seen.averaging[1]) if self._has_weights else 0
 
     def add_columns(self, names: Iterable[Any]) -> None:
-        """Make room for columns that are new."""
+        """Add the new ones among these columns."""
         new = self.columns.new_among(names)
         _check_size(self.shape, len(self.columns) + len(new))
         self.columns.add(new)
@@ -71,9 +71,9 @@ class Model:
     def learn(
         self, rows: EncodedEvent, places: NDArray[np.int64], row_weights: NDArray[np.float64]
     ) -> None:
-        """Learn from rows in their order; a class joins at the row where it first comes."""
+        """Learn from rows in their order; a class is added at the row where it first appears."""
         rows = self.padded(rows)
-        for part in self._parts_of_same_outputs(places):
+        for part in self._slices_of_same_outputs(places):
             self.add_outputs(int(places[part][0]))
             self._run(rows.take(part), places[part], row_weights[part], _NOT_SCORED)
 
@@ -84,16 +84,16 @@ class Model:
         row_weights: NDArray[np.float64],
         n_known: NDArray[np.int64],
     ) -> Scores:
-        """Learn from rows in their order; return the scores they had on the way.
+        """Learn from rows in their order; return the scores they got on the way.
 
-        Of each row, `n_known` says how many of the first rows are learned before it is scored.
-        Where classes join on the way, that must be those before it.
+        For each row, `n_known` says how many of the first rows are learned before it is scored.
+        If new classes appear on the way, these must be all rows before it.
         """
         rows = self.padded(rows)
         n_outputs = max(int(places.max(initial=0)), self.shape.n_outputs)
-        # a class that has not come has no chance: exp(-inf) is 0
+        # a class not seen yet has probability 0: exp(-inf)
         scores = Scores(np.full((len(places), n_outputs), -np.inf), np.zeros(len(places)))
-        n_slow = self._rows_until_all_have_joined(places)
+        n_slow = self._rows_until_all_classes_known(places)
         for i in range(n_slow):
             own = slice(i, i + 1)
             raw = self.raw(rows.take(own)) if self.n_rows else 0.0
@@ -118,7 +118,7 @@ class Model:
         return head
 
     def weak_outputs(self, rows: EncodedEvent) -> NDArray[np.float64]:
-        """Return what each weak learner says of each row, (row, learner, output)."""
+        """Return each weak learner's output for each row, (row, learner, output)."""
         rows = self.padded(rows)
         sizes = (len(rows.values), self.shape.n_learners, self.shape.n_outputs)
         outputs = np.empty(sizes)
@@ -132,12 +132,12 @@ class Model:
         return float(np.mean(logsumexp(against, axis=1) - against[np.arange(len(raw)), places]))
 
     def raise_rate(self, times: float) -> None:
-        """Make the next steps larger: Adagrad forgets a part of the gradients it has summed up."""
+        """Make the next steps larger: Adagrad forgets part of its sums of gradients."""
         for squares in (self.weights.units_squares, self.weights.head_squares):
             squares /= times * times
 
     def renew_worst(self, rows: EncodedEvent, places: NDArray[np.int64]) -> int:
-        """Let the weak learner begin anew without which these rows are told best; return it."""
+        """Reset the weak learner without which these rows have the least loss; return it."""
         losses = [self.log_loss(rows, places, t) for t in range(self.shape.n_learners)]
         worst = int(np.argmin(losses))
         self.n_renewed += 1
@@ -145,7 +145,7 @@ class Model:
         return worst
 
     def padded(self, rows: EncodedEvent) -> EncodedEvent:
-        """Return rows with the columns that came after they were encoded, missing all of them."""
+        """Return rows with the columns added since they were encoded, as missing values."""
         n_new = len(self.columns) - rows.values.shape[1]
         if n_new == 0:
             return rows
@@ -163,29 +163,29 @@ class Model:
         row_weights: NDArray[np.float64],
         n_known: NDArray[np.int64],
     ) -> Scores:
-        """Let the kernel learn from rows whose classes are all known, and score them."""
+        """Learn from rows whose classes are all known, and score them."""
         labels = online_kernel.LabelTally(places, row_weights, self._class_weights())
         scores = Scores(np.empty((n_known.size, self.shape.n_outputs)), np.empty(n_known.size))
         online_kernel.learn(*rows, labels, n_known, self.shape, self.weights, self.seen, *scores)
         return scores
 
     def _class_weights(self) -> NDArray[np.float64]:
-        """Return what the rows of each place count for."""
+        """Return the weight of each class, by place."""
         weights = np.ones(1 + self.shape.n_outputs)
         for label, weight in (self.class_weight or {}).items():
             place = self.classes.places.get(label)
-            if place is not None and place < weights.size:  # others join at a later row
+            if place is not None and place < weights.size:  # others are added at a later row
                 weights[place] = weight
         return weights
 
-    def _rows_until_all_have_joined(self, places: NDArray[np.int64]) -> int:
-        """Return how many of the first rows there are until the last new class has come."""
+    def _rows_until_all_classes_known(self, places: NDArray[np.int64]) -> int:
+        """Return the number of rows up to the one where the last new class appears."""
         if places.max(initial=0) <= self.shape.n_outputs:
             return 0
-        return max(part.start for part in self._parts_of_same_outputs(places)) + 1
+        return max(part.start for part in self._slices_of_same_outputs(places)) + 1
 
-    def _parts_of_same_outputs(self, places: NDArray[np.int64]) -> Iterator[slice]:
-        """Yield the rows up to the first of a new class, from it to the next such, and so on."""
+    def _slices_of_same_outputs(self, places: NDArray[np.int64]) -> Iterator[slice]:
+        """Yield slices of rows, each new one starting where a new class appears."""
         if not places.size:
             return
         if places.size == 1 or places.max() <= self.shape.n_outputs:
@@ -205,13 +205,13 @@ class Model:
             left_out = np.arange(start, min(start + _COPIES_AT_ONCE, len(self.columns)))
             copies = row.take(np.zeros(left_out.size, dtype=np.int64))
             own = np.arange(left_out.size), left_out
-            # neither a number nor a bucket: the kernel finds no input there
+            # neither a number nor a bucket: the kernel ignores the column
             copies.values[own], copies.buckets[own] = np.nan, -1
             raw.append(self.raw(copies))
         return np.concatenate(raw)
 
     def add_outputs(self, n_outputs: int) -> None:
-        """Make room for classes that are new."""
+        """Add outputs for new classes."""
         if n_outputs <= self.shape.n_outputs:
             return
         before = self.shape
@@ -230,7 +230,7 @@ class Model:
         return {**self.weights._asdict(), **self.seen._asdict()}
 
     def state(self) -> dict[str, Any]:
-        """Return what a file keeps beside them."""
+        """Return what a file keeps in addition to the arrays."""
         return {
             "columns": self.columns.names,
             "classes": [list(pair) for pair in self.classes.places.items()],
@@ -249,7 +249,7 @@ class Model:
         state: dict[str, Any],
         arrays: dict[str, Any],
     ) -> Self:
-        """Return the model of a file; ValueError where its parts do not fit together."""
+        """Return the model of a file; raises ValueError if its parts do not fit together."""
         model = cls(shape, classes, class_weight)
         model.add_columns(_checked_names(state["columns"]))
         model.scale = checks.number_above(state["scale"], "scale", 0, 2)
@@ -266,8 +266,8 @@ def _check_size(shape: online_kernel.Shape, n_columns: int) -> None:
     n_weights = n_inputs * n_units + all_weights.head_size(shape)
     if n_weights > _MOST_WEIGHTS:
         raise ValueError(
-            f"a booster must have at most {_MOST_WEIGHTS:,} weights; n_learners, width, "
-            f"n_latents and n_buckets make {n_weights:,} of them; lower one."
+            f"n_learners, width, n_latents and n_buckets must give at most {_MOST_WEIGHTS:,} "
+            f"weights; got {n_weights:,}; lower one of them."
         )
 
 
@@ -303,7 +303,7 @@ def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
                 f"got {array.dtype} of {array.shape}."
             )
         if not np.isfinite(array).all():
-            raise ValueError(f"{name} must hold finite numbers.")
+            raise ValueError(f"{name} must contain finite numbers.")
         found.append(np.ascontiguousarray(array))
     return found
 
@@ -315,12 +315,12 @@ def _check_seen(seen: online_kernel.SeenValues, arrays: dict[str, Any]) -> None:
         if (arrays[name] < 0).any():
             raise ValueError(f"{name} must not be negative.")
     if seen.calibration[0] <= 0 or (seen.calibration[2:] < 0).any():
-        raise ValueError("calibration must rise and its sums must not be negative.")
+        raise ValueError("calibration must have a positive slope and sums that are not negative.")
 
 
 def _checked_names(names: Any) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("columns must be a list of texts.")
+        raise ValueError("columns must be a list of strings.")
     if len(set(names)) < len(names):
-        raise ValueError("columns must differ.")
+        raise ValueError("columns must be distinct.")
     return names

@@ -1,11 +1,11 @@
 """The compiled loop of all online boosters: rows x weak learners x latents.
 
-A weak learner is a network with one small hidden layer. All of them lie side by side:
+A weak learner is a network with one small hidden layer. All of them are stored side by side:
 
     units = a row per input, [hash buckets | columns], of [learner 0 | learner 1 | ...]
     head  = [bias of units | weights of outputs | biases of outputs | combination]
 
-Only the inputs of a row that are not zero are walked, so categories and 0/1 columns cost next to
+Only the non-zero inputs of a row are visited, so categories and 0/1 columns cost almost
 nothing. `squares` are Adagrad's sums of squared gradients. `past` turns weights into their
 average over the rows: where row i counts c_i and C_i is the sum of c up to it, a change d made at
 row i adds C_(i-1) d to `past`, and the average is weights - past / C_n.
@@ -20,19 +20,20 @@ from numba import njit
 NON_LINEAR, LINEAR, MAJORITY, ADAPTIVE, IMPORTANCE, GRADIENT, STREAM = range(7)
 RESIDUAL, PREFIX, FULL = range(3)
 LOG, AVERAGE_PRECISION = range(2)
-HALF_BINS = 48  # of scores, either side of 0
+HALF_BINS = 48  # of scores, on either side of 0
 
-_FURTHEST = 5.0  # standard deviations; what lies further out counts as this far
+_FURTHEST = 5.0  # standard deviations; values further out are clipped
 _EPSILON = 1e-6
 _BIN = 0.25  # of log-odds
 _FORGET = 1.0 - 1.0 / 50_000.0  # how far back, in rows, the list of scores looks
-_WARM_POSITIVES = 20  # until so many are seen, there is no list to speak of
-_LEAST_WEIGHT = 0.1  # of a row far below the list
+_WARM_POSITIVES = 20  # with fewer positives, there is no list yet
+_LEAST_WEIGHT = 0.1  # of a row far down the list
 _LARGEST_ALPHA = 2.0
 _ROWS_BEFORE = 100.0
 _AVERAGING_POWER = 8.0  # row i counts i^8 in the average: the last ninth of the rows, about
 _CALIBRATION_RATE = 0.3
-_LEAST_SLOPE = 1e-3  # probabilities never fall as the raw score rises
+_LEAST_SLOPE = 1e-3  # probabilities never decrease as the raw score rises
+_NONE_LEFT_OUT = np.int64(-1)  # a plain -1 would be a type of its own to numba, compiled again
 
 
 class Shape(NamedTuple):
@@ -67,37 +68,37 @@ class Weights(NamedTuple):
 
 
 class SeenValues(NamedTuple):
-    """What the rows learned from were like."""
+    """Statistics of the rows learned from."""
 
     n_values: np.ndarray
-    """Of each column: the numbers seen."""
+    """Per column: how many numbers were seen."""
     mean: np.ndarray
     spread: np.ndarray
-    """Of each column: the sum of squared distances from the mean."""
+    """Per column: the sum of squared distances from the mean."""
     is_flag: np.ndarray
-    """Of each column: whether every value was 0 or 1."""
+    """Per column: whether every value was 0 or 1."""
     rows: np.ndarray
-    """Of each class: the rows seen."""
+    """Per class: the rows seen."""
     averaging: np.ndarray
     """[C_n, n] of the average of weights."""
     ranked: np.ndarray
-    """(class, bin): the scores of late, as far as the loss asks for them."""
+    """(class, bin): recent scores, if the loss needs them."""
     calibration: np.ndarray
-    """[slope, start] that make raw scores log-odds, and their sums of squared gradients."""
+    """[slope, start] that turn raw scores into log-odds, and their sums of squared gradients."""
 
 
 class LabelTally(NamedTuple):
-    """What rows are learned by."""
+    """The labels and weights of rows."""
 
     places: np.ndarray
-    """Of each row: the place of its class."""
+    """Per row: the place of its class."""
     row_weights: np.ndarray
     class_weights: np.ndarray
-    """Of each place: what its rows count for when the learners learn, but not in calibration."""
+    """Per place: the weight of its rows for the learners, but not for calibration."""
 
 
 class _Scratch(NamedTuple):
-    """Room for what one row is made into on its way through the learners."""
+    """Buffers for the intermediate values of one row."""
 
     inputs: np.ndarray
     amounts: np.ndarray
@@ -113,8 +114,8 @@ class _Scratch(NamedTuple):
 def learn(values, buckets, labels, n_known, shape, weights, seen, raw, log_odds):
     """Learn from rows in their order.
 
-    Unless `n_known` is empty, each row is scored as well: as soon as, and not before, the first
-    `n_known` rows of it have been learned.
+    Unless `n_known` is empty, each row is scored as well, once exactly the first `n_known` rows
+    have been learned.
     """
     scratch = _scratch(shape, values.shape[1], weights.head.size)
     n_learned = 0
@@ -123,9 +124,9 @@ def learn(values, buckets, labels, n_known, shape, weights, seen, raw, log_odds)
             _learn_row(values[k], buckets[k], labels, k, shape, weights, seen, scratch)
         n_learned = max(n_learned, n_known[i])
         fill_head(shape, weights, seen, scratch.head)
-        _score_row(values[i], buckets[i], shape, weights, seen, scratch, -1, raw[i])
+        _score_row(values[i], buckets[i], shape, weights, seen, scratch, _NONE_LEFT_OUT, raw[i])
         if seen.averaging[1] == 0.0:
-            raw[i] = 0.0  # nothing is known yet
+            raw[i] = 0.0  # nothing is learned yet
         log_odds[i] = seen.calibration[0] * raw[i, 0] + seen.calibration[1]
     for k in range(n_learned, values.shape[0]):
         _learn_row(values[k], buckets[k], labels, k, shape, weights, seen, scratch)
@@ -142,11 +143,11 @@ def score(values, buckets, shape, weights, seen, left_out, raw):
 
 @njit(cache=True, error_model="numpy")
 def weak_outputs(values, buckets, shape, weights, seen, outputs):
-    """Fill what each weak learner says of each row, (row, learner, output)."""
+    """Fill each weak learner's output for each row, (row, learner, output)."""
     scratch, raw = _scratch(shape, values.shape[1], weights.head.size), np.empty(shape.n_outputs)
     fill_head(shape, weights, seen, scratch.head)
     for i in range(values.shape[0]):
-        _score_row(values[i], buckets[i], shape, weights, seen, scratch, -1, raw)
+        _score_row(values[i], buckets[i], shape, weights, seen, scratch, _NONE_LEFT_OUT, raw)
         outputs[i] = scratch.outputs
 
 
@@ -164,7 +165,7 @@ def _score_row(values, buckets, shape, weights, seen, scratch, left_out, raw):
 
 @njit(cache=True, error_model="numpy")
 def _learn_row(values, buckets, labels, k, shape, weights, seen, scratch):
-    """Take one step by one row; a row of no weight is no row."""
+    """Take one step by one row; rows with zero weight are ignored."""
     label, row_weight = labels.places[k], labels.row_weights[k]
     weight = row_weight * labels.class_weights[label]
     if weight == 0.0:
@@ -172,7 +173,7 @@ def _learn_row(values, buckets, labels, k, shape, weights, seen, scratch):
     raw = np.zeros(shape.n_outputs)
     if shape.is_calibrated:
         fill_head(shape, weights, seen, scratch.head)
-        _score_row(values, buckets, shape, weights, seen, scratch, -1, raw)
+        _score_row(values, buckets, shape, weights, seen, scratch, _NONE_LEFT_OUT, raw)
         if seen.averaging[1] == 0.0:
             raw[:] = 0.0  # as it was scored
         _calibrate(raw[0], label, row_weight, seen)
@@ -222,7 +223,7 @@ def _calibrate(raw, label, row_weight, seen):
 
 @njit(cache=True, error_model="numpy")
 def _weight_in_list(raw, label, seen):
-    """Return what a row counts for where average precision is to rise.
+    """Return the weight of a row for the loss "ap".
 
     With P positives and N negatives above a score, average precision changes by P / (P + N)^2
     for every pair that changes places there. Summed over the rows around the score, and their
@@ -248,7 +249,7 @@ def _weight_in_list(raw, label, seen):
 
 @njit(cache=True, error_model="numpy")
 def _note_columns(values, seen):
-    """Take the numbers of a row into the running means and spreads."""
+    """Add the numbers of a row to the running means and spreads."""
     for j in range(values.size):
         value = values[j]
         if value != value:
@@ -263,20 +264,20 @@ def _note_columns(values, seen):
 
 @njit(cache=True, error_model="numpy")
 def _note_class(label, shape, seen):
-    """Count a row's class; return what its class makes it count for."""
+    """Count a row's class; return the weight of its class."""
     seen.rows[label] += 1.0
     if not shape.is_balanced:
         return 1.0
     n_classes = seen.rows.size
-    # as if some rows of each class had come before: Adagrad never forgets the step of a first
-    # positive that stands against thousands of others
+    # as if some rows of each class had been seen already: Adagrad never forgets the step of a
+    # first positive weighted against thousands of others
     n_rows = seen.rows.sum() + n_classes * _ROWS_BEFORE
     return n_rows / (n_classes * (seen.rows[label] + _ROWS_BEFORE))
 
 
 @njit(cache=True, error_model="numpy")
 def _find_inputs(values, buckets, shape, seen, inputs, amounts):
-    """Fill the inputs that are not zero and how much each is; return how many there are."""
+    """Fill the indices and values of the non-zero inputs; return how many there are."""
     n_active = 0
     for j in range(values.size):
         if buckets[j] >= 0:
@@ -347,7 +348,7 @@ def _fill_units(inputs, amounts, n_active, unit_weights, head, units):
 
 @njit(cache=True, error_model="numpy")
 def _fill_outputs(units, head, shape, outputs):
-    """Fill what each weak learner says, from its hidden units."""
+    """Fill each weak learner's output from its hidden units."""
     n_learners, n_outputs, width = shape.n_learners, shape.n_outputs, shape.width
     start = units.size
     biases = start + units.size * n_outputs
@@ -361,7 +362,7 @@ def _fill_outputs(units, head, shape, outputs):
 
 @njit(cache=True, error_model="numpy")
 def _fill_network_gradients(units, outputs_gradient, head, shape, head_gradient):
-    """Fill the gradients of the head up to the outputs; those of the units stand first."""
+    """Fill the gradients of the head up to the outputs; those of the units come first."""
     n_outputs, width, start = shape.n_outputs, shape.width, units.size
     biases = start + units.size * n_outputs
     for t in range(shape.n_learners):
@@ -435,10 +436,10 @@ def _fill_raw(outputs, combination, shape, raw):
 
 @njit(cache=True, error_model="numpy")
 def _fill_gradients(label, weight, shape, head, seen, scratch):
-    """Fill the gradient of what each weak learner says and of the combination.
+    """Fill the gradients of each weak learner's output and of the combination.
 
-    Gradients are those of a row of weight 1. What does not follow a gradient moves here, by the
-    row's weight.
+    Gradients are those of a row of weight 1. What does not follow a gradient is updated here,
+    by the row's weight.
     """
     combination, gradient = _combination(head, shape), _combination(scratch.head_gradient, shape)
     outputs, outputs_gradient = scratch.outputs, scratch.outputs_gradient
@@ -521,7 +522,7 @@ def _non_linear_full(label, shape, combination, outputs, outputs_gradient, gradi
 
 @njit(cache=True, error_model="numpy")
 def _non_linear_stages(label, shape, combination, outputs, outputs_gradient, gradient):
-    """Learner t by the models of the first learners: residuals of t - 1, or the loss of t."""
+    """Learner t by the model of the first learners: residuals of t - 1, or the loss of t."""
     n_outputs, n_latents, n_learners = shape.n_outputs, shape.n_latents, shape.n_learners
     per_learner = n_latents * n_outputs
     raw, slope = np.empty(n_outputs), np.empty(n_outputs)
@@ -606,7 +607,7 @@ def _linear_stages(label, shape, combination, outputs, outputs_gradient, gradien
 
 @njit(cache=True, error_model="numpy")
 def _majority_raw(outputs):
-    """Return the balance of votes; where they are even, the mean output decides."""
+    """Return the balance of votes; in a tie, the mean output decides."""
     votes, total = 0.0, 0.0
     for t in range(outputs.shape[0]):
         votes += _vote(outputs[t, 0])
@@ -626,7 +627,7 @@ def _majority_stages(label, shape, outputs, outputs_gradient):
 
 @njit(cache=True, error_model="numpy")
 def _majority_weight(n_left, ahead, edge):
-    """Return how likely the votes to come are to leave the outcome to this one; at most 1."""
+    """Return how likely the remaining votes are to leave the outcome to this one; at most 1."""
     p = 0.5 + edge / 2.0
     right = math.floor((n_left - ahead + 1.0) / 2.0)
     if right < 0.0 or right > n_left:
@@ -643,7 +644,7 @@ def _log_binomial(n, k, p):
 
 @njit(cache=True, error_model="numpy")
 def _vote(output):
-    """Return 1 or -1, or 0 for one that says nothing, or is left out."""
+    """Return 1 or -1, or 0 for a learner whose output is 0 or that is left out."""
     if output > 0.0:
         return 1.0
     return -1.0 if output < 0.0 else 0.0
@@ -680,7 +681,7 @@ def _adaptive_raw(outputs, combination):
 
 @njit(cache=True, error_model="numpy")
 def _adaptive_stages(label, weight, shape, combination, seen, outputs, outputs_gradient):
-    """Weigh each learner's row by how wrong the votes before it are; move alpha and trust."""
+    """Weight each learner's row by how wrong the votes before it are; update alpha and trust."""
     n_learners, side = shape.n_learners, 2.0 * label - 1.0
     n_rows = seen.rows.sum()
     pace, ahead, best = 4.0 * weight / math.sqrt(n_rows), 0.0, -np.inf
@@ -701,7 +702,7 @@ def _adaptive_stages(label, weight, shape, combination, seen, outputs, outputs_g
 
 @njit(cache=True)
 def _uniform(seed, n_rows, t):
-    """Return a number in [0, 1) that depends on nothing else: the mixing steps of SplitMix64."""
+    """Return a number in [0, 1) determined by the arguments: the mixing steps of SplitMix64."""
     z = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(n_rows)
     z = z * np.uint64(0xD1342543DE82EF95) + np.uint64(t + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

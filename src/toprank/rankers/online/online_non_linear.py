@@ -21,10 +21,10 @@ LOSSES = {"log": online_kernel.LOG, "ap": online_kernel.AVERAGE_PRECISION}
 
 @dataclass(eq=False, repr=False)
 class OnlineNonLinearBoost(OnlineBooster):
-    """ONLB: networks of a few units, combined in latent spaces, learned row by row.
+    """ONLB: small networks combined in latent spaces, learned row by row.
 
     `F(x) = c + sum_p a_p relu(d_p + sum_t b_pt h_t(x))`, where `h_t` is a network of `width`
-    hidden units. All weights follow the gradient by Adagrad. After J. Frery, "Ensemble learning
+    hidden units. All weights follow the gradient, by Adagrad. After J. Frery, "Ensemble learning
     for extremely imbalanced data flows" (thesis, 2019), chapter 4; with more than two classes
     every class but one has outputs, latents and an F of its own, joined by a softmax.
 
@@ -38,21 +38,21 @@ class OnlineNonLinearBoost(OnlineBooster):
         most accurate. "prefix": the gradient of the loss of the first t learners. "residual":
         the residuals that the first t - 1 leave, as in the thesis.
     learning_rate
-        Adagrad's.
+        Adagrad's learning rate.
     loss
-        "log", or "ap": a row counts as much as the precision of the list that ends at its score,
-        so that the top of the ranking is learned at the cost of its bottom. Two classes only.
+        "log", or "ap": each row is weighted by the precision of the list that ends at its score,
+        which favours the top of the ranking over its bottom. Two classes only.
     class_weight
         None, "balanced" (by the counts so far) or a dict of labels and weights.
     averaged
         Score with the average of the weights over all rows, later ones counting more. Steadier
-        where nothing changes, slower to follow where something does.
+        while nothing changes, slower to follow a change.
     n_buckets
-        Where text goes, by its hash.
+        Number of hash buckets for text.
     positive_label
-        The suspicious label; needless for true and false, 1 and 0, 1 and -1.
+        The suspicious label; not needed for true and false, 1 and 0, 1 and -1.
     random_state
-        Seeds the first weights.
+        Random seed of the initial weights.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class OnlineNonLinearBoost(OnlineBooster):
         return added[:, :, 0] if added.shape[2] == 1 else added
 
     def projections(self) -> NDArray[np.float64]:
-        """Return b: how much each weak learner counts in each latent, (learner, latent).
+        """Return b: the weight of each weak learner in each latent, (learner, latent).
 
         With more than two classes there is a third axis, that of the outputs.
         """

@@ -1,7 +1,7 @@
-"""Scored rows that wait for their labels, in memory that does not grow once they are many.
+"""Scored rows pending their labels, in bounded memory.
 
-Cells lie in arrays of a place a row; an id knows its place, and places that rows leave are given
-to the next ones:
+Cells are stored in arrays with one place per row; each id maps to its place, and the places of
+rows that have left are reused:
 
     places = [row | free | row | row | free | ...]
 """
@@ -25,26 +25,26 @@ _LEAST_PLACES = 64
 
 
 class Scored(NamedTuple):
-    """What was said of a row when it came."""
+    """The result of scoring a row."""
 
     suspicion: float
     probability: float
     is_alert: bool
     reasons: dict[str, float] | None = None
-    """Of an alert: the columns that raise its score most, and by how much; not kept."""
+    """For an alert: the columns that raise its score most, and by how much; not saved."""
 
 
 class PendingRow(NamedTuple):
-    """A row as it was encoded when it came, and what was said of it."""
+    """A row as encoded at arrival, and its score."""
 
     row: EncodedEvent
     scored: Scored
 
 
 class PendingRows:
-    """Rows by id, first in, first out: when there are `most` of them, the oldest is dropped.
+    """Rows by id, first in, first out: at most `most` of them, then the oldest is dropped.
 
-    Rows of very many columns are dropped earlier, from 64 million cells on.
+    With very many columns, rows are dropped earlier: at 64 million cells.
 
     >>> pending = PendingRows(most=2)
     >>> row = EncodedEvent(np.array([[9.5]]), np.array([[-1]], dtype=np.int32))
@@ -61,7 +61,7 @@ class PendingRows:
         self.n_dropped = 0
         self.n_replaced = 0
         self.n_columns = 0
-        # not a dict: its first key is slow to find once many before it have gone
+        # not a dict: finding its first key is slow after many deletions
         self._place_of: OrderedDict[str, int] = OrderedDict()
         self._free: list[int] = []
         self._cells = _CellPool.empty(0, 0)
@@ -73,7 +73,7 @@ class PendingRows:
         return event_id in self._place_of
 
     def add(self, event_id: str, row: EncodedEvent, scored: Scored) -> None:
-        """Keep a row until its label comes; one with the same id makes way for it."""
+        """Keep a row until its label arrives; it replaces one with the same id."""
         check_id(event_id)
         if self.discard(event_id):
             self.n_replaced += 1
@@ -88,7 +88,7 @@ class PendingRows:
         self._cells.put(place, row, scored)
 
     def take(self, event_id: str) -> PendingRow | None:
-        """Return the row with this id, which waits no longer; None where no such row waits."""
+        """Remove and return the row with this id; None if there is none."""
         place = self._place_of.pop(event_id, None)
         if place is None:
             return None
@@ -96,14 +96,14 @@ class PendingRows:
         return self._cells.at(place)
 
     def discard(self, event_id: str) -> bool:
-        """Let go of the row with this id; return whether there was one."""
+        """Remove the row with this id; return whether there was one."""
         place = self._place_of.pop(event_id, None)
         if place is not None:
             self._free.append(place)
         return place is not None
 
     def to_state(self) -> tuple[dict[str, int], dict[str, NDArray]]:
-        """Return the settings, which are JSON, and the arrays that `from_state` goes on from."""
+        """Return the settings, which are JSON, and the arrays that `from_state` restores."""
         cells = self._cells.taken(self._places_in_order(), len(self), self.n_columns)
         cells.clear_unused()
         raw = [event_id.encode("utf-8", "surrogatepass") for event_id in self._place_of]
@@ -118,9 +118,9 @@ class PendingRows:
     def from_state(
         cls, settings: dict[str, Any], arrays: dict[str, NDArray], n_buckets: int
     ) -> Self:
-        """Return the rows that `to_state` gave, or say what is not sound about them.
+        """Return the rows that `to_state` gave; raises ValueError if the state is invalid.
 
-        `n_buckets` is how many hash buckets the learner has that is to learn from them.
+        `n_buckets` is the number of hash buckets of the learner.
         """
         if not isinstance(settings, dict) or set(settings) != set(_SETTINGS):
             names = ", ".join(_SETTINGS)
@@ -134,10 +134,10 @@ class PendingRows:
         pending._cells = _stored_cells(arrays, len(ids), n_buckets)
         pending.n_columns = pending._cells.values.shape[1]
         if len(ids) > pending._room():
-            raise ValueError(f"at most {pending._room()} rows must wait; got {len(ids)}.")
+            raise ValueError(f"pending rows must be at most {pending._room()}; got {len(ids)}.")
         pending._place_of = OrderedDict(zip(ids, range(len(ids)), strict=True))
         if len(pending) < len(ids):
-            raise ValueError("ids of pending rows must differ; some come twice.")
+            raise ValueError("ids of pending rows must be distinct; some occur twice.")
         return pending
 
     def _room(self) -> int:
@@ -147,11 +147,11 @@ class PendingRows:
         return np.fromiter(self._place_of.values(), dtype=np.int64, count=len(self))
 
     def _make_places(self) -> None:
-        """Lay the rows out anew, with room for as many more and for all columns."""
+        """Reallocate, with room for as many rows again and for all columns."""
         n_rows = len(self)
         n_places = min(max(2 * n_rows, _LEAST_PLACES), self._room())
         width = self._cells.values.shape[1]
-        if width < self.n_columns:  # a quarter more, for columns seldom come alone
+        if width < self.n_columns:  # a quarter more, since new columns seldom come alone
             width = min(self.n_columns + self.n_columns // 4, MOST_COLUMNS)
         self._cells = self._cells.taken(self._places_in_order(), n_places, width)
         self._place_of = OrderedDict(zip(self._place_of, range(n_rows), strict=True))
@@ -159,7 +159,7 @@ class PendingRows:
 
 
 class _CellPool(NamedTuple):
-    """What is kept of rows, by place; only the first `n_columns` cells of a row are in use."""
+    """The stored rows by place; only the first `n_columns` cells of a row are in use."""
 
     values: NDArray[np.float64]
     buckets: NDArray[np.int32]
@@ -201,7 +201,7 @@ class _CellPool(NamedTuple):
         )
 
     def taken(self, places: NDArray[np.int64], n_places: int, width: int) -> "_CellPool":
-        """Return the rows at these places, then free places; `width` columns have room."""
+        """Return the rows at these places, then free places, each `width` columns wide."""
         new = _CellPool.empty(n_places, width)
         both = min(width, self.values.shape[1])
         pairs: list[tuple[NDArray, NDArray]] = list(zip(new, self, strict=True))
@@ -213,7 +213,7 @@ class _CellPool(NamedTuple):
         return new
 
     def clear_unused(self) -> None:
-        """Give cells that no row uses one content, so that the same rows are the same bytes."""
+        """Reset unused cells, so that the same rows give the same bytes."""
         is_unused = np.arange(self.values.shape[1]) >= self.n_columns[:, np.newaxis]
         self.values[is_unused] = np.nan
         self.buckets[is_unused] = 0
@@ -221,11 +221,11 @@ class _CellPool(NamedTuple):
 
 def check_id(event_id: str) -> None:
     if not isinstance(event_id, str):
-        raise TypeError(f"an id must be text; got {reprlib.repr(event_id)}.")
+        raise TypeError(f"id must be text; got {reprlib.repr(event_id)}.")
     if len(event_id) > LONGEST_ID:
         raise ValueError(
-            f"an id must have at most {LONGEST_ID} characters; got {len(event_id)}; "
-            "use a short one, such as a number or a hash."
+            f"id must have at most {LONGEST_ID} characters; got {len(event_id)}; "
+            "use a number or a hash."
         )
 
 
@@ -235,7 +235,7 @@ def _stored_ids(arrays: dict[str, NDArray]) -> list[str]:
     longest = 4 * LONGEST_ID
     if ((n_bytes < 0) | (n_bytes > longest)).any() or n_bytes.sum() != len(raw):
         raise ValueError(
-            f"array 'id_bytes' must part {len(raw)} bytes into ids of 0 to {longest} bytes."
+            f"array 'id_bytes' must split {len(raw)} bytes into ids of 0 to {longest} bytes."
         )
     stops = np.cumsum(n_bytes).tolist()
     ids = [
@@ -256,14 +256,14 @@ def _stored_cells(arrays: dict[str, NDArray], n_rows: int, n_buckets: int) -> _C
             f"got {values.shape[1]} and {buckets.shape[1]}."
         )
     if not -1 <= buckets.min(initial=0) <= buckets.max(initial=0) < n_buckets:
-        raise ValueError(f"array 'buckets' must lie between -1 and {n_buckets - 1}.")
+        raise ValueError(f"array 'buckets' must be between -1 and {n_buckets - 1}.")
     if np.isinf(values).any() or (np.isnan(values) != (buckets >= 0)).any():
         raise ValueError(
-            "array 'values' must hold a finite number where there is no bucket, else NaN."
+            "array 'values' must be a finite number where there is no bucket, else NaN."
         )
     n_columns = stored_vector(arrays, "n_columns", np.int32, n_rows)
     if not 0 <= n_columns.min(initial=0) <= n_columns.max(initial=0) <= values.shape[1]:
-        raise ValueError(f"array 'n_columns' must lie between 0 and {values.shape[1]}.")
+        raise ValueError(f"array 'n_columns' must be between 0 and {values.shape[1]}.")
     suspicion = stored_vector(arrays, "suspicion", np.float64, n_rows)
     probability = stored_vector(arrays, "probability", np.float64, n_rows)
     if not (np.isfinite(suspicion).all() and ((probability >= 0) & (probability <= 1)).all()):

@@ -1,4 +1,4 @@
-"""Learners side by side on one stream, the best of them in front: settings chosen in one pass."""
+"""Several learners on one stream, led by the best: settings chosen in one pass."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -25,19 +25,19 @@ METRICS = ("error", "log-loss", "average-precision")
 
 
 class SideBySide:
-    """Learners that all learn from the same rows, each judged on every row before it does.
+    """Learners that all learn from the same rows, each judged on every row beforehand.
 
-    This is progressive validation of settings in one pass, in memory that does not grow: after
-    every row the learner with the best figure so far leads, and its scores are those given.
+    This is progressive validation of settings in one pass, in constant memory: after every row
+    the learner with the best figure so far leads, and its scores are returned.
 
     Parameters
     ----------
     learners
-        Online boosters by name, for two classes. Of equal ones the first leads.
+        Online boosters by name, for two classes. In a tie, the first leads.
     metric
         "error" (rows on the wrong side of a raw score of 0), "log-loss" or "average-precision".
     window
-        Judge by the last so many rows; None is all since the beginning. Average precision is
+        Number of recent rows to judge by; None means all. Average precision is
         then that of scores sorted into bins, each at most 1/128 as wide as its scores are far
         from 0; so it is in windows of more than 10,000 rows.
 
@@ -64,7 +64,7 @@ class SideBySide:
         self.n_rows = 0
 
     def partial_fit(self, X: Any, y: ArrayLike) -> Self:
-        """Judge, then learn, row after row; the same as `learn_one` for each."""
+        """Judge, then learn, row by row; the same as `learn_one` for each."""
         labels = column_or_1d(y)
         for name, learner in self.learners.items():
             is_positive = positives_of(learner, labels)
@@ -88,12 +88,12 @@ class SideBySide:
         self.n_rows += 1
 
     def score_one(self, x: Mapping[str, Any]) -> float:
-        """Return the raw score that the leader gives one row; all stay as they are."""
+        """Return the leader's raw score of one row; the learners do not change."""
         return self.best.score_one(x)
 
     @property
     def leader(self) -> str:
-        """The name of the learner with the best figure; the first one where nothing is known."""
+        """The name of the learner with the best figure; the first one if nothing is known."""
         figures = {name: self._rank(name) for name in self.learners}
         return min(figures, key=figures.__getitem__)
 
@@ -103,7 +103,7 @@ class SideBySide:
         return self.learners[self.leader]
 
     def results(self) -> pa.Table:
-        """Return each learner's name and figure, the leader first; null where it is undefined."""
+        """Return each learner's name and figure, the leader first; null if it is undefined."""
         names = sorted(self.learners, key=self._rank)
         figures = pa.array([self._tallies[name].figure() for name in names], pa.float64())
         return pa.table({"learner": pa.array(names, pa.string()), self.metric: figures})
@@ -159,7 +159,7 @@ class _Losses:
         if self._last is not None:
             self._last.extend(losses.tolist())
             return
-        for loss in losses.tolist():  # one by one: the sum is then the same in any batches
+        for loss in losses.tolist():  # one by one: the sum then does not depend on the batches
             self._total += loss
         self._n_rows += losses.size
 
@@ -198,5 +198,7 @@ def _checked_learners(learners: Any) -> dict[str, OnlineBooster]:
                 f"learner {name!r} must be an online booster; got {type(learner).__name__}."
             )
     if len({id(learner) for learner in learners.values()}) < len(learners):
-        raise ValueError("learners must be different objects; one has several names; clone it.")
+        raise ValueError(
+            "learners must be different objects; one occurs under several names; clone it."
+        )
     return dict(learners)

@@ -1,9 +1,9 @@
 """Rows of a stream as arrays: numbers by column, text by hash bucket.
 
-A column gets the next free place when its name first comes, and keeps it. What stands in it is
-told value by value: a number (or true and false, 1 and 0) is a value; text is hashed together
-with the column's name into one of a fixed number of buckets; what is missing has a bucket of its
-own. So no category is ever unknown, and memory does not grow with their number.
+A column gets the next free place when its name first appears, and keeps it. Its type is decided
+value by value: numbers, true (1) and false (0) are numeric; text is hashed together with the
+column's name into one of a fixed number of buckets; missing values have a bucket of their own.
+So no category is ever unknown, and memory does not grow with their number.
 """
 
 import math
@@ -26,12 +26,12 @@ _CELLS_AT_ONCE = 2**18  # three megabytes
 
 
 class EncodedEvent(NamedTuple):
-    """Rows ready for the kernel; a cell is a value, or stands in a bucket."""
+    """Rows ready for the kernel; a cell has a value or a bucket."""
 
     values: NDArray[np.float64]
     """(row, column): the number, NaN where there is none."""
     buckets: NDArray[np.int32]
-    """(row, column): the bucket of text or of what is missing, -1 for a number."""
+    """(row, column): the bucket of text or of a missing value, -1 for a number."""
 
     def take(self, chosen: Any) -> "EncodedEvent":
         """Return some of the rows, by number, slice or mask."""
@@ -39,9 +39,9 @@ class EncodedEvent(NamedTuple):
 
 
 class CheckedRows(NamedTuple):
-    """Rows none of which will be refused, to be encoded a block at a time.
+    """Valid rows, to be encoded block by block.
 
-    A cell takes 12 bytes once it is encoded, and often 4 or fewer before.
+    An encoded cell takes 12 bytes, often three times as much as before.
     """
 
     n_rows: int
@@ -49,7 +49,7 @@ class CheckedRows(NamedTuple):
     encode: Callable[[slice], EncodedEvent]
 
     def blocks(self) -> Iterator[slice]:
-        """Yield the rows of one block after the other."""
+        """Yield the rows of each block."""
         n_at_once = max(_CELLS_AT_ONCE // max(self.n_columns, 1), 1)
         for start in range(0, self.n_rows, n_at_once):
             yield slice(start, min(start + n_at_once, self.n_rows))
@@ -60,7 +60,7 @@ class CheckedRows(NamedTuple):
 
 
 class StreamColumns:
-    """The columns of a stream, in the order in which they first came.
+    """The columns of a stream, in order of first appearance.
 
     >>> columns = StreamColumns(n_buckets=16)
     >>> columns.add(["amount", "country"])
@@ -85,12 +85,12 @@ class StreamColumns:
         return [name for name in own if name not in self._place_of]
 
     def add(self, names: Iterable[Any]) -> None:
-        """Give the names that are new the next places."""
+        """Add new names at the next places."""
         new = self.new_among(names)
         if len(self) + len(new) > MOST_COLUMNS:
             raise TableError(
                 f"a stream must have at most {MOST_COLUMNS:,} columns; {shortened(new[0])} comes "
-                f"after {len(self):,} others; put values that never end into a column of text."
+                f"after {len(self):,} others; store open-ended values as text in one column."
             )
         for name in new:
             self._place_of[name] = len(self.names)
@@ -104,7 +104,7 @@ class StreamColumns:
                 self._refuse_size(name)
 
     def encode_one(self, row: Mapping[Any, Any]) -> EncodedEvent:
-        """Return one row; names that are not known are passed over."""
+        """Return one row; unknown names are skipped."""
         values, buckets = [math.nan] * len(self.names), self._missing.copy()
         place_of = self._place_of
         for name, value in row.items():
@@ -114,7 +114,7 @@ class StreamColumns:
                 place = place_of.get(name)
             if place is None or value is None:
                 continue
-            if type(value) is not float:  # most are, and asking for it is fast
+            if type(value) is not float:  # most are, and the test is fast
                 value = _cell(value, name)
             if type(value) is str:
                 buckets[place] = self._bucket(name, value)
@@ -126,7 +126,7 @@ class StreamColumns:
         return EncodedEvent(np.array([values]), np.array([buckets], dtype=np.int32))
 
     def rows_of_frame(self, frame: Frame) -> CheckedRows:
-        """Return the rows of a table, which must have all the columns; others are passed over."""
+        """Return the rows of a table, which must have all the columns; others are skipped."""
         given = {own_name(name): name for name in frame.names}
         check_columns(self.names, list(given))
         cells = [self._checked_column(frame.column(given[name]), name) for name in self.names]
@@ -141,7 +141,8 @@ class StreamColumns:
         missing = np.array(self._missing, dtype=np.int32)
 
         def encode(rows: slice) -> EncodedEvent:
-            values = np.ascontiguousarray(matrix[rows], dtype=np.float64)
+            # writeable: numba compiles the kernel anew for read-only arrays
+            values = np.require(matrix[rows], np.float64, ["C", "W"])
             return EncodedEvent(values, np.where(np.isnan(values), missing, np.int32(-1)))
 
         return CheckedRows(len(matrix), len(self), encode)
@@ -155,7 +156,7 @@ class StreamColumns:
         return self.rows_of_array(matrix).encode_all()
 
     def _checked_column(self, column: pa.ChunkedArray, name: str) -> Any:
-        """Return a column of numbers as it came; of text, its buckets; None for gaps alone."""
+        """Return numbers as they are, text as buckets, None if all values are missing."""
         kind = column_values.kind_of(column, name)
         if kind == "missing":
             return None
@@ -169,24 +170,24 @@ class StreamColumns:
         """Return the bucket of every text."""
         texts = list(column_values.category_counts(column))
         codes = column_values.category_codes(column, texts)
-        # the bucket of what is missing comes last, where -1 finds it
+        # the bucket of missing values comes last, at index -1
         own = np.array([self._bucket(name, text) for text in (*texts, None)], dtype=np.int32)
         return own[np.nan_to_num(codes, copy=False, nan=-1).astype(np.int64)]
 
     def _refuse_size(self, name: str) -> None:
         raise TableError(
-            f"column {name!r} must hold finite numbers below {_LARGEST:g} in size; got one that "
-            "is infinite or larger; leave it missing."
+            f"column {name!r} must be finite numbers below {_LARGEST:g} in size; got one that "
+            "is infinite or larger; leave it empty."
         )
 
     def _bucket(self, name: str, text: str | None) -> int:
-        # a text may hold any character but the mark, which parts it from the name
-        mark = "\x00" if text is None else f"\x01{text}"
-        return crc32(f"{name}{mark}".encode("utf-8", "surrogatepass")) % self.n_buckets
+        # a separator, which text cannot contain, between the name and the text
+        suffix = "\x00" if text is None else f"\x01{text}"
+        return crc32(f"{name}{suffix}".encode("utf-8", "surrogatepass")) % self.n_buckets
 
 
 def own_name(name: Any) -> str:
-    """Return what a column is called here: numbered ones x0, x1, ..., as those of an array are.
+    """Return a column's name; numbered ones become x0, x1, ..., like those of an array.
 
     >>> own_name(3), own_name("3"), own_name("amount")
     ('x3', 'x3', 'amount')
@@ -206,7 +207,7 @@ def _cell(value: Any, name: str) -> float | str:
         if _is_missing(value):
             return math.nan
         raise TableError(
-            f"column {name!r} must hold numbers, true or false, or text; got {shortened(value)}."
+            f"column {name!r} must be numbers, true or false, or text; got {shortened(value)}."
         )
     try:
         return float(value)
@@ -219,7 +220,7 @@ def _size(cell: float | str) -> float:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether a value is neither equal nor unequal to itself for sure: NaN, NA or NaT."""
+    """Return whether a value is NaN, NA or NaT: not certainly equal to itself."""
     try:
         return bool(value != value)
     except TypeError:
@@ -247,8 +248,8 @@ def _stacked(cells: list[Any], missing: NDArray[np.int32], rows: slice) -> Encod
 
 
 def _largest_sizes(numbers: NDArray[np.floating]) -> Any:
-    """Return the largest size in each column, or of them all where there is but one."""
-    # fmax and fmin pass over NaN, and neither needs a copy
+    """Return the largest size in each column, or of all values if there is only one column."""
+    # fmax and fmin skip NaN, and neither needs a copy
     highest = np.fmax.reduce(numbers, axis=0, initial=0.0)
     lowest = np.fmin.reduce(numbers, axis=0, initial=0.0)
     return np.maximum(highest, -lowest, dtype=np.float64)

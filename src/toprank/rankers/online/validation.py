@@ -1,7 +1,7 @@
 """Progressive validation: every row is a test row first and a training row once its label comes.
 
-A row is scored by what the learner knew at that moment, and what counts is that score. So one pass
-over a stream gives the figures that the learner would have had in use, late labels included.
+A row is scored by what the learner knew at that moment, and that score counts. So one pass over a
+stream gives the figures that the learner would have achieved in use, late labels included.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from toprank.rankers.online.classes import Classes
 from toprank.rankers.online.drift import DriftWatch
 from toprank.rankers.online.windows import Window, WindowSummary
 
-_POINTS = 50  # of a curve, unless told otherwise
-_LEAST_PROBABILITY = 1e-15  # of what happened, so that no row has an infinite loss
+_POINTS = 50  # of a curve, by default
+_LEAST_PROBABILITY = 1e-15  # of the true class, so that no row has an infinite loss
 
 
 class CurvePoint(NamedTuple):
@@ -36,21 +36,21 @@ class CurvePoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """What progressive validation found, over all rows and along the stream.
+    """The result of progressive validation, over all rows and along the stream.
 
-    An error is a row on the wrong side of a raw score of 0. The average precision is None where
+    An error is a row on the wrong side of a raw score of 0. The average precision is None if
     no row is positive.
     """
 
     suspicion: NDArray[np.float64]
-    """The raw score that each row had before its label was known."""
+    """The raw score of each row before its label was known."""
     error: float
     average_precision: float | None
     log_loss: float
     curve: tuple[CurvePoint, ...]
 
     def to_table(self) -> pa.Table:
-        """Return the curve as a table, with columns for the bounds of what windows leave open."""
+        """Return the curve as a table, with columns for the bounds of approximate figures."""
         return pa.Table.from_pylist([_cells(point) for point in self.curve], _CURVE_SCHEMA)
 
 
@@ -68,8 +68,8 @@ def progressive_validation(
 ) -> Validation:
     """Return how well `learner` scored rows in their order while it learned from them.
 
-    All rows are learned from, so that the learner goes on from here. Rows count in the order of
-    the stream, each with the score it had when it came, however late its label was.
+    The learner learns from all rows and can be used afterwards. Rows count in the order of the
+    stream, each with its score at arrival, however late its label was.
 
     Parameters
     ----------
@@ -78,19 +78,19 @@ def progressive_validation(
     X, y
         A table or an array, and the labels.
     times
-        When each row came: numbers or datetimes that never fall.
+        Arrival time of each row: numbers or datetimes that never decrease.
     delay
         How long a label takes: a number of rows, or of the unit of `times`, or a span of time
         such as "7d" or a timedelta where these are datetimes. Before a row is scored, the labels
-        that are due by then are learned in their order: of rows j with
+        due by then are learned in their order: of rows j with
         `times[j] + delay <= times[i]`, or without times `j + delay < i`.
     window, budget
-        The size in rows of the windows of the curve, and how many alerts of that many rows could
-        be checked.
+        The size in rows of the windows of the curve, and how many rows per window can be
+        checked.
     every
-        After how many rows the curve has a point; by default about 50 points.
+        Number of rows between points of the curve; by default there are about 50 points.
     watch
-        A watch for drift over the same learner; a raw score above 0 is its alert.
+        A `DriftWatch` of the same learner; a raw score above 0 is an alert.
 
     Examples
     --------
@@ -106,13 +106,15 @@ def progressive_validation(
             f"got {type(learner).__name__}."
         )
     if watch is not None and watch.learner is not learner:
-        raise ValueError("watch must be over the learner that is validated; it is over another.")
+        raise ValueError(
+            "watch must be a DriftWatch of the validated learner; got one of another learner."
+        )
     labels = column_or_1d(y)
     is_positive = positives_of(learner, labels)
     n_known = _labels_known(labels.size, times, delay)
     every = max(round(labels.size / _POINTS), 1) if every is None else every
     every = checks.whole_number(every, "every", 1)
-    empty = Window(window, budget)  # what is wrong with the settings is said before hours of work
+    empty = Window(window, budget)  # fails on invalid settings before hours of work
     if watch is None:
         suspicion, probability = scored_and_learned(learner, X, labels, n_known)
     else:
@@ -132,7 +134,7 @@ def scored_and_learned(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the suspicion and probability of each row when `n_known` labels were learned.
 
-    By default, those of the rows before it.
+    By default, `n_known` counts all rows before it.
     """
     rows, places, row_weights = learner._prepared(X, labels)
     if n_known is None:
@@ -142,20 +144,20 @@ def scored_and_learned(
 
 
 def positives_of(learner: OnlineBooster, labels: NDArray) -> NDArray[np.bool_]:
-    """Return which labels are the learner's positive one; ValueError unless two classes.
+    """Return which labels are the learner's positive one.
 
-    The learner stays as it is.
+    Raises ValueError unless there are two classes. The learner does not change.
     """
     known = learner.model_.classes if hasattr(learner, "model_") else None
     classes = Classes(learner.positive_label if known is None else known.positive_label, most=2)
     classes.places_of([] if known is None else known.places)
     if not labels.size:
-        raise ValueError("y must hold at least one label; got none.")
+        raise ValueError("y must contain at least one label; got none.")
     classes.places_of(labels.tolist())
     if classes.positive is None:
         raise ValueError(
-            "positive_label must name the label that is suspicious, since the labels do not "
-            f"say it; got {shortened(classes.sorted().tolist())}."
+            "the positive label must be named (positive_label), since none of the labels "
+            f"{shortened(classes.sorted().tolist())} is positive by its name."
         )
     return np.asarray(labels == classes.positive)
 
@@ -173,7 +175,7 @@ def log_losses(
     return -np.log(np.maximum(of_label, _LEAST_PROBABILITY))
 
 
-# Scoring and learning, each when its time has come
+# Scoring and learning in the order of arrival
 
 
 def _in_turn(
@@ -185,7 +187,7 @@ def _in_turn(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return suspicion and probability of rows, each scored when `n_known` labels were learned.
 
-    One after the other, since the watch may act on the learner after any of them.
+    One by one, since the watch may change the learner after any of them.
     """
     stream = _Stream(learner, X, labels, watch)
     start = n_learned = 0
@@ -220,13 +222,15 @@ class _Stream:
             self._watch.scored(raw_score > 0)
 
     def learn(self, start: int, stop: int) -> None:
-        for row in range(start, stop):  # since an alarm may change the learner after any of them
+        for row in range(
+            start, stop
+        ):  # one by one: an alarm may change the learner after any of them
             own = slice(row, row + 1)
             rows, places = self._rows.take(own), self._places[own]
             self._learner.model_.learn(rows, places, self._weights[own])
-            self._tell_of_label(self._watch, row)
+            self._report_label(self._watch, row)
 
-    def _tell_of_label(self, watch: DriftWatch, row: int) -> None:
+    def _report_label(self, watch: DriftWatch, row: int) -> None:
         own = slice(row, row + 1)
         loss = log_losses(self.probability[own], self._is_positive[own])[0]
         watch.labelled(self._rows.take(own), self._labels[row], float(loss))
@@ -236,7 +240,7 @@ class _Stream:
 
 
 def _labels_known(n_rows: int, times: ArrayLike | None, delay: Any) -> NDArray[np.int64]:
-    """Return how many labels have come when each row is scored, at most those of rows before."""
+    """Return how many labels are known when each row is scored, at most those of earlier rows."""
     rows = np.arange(n_rows)
     if times is None:
         return np.maximum(rows - checks.whole_number(delay, "delay", 0), 0)
@@ -259,11 +263,11 @@ def _checked_times(times: ArrayLike, n_rows: int) -> NDArray:
     else:
         is_sound = False
     if not is_sound:
-        raise ValueError("times must be all numbers or all datetimes; some are neither.")
+        raise ValueError("times must be all numbers or all datetimes, without missing ones.")
     falls = np.flatnonzero(when[1:] < when[:-1])
     if falls.size:
         raise ValueError(
-            f"times must not fall; that of row {falls[0] + 1} is before that of row {falls[0]}; "
+            f"times must not decrease; row {falls[0] + 1} is earlier than row {falls[0]}; "
             "sort the rows by time."
         )
     return when
@@ -273,7 +277,7 @@ def _checked_delay(delay: Any, kind: np.dtype) -> Any:
     """Return a delay in the unit of times that are numbers, or as a span of time."""
     if kind.kind == "f":
         return checks.number_from(delay, "delay", 0)
-    if isinstance(delay, int | float) and delay == 0:  # the default, in any unit
+    if isinstance(delay, int | float) and delay == 0:  # the default, valid in any unit
         return np.timedelta64(0, "us")
     return span_of(delay, "delay")
 
@@ -296,7 +300,7 @@ def _curve(
     is_error: NDArray[np.bool_],
     every: int,
 ) -> tuple[CurvePoint, ...]:
-    """Return a point every so many rows; the last one is at the last row."""
+    """Return a point every `every` rows, and one at the last row."""
     points = []
     for start in range(0, suspicion.size, every):
         run = slice(start, start + every)

@@ -1,7 +1,7 @@
-"""The weights of an online booster: how they lie in memory, begin and grow.
+"""The weights of an online booster: layout in memory, initial values, growth.
 
-Every part is drawn by its own generator, seeded with what it is for. So the weights of a column
-or of an output are the same whenever it comes.
+Every part is drawn by its own generator, seeded with its purpose. So the weights of a column or
+of an output are the same whenever it is added.
 """
 
 from math import prod, sqrt
@@ -15,7 +15,7 @@ from toprank.rankers.online import online_kernel
 
 _LATENT_SCALE = 0.316
 
-# what a generator is for
+# the purposes of generators
 _BUCKETS, _COLUMNS, _RENEWED = range(3)
 
 
@@ -25,10 +25,10 @@ class Part(NamedTuple):
     name: str
     sizes: tuple[int, ...]
     start: float
-    """The weights begin at this number, or within so much of 0 when `is_random`."""
+    """The initial weight; if `is_random`, the largest distance from 0."""
     is_random: bool
     per_learner: int
-    """How many of the first size belong to one weak learner; 0 for what all of them share."""
+    """How many entries of the first axis belong to one weak learner; 0 for shared parts."""
 
 
 def parts_of(shape: online_kernel.Shape) -> list[Part]:
@@ -60,7 +60,7 @@ def parts_of(shape: online_kernel.Shape) -> list[Part]:
 
 
 def views(head: NDArray[np.float64], shape: online_kernel.Shape) -> dict[str, NDArray[np.float64]]:
-    """Return the parts of a head by name; what is written to them is written to the head."""
+    """Return the parts of a head by name; they are views that share its memory."""
     parts, start = {}, 0
     for part in parts_of(shape):
         parts[part.name] = head[start : start + prod(part.sizes)].reshape(part.sizes)
@@ -74,12 +74,12 @@ def head_size(shape: online_kernel.Shape) -> int:
 
 
 def unit_scale(n_columns: int) -> float:
-    """Return how far from 0 the weights of units begin: so that a unit's variance is about 1."""
+    """Return the largest initial weight of units, such that a unit's variance is about 1."""
     return sqrt(3 / max(n_columns, 1))
 
 
 def fresh(shape: online_kernel.Shape, names: list[str], scale: float) -> online_kernel.Weights:
-    """Return the weights that a booster begins with, for rows of these columns."""
+    """Return the initial weights of a booster for rows of these columns."""
     generator = np.random.default_rng([shape.seed, _BUCKETS])
     n_units = shape.n_learners * shape.width
     buckets = generator.uniform(-scale, scale, (shape.n_buckets, n_units))
@@ -98,7 +98,7 @@ def fresh(shape: online_kernel.Shape, names: list[str], scale: float) -> online_
 def with_columns(
     weights: online_kernel.Weights, shape: online_kernel.Shape, new: list[str], scale: float
 ) -> online_kernel.Weights:
-    """Return the weights with units for columns that have come."""
+    """Return the weights with units for new columns."""
     units = _column_units(shape, new, scale)
     zeros = np.zeros_like(units)
     return weights._replace(
@@ -111,7 +111,7 @@ def with_columns(
 def with_outputs(
     weights: online_kernel.Weights, before: online_kernel.Shape, shape: online_kernel.Shape
 ) -> online_kernel.Weights:
-    """Return the weights with outputs for classes that have come."""
+    """Return the weights with outputs for new classes."""
     head = np.concatenate([_beginning(part, shape).ravel() for part in parts_of(shape)])
     heads = [head, np.zeros_like(head), np.zeros_like(head)]
     olds = (weights.head, weights.head_squares, weights.head_past)
@@ -129,7 +129,7 @@ def renew_learner(
     scale: float,
     n_renewed: int,
 ) -> None:
-    """Let one weak learner begin anew, with weights not drawn before."""
+    """Reset one weak learner to newly drawn weights."""
     generator = np.random.default_rng([shape.seed, _RENEWED, n_renewed])
     own = slice(learner * shape.width, (learner + 1) * shape.width)
     drawn = generator.uniform(-scale, scale, weights.units[:, own].shape)
@@ -147,7 +147,7 @@ def renew_learner(
 
 
 def _output_scale(width: int) -> float:
-    """Return how far from 0 output weights begin: 1 for two units, less the more there are."""
+    """Return the largest initial output weight: 1 for two units, less for more."""
     return min(1.0, sqrt(2 / width))
 
 
@@ -165,7 +165,7 @@ def _column_units(
 
 
 def _beginning(part: Part, shape: online_kernel.Shape) -> NDArray[np.float64]:
-    """Return what a part begins with; each output is drawn apart from the others."""
+    """Return a part's initial values; each output has its own generator."""
     own = crc32(part.name.encode())
     columns = [
         _drawn(part, np.random.default_rng([shape.seed, own, j]), part.sizes[:-1])

@@ -1,12 +1,12 @@
-"""Metrics over the last labelled events of a stream, in memory that does not grow.
+"""Metrics over the last labelled events of a stream, in constant memory.
 
 A short window keeps its rows and is exact. A long one counts them by score in panes, histograms of
-rows that came one after the other:
+consecutive rows:
 
     oldest pane | ... | ... | open pane
     <------- at most `size` rows ----->
 
-A new row goes into the open pane. When `size` rows are there, the oldest pane leaves as a whole.
+A new row goes into the open pane. Once there are `size` rows, the oldest pane is dropped whole.
 """
 
 import reprlib
@@ -27,12 +27,12 @@ from toprank.metrics.score_histogram import Bounded, ScoreHistogram
 
 _SETTINGS = ("size", "budget", "panes", "exact_up_to")
 _MOST_PANES = 100  # a pane takes up to 1 MB
-_MOST_EXACT = 1_000_000  # a row that is kept takes some 100 bytes
-_WAITING = 1000  # rows that are counted at once, which takes less time than one by one
+_MOST_EXACT = 1_000_000  # a stored row takes about 100 bytes
+_UNCOUNTED = 1000  # rows that are counted at once, which is faster than one by one
 
 
 class WindowSummary(NamedTuple):
-    """What a window knows of its rows; None for what they leave undefined.
+    """The metrics of a window; None if undefined for its rows.
 
     `n_alerts` is the budget's share for `n_rows`: how many of the highest scores count as alerts.
     """
@@ -52,10 +52,10 @@ class Window:
     A window of at most `exact_up_to` rows is exactly the last `size` rows, and its metrics are
     those of their scores. A longer one is made of panes of `size / panes` rows, rounded up: once
     full, it covers the last `size * (1 - 1 / panes)` to `size` rows. The bounds of its metrics
-    tell how far the bins of the scores leave them open.
+    say how uncertain they are due to the bins of the scores.
 
-    What counts as an error is for the learner to say. Without rows nothing is defined, and
-    without positives neither average precision nor recall.
+    The learner decides what counts as an error. Without rows nothing is defined, and without
+    positives neither average precision nor recall.
 
     >>> window = Window(size=4, budget=1)
     >>> for score, is_positive in [(0.2, True), (0.9, True), (0.5, False), (0.4, False)]:
@@ -74,12 +74,12 @@ class Window:
         self.exact_up_to = checks.whole_number(exact_up_to, "exact_up_to", 0, _MOST_EXACT)
         self._is_exact = self.size <= self.exact_up_to
         self._panes = _Panes(self.size, -(-self.size // self.panes))
-        # All rows of an exact window; in front of panes, those that wait to be counted.
+        # All rows of an exact window; with panes, those not counted yet.
         self._rows: deque[_Row] = deque(maxlen=self.size if self._is_exact else None)
-        self._most_waiting = inf if self._is_exact else _WAITING
+        self._most_waiting = inf if self._is_exact else _UNCOUNTED
 
     def add(self, score: float, is_positive: bool, is_error: bool) -> None:
-        """Take in one event: its score, its label and whether its class was predicted wrongly."""
+        """Add one event: its score, its label and whether its class was predicted wrongly."""
         if not -inf < score < inf:
             raise ValueError(f"score must be a finite number; got {score!r}.")
         if is_positive not in (True, False) or is_error not in (True, False):
@@ -89,10 +89,10 @@ class Window:
             )
         self._rows.append((float(score), is_positive, is_error))
         if len(self._rows) >= self._most_waiting:
-            self._count_waiting()
+            self._count_rows()
 
     def add_batch(self, scores: ArrayLike, is_positive: ArrayLike, is_error: ArrayLike) -> None:
-        """Take in events in their order, which is the same as one after the other.
+        """Add events in their order; the same as adding them one by one.
 
         >>> window = Window(size=3, budget=1)
         >>> window.add_batch([0.9, 0.1], [True, False], [False, False])
@@ -106,7 +106,7 @@ class Window:
             columns = (column.tolist() for column in (scores, is_positive, is_error))
             self._rows.extend(zip(*columns, strict=True))
         else:
-            self._count_waiting()
+            self._count_rows()
             self._panes.add(scores, is_positive, is_error)
 
     def summary(self) -> WindowSummary:
@@ -127,17 +127,17 @@ class Window:
         )
 
     def to_state(self) -> tuple[dict[str, int], dict[str, NDArray]]:
-        """Return the settings, which are JSON, and the arrays that `from_state` goes on from."""
+        """Return the settings, which are JSON, and the arrays that `from_state` restores."""
         settings = {name: getattr(self, name) for name in _SETTINGS}
         if self._is_exact:
             scores, is_positive, is_error = _columns(self._rows)
             return settings, {"scores": scores, "is_positive": is_positive, "is_error": is_error}
-        self._count_waiting()
+        self._count_rows()
         return settings, self._panes.to_arrays()
 
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
-        """Return the window that `to_state` gave, or say what is not sound about it.
+        """Return the window that `to_state` gave; raises ValueError if the state is invalid.
 
         >>> window = Window(size=3, budget=1)
         >>> window.add(0.9, True, False)
@@ -151,7 +151,7 @@ class Window:
             window._panes.restore(arrays, window.panes)
         return window
 
-    def _count_waiting(self) -> None:
+    def _count_rows(self) -> None:
         self._panes.add(*_columns(self._rows))
         self._rows.clear()
 
@@ -160,7 +160,7 @@ class Window:
         if self._is_exact:
             scores, is_positive, is_error = _columns(self._rows)
             return scores.size, int(is_error.sum()), _ExactRows(scores, is_positive)
-        self._count_waiting()
+        self._count_rows()
         return self._panes.n_rows, self._panes.n_errors, self._panes.merged()
 
 
@@ -169,7 +169,7 @@ _Columns = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
 
 
 class _ExactRows:
-    """Metrics of scores that are all at hand: nothing is left open between the bounds."""
+    """Exact metrics of stored scores: lower and upper bounds are equal."""
 
     def __init__(self, scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> None:
         levels, group = np.unique(-scores, return_inverse=True)
@@ -253,7 +253,7 @@ class _Panes:
         }
 
     def restore(self, arrays: dict[str, NDArray], most_panes: int) -> None:
-        """Take over what `to_arrays` gave; ValueError where it is not sound."""
+        """Restore what `to_arrays` gave; raises ValueError if it is invalid."""
         n_errors = stored_vector(arrays, "pane_errors", np.int64)
         if n_errors.size > most_panes:
             raise ValueError(f"there must be at most {most_panes} panes; got {n_errors.size}.")
@@ -268,7 +268,7 @@ class _Panes:
         self._panes = deque(map(_Pane, n_rows, n_errors.tolist(), histograms))
 
     def _open_pane(self) -> _Pane:
-        """Return the pane for the next row, and let the oldest go when there are `size` rows."""
+        """Return the pane for the next row, dropping the oldest once there are `size` rows."""
         if self.n_rows == self._size:
             self._panes.popleft()
         if not self._panes or self._panes[-1].n_rows == self._pane_rows:
@@ -315,7 +315,7 @@ def _stored_histograms(arrays: dict[str, NDArray], n_panes: int) -> Iterator[Sco
     bins = stored_vector(arrays, "bins", np.uint16)
     if ((n_bins < 1) | (n_bins > bins.size)).any() or n_bins.sum() != bins.size:
         raise ValueError(
-            f"array 'pane_bins' must part the {bins.size} bins among {n_panes} panes; "
+            f"array 'pane_bins' must split the {bins.size} bins among {n_panes} panes; "
             f"got {n_bins.tolist()}."
         )
     counts = {

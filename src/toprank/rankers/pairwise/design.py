@@ -1,10 +1,10 @@
-"""From encoded columns to the terms that a line or a Gaussian kernel takes.
+"""Encoded columns turned into the terms of a linear or Gaussian kernel.
 
 A number becomes one term: its distance from the column's mean in standard deviations, 0 where it
-is missing. A column in which some training rows have no value has a second term that says so, and
-a category has a term for each of the most frequent values. These are 1 or 0, less the share of
-training rows that have a 1. So every term is 0 on average, and a row of nothing but zeros is the
-mean of the training rows. Means, spreads and shares go by the weight of the rows.
+is missing. A column with missing values in training has a second term that flags them, and a
+category has a term for each of its most frequent values. These are 1 or 0, minus the share of
+training rows that have a 1. So every term is 0 on average, and a row of zeros is the mean of the
+training rows. Means, spreads and shares are weighted by the rows' weights.
 """
 
 from typing import NamedTuple, Self
@@ -17,14 +17,14 @@ from toprank.data.tables import Schema
 
 _MOST_CATEGORIES = 100
 _LARGEST = 1e50
-"""Of a saved number: float32 columns have no larger mean, and no score can overflow below it."""
+"""Limit of saved numbers: float32 columns have no larger mean, and scores cannot overflow."""
 
 
 class PairwiseDesign(NamedTuple):
-    """How columns become terms: numbers first, then what is missing, then categories.
+    """How columns become terms: numbers first, then missing-value flags, then categories.
 
-    A column that has one value in all training rows has no term. Of a category, the 100 most
-    frequent values have one; in all others, unseen ones and none at all, its terms say no.
+    A column with the same value in all training rows has no term. The 100 most frequent values of
+    a category have one each; other, unseen and missing values have 0 in all of them.
 
     >>> features = np.array([[1.0], [3.0], [np.nan]], dtype=np.float32)
     >>> rows = TrainingRows(features, np.array([False, True, False]), None)
@@ -73,10 +73,10 @@ class PairwiseDesign(NamedTuple):
     def usual_gamma(self) -> float:
         """The width of a Gaussian kernel over the terms: 1 over the sum of their variances.
 
-        Two rows are then so far apart, on average, as makes a kernel of exp(-2).
+        Two rows at their mean distance then have a kernel of exp(-2).
         """
         is_number = np.isin(self.missing, self.number)
-        # a number varies by 1 among its known values and not at all where it is missing
+        # a number has variance 1 among its known values and 0 where it is missing
         variance = self.number.size - self.missing_share[is_number].sum()
         for share in (self.missing_share, self.code_share):
             variance += (share * (1 - share)).sum()
@@ -91,12 +91,12 @@ class PairwiseDesign(NamedTuple):
         return np.ascontiguousarray(np.hstack([standard, is_missing, has_code]))
 
     def arrays(self) -> dict[str, NDArray]:
-        """Return what `from_arrays` makes the design of again."""
+        """Return what `from_arrays` restores the design from."""
         return {f"design_{name}": values for name, values in self._asdict().items()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], schema: Schema) -> Self:
-        """Return the design that `arrays` gave; ValueError where it does not fit the columns."""
+        """Return the design that `arrays` gave; raises ValueError if it does not fit."""
         design = cls(**{name: arrays[f"design_{name}"] for name in cls._fields})
         is_category = schema.n_categories > 0
         numbers, categories = np.flatnonzero(~is_category), np.flatnonzero(is_category)
@@ -116,23 +116,22 @@ class PairwiseDesign(NamedTuple):
 
 
 def check_numbers(name: str, values: NDArray, shape: tuple[int, ...]) -> None:
-    """Raise a ValueError where a loaded array has another shape, or numbers beyond measure."""
+    """Raise a ValueError if a loaded array has another shape or excessively large numbers."""
     if values.dtype != np.float64 or values.shape != shape:
         raise ValueError(
-            f"{name} must be {shape} numbers of 64 bits; got {values.dtype} of shape "
-            f"{values.shape}."
+            f"{name} must be float64 of shape {shape}; got {values.dtype} of shape {values.shape}."
         )
     if not (np.abs(values) < _LARGEST).all():
-        raise ValueError(f"{name} must lie between -{_LARGEST:g} and {_LARGEST:g}.")
+        raise ValueError(f"{name} must be between -{_LARGEST:g} and {_LARGEST:g}.")
 
 
 def _check_columns(
     name: str, values: NDArray, allowed: NDArray[np.int64], is_distinct: bool = True
 ) -> None:
     if values.dtype != np.int64 or values.ndim != 1 or not np.isin(values, allowed).all():
-        raise ValueError(f"design_{name} must name what the columns have.")
+        raise ValueError(f"design_{name} must contain valid column numbers.")
     if is_distinct and np.unique(values).size < values.size:
-        raise ValueError(f"design_{name} must name every column once.")
+        raise ValueError(f"design_{name} must contain every column once.")
 
 
 def _centre_spread(known: NDArray[np.float64], weight: NDArray[np.float64]) -> tuple[float, float]:
@@ -144,14 +143,14 @@ def _centre_spread(known: NDArray[np.float64], weight: NDArray[np.float64]) -> t
 def _frequent(
     values: NDArray[np.float64], is_known: NDArray[np.bool_], weight: NDArray[np.float64]
 ) -> list[tuple[int, float]]:
-    """Return the codes that weigh most, and the share of the rows that have each."""
+    """Return the codes with the most weight, and the share of rows that have each."""
     shares = np.bincount(values[is_known].astype(np.int64), weight[is_known])
     chosen = np.argsort(-shares, kind="stable")[:_MOST_CATEGORIES]
     return [(int(code), float(shares[code])) for code in np.sort(chosen) if shares[code] > 0]
 
 
 def _columns(found: list, n_columns: int, n_whole: int = 1) -> list[NDArray]:
-    """Return tuples as one array each: the first ones whole numbers, the others not."""
+    """Return tuples as one array per field: first integers, then floats."""
     sides = zip(*found, strict=True) if found else [()] * n_columns
     return [
         np.array(side, dtype=np.int64 if place < n_whole else np.float64)

@@ -1,11 +1,11 @@
-"""The Gaussian kernel k(x, c) = exp(-gamma |x - c|^2), and features that stand for it.
+"""The Gaussian kernel k(x, c) = exp(-gamma |x - c|^2), and features that reproduce it.
 
-Some of the rows are centres (Nystrom's way), and a score is a sum of bumps around them,
+Some of the rows are centres (the Nystrom method), and a score is a sum of bumps around them,
 sum_j a_j k(x, c_j). With K the kernel between the centres, its norm is a'Ka. Let W W' be the
 inverse of K, but for directions in which K is zero up to rounding. The features of a row are
-W'k(x, .): a = W v gives the score v.features, and a'Ka = v'v. So a line over the features, held
-down by the size of v, is a function of the kernel's space, held down by its norm. Where every row
-is a centre, nothing is left out.
+W'k(x, .): a = W v gives the score v.features, and a'Ka = v'v. So a linear function of features,
+penalised by the size of v, is a function in the kernel's space, penalised by its norm. If every
+row is a centre, this is exact.
 """
 
 import math
@@ -15,12 +15,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-# directions in which the centres' kernel is this part of its largest are rounding error
+# directions in which the centres' kernel is below this share of its largest are rounding error
 _LEAST_PART = 1e-10
 
 
 class KernelFeatures(NamedTuple):
-    """Centres, a row each, and the whitening W that makes features of their bumps."""
+    """Centres, one per row, and the whitening W that turns their bumps into features."""
 
     centres: NDArray[np.float64]
     gamma: float
@@ -28,7 +28,7 @@ class KernelFeatures(NamedTuple):
 
     @classmethod
     def around(cls, centres: NDArray[np.float64], gamma: float) -> Self:
-        """Return the features that bumps around these centres make.
+        """Return the features defined by bumps around these centres.
 
         >>> features = KernelFeatures.around(np.array([[0.0], [1.0]]), gamma=1.0)
         >>> rows = features.of(np.array([[0.0], [1.0]]))
@@ -44,17 +44,17 @@ class KernelFeatures(NamedTuple):
         return gaussian_kernel(terms, self.centres, self.gamma) @ self.whitening
 
     def heights(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the height of each centre's bump that these weights of the features make."""
+        """Return the height of each centre's bump for these weights of the features."""
         return self.whitening @ weights
 
 
 def drawn_centres(
     is_positive: NDArray[np.bool_], n_centres: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return the numbers of the rows to be centres: all of them when they are few.
+    """Return the indices of the rows to use as centres: all of them if there are few.
 
-    Of many rows, half of the centres are of the rarer class if it has so many: drawn from all
-    rows alike, they would leave no bump to raise where rare positives lie.
+    Otherwise half of the centres are of the rarer class if it has enough rows: drawn uniformly,
+    hardly any of them would be near rare positives.
 
     >>> is_positive = np.arange(1000) < 2
     >>> drawn_centres(is_positive, 10, np.random.default_rng(0))[:2].tolist()
@@ -75,7 +75,7 @@ def drawn_centres(
 def gaussian_kernel(
     terms: NDArray[np.float64], centres: NDArray[np.float64], gamma: float
 ) -> NDArray[np.float64]:
-    """Return k(row, centre), a row for each row of terms.
+    """Return k(row, centre), one row for each row of terms.
 
     >>> gaussian_kernel(np.array([[0.0]]), np.array([[0.0], [2.0]]), 0.25).round(3).tolist()
     [[1.0, 0.368]]
@@ -93,8 +93,8 @@ def bump_sums(
 ) -> NDArray[np.float64]:
     """Return the sum of heights times k(row, centre) for every row.
 
-    A row's sum is the same whatever rows are beside it, which a product of matrices does not
-    promise.
+    A row's sum does not depend on the other rows of the batch, which a matrix product does not
+    guarantee.
 
     >>> bump_sums(np.array([[0.0]]), np.array([[0.0], [9.0]]), 1.0, np.array([2.0, 5.0])).tolist()
     [2.0]
@@ -104,8 +104,8 @@ def bump_sums(
     return sums
 
 
-# Centres come with a row for each term, so that all distances of a row grow side by side. Loops
-# are written out: whole-array expressions here would take ten seconds to compile.
+# Centres have one row per term, so that all distances of a row are accumulated together. Loops
+# are explicit: whole-array expressions here would take ten seconds to compile.
 
 
 @njit(cache=True)

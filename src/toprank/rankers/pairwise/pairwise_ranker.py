@@ -1,4 +1,4 @@
-"""What RankRLS and RankSVM share: terms, kernel, scores, shares, what is kept."""
+"""The base of RankRLS and RankSVM: terms, kernel, scores, contributions, saving."""
 
 from typing import Any, Self
 
@@ -24,19 +24,19 @@ _ROWS_FOR_IMPORTANCE = 250
 
 
 class Features:
-    """The features of rows, in which a ranker is a line: their terms, or those of a kernel."""
+    """The features in which a ranker is linear: the terms of rows, or those of a kernel."""
 
     def __init__(self, design: PairwiseDesign, kernel: KernelFeatures | None) -> None:
         self._design = design
         self._kernel = kernel
 
     def of(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return what encoded rows are to the line."""
+        """Return the features of encoded rows."""
         terms = self._design.terms(features)
         return terms if self._kernel is None else self._kernel.of(terms)
 
     def matrix(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the same of very many rows, in the precision of their input, block by block."""
+        """Return the same for many rows, in the precision of their input, block by block."""
         n_weights = self._design.owners.size
         if self._kernel is not None:
             n_weights = self._kernel.whitening.shape[1]
@@ -46,7 +46,7 @@ class Features:
         return matrix
 
     def score(self, weights: NDArray[np.float64]) -> LineScore | BumpScore:
-        """Return the score function that the line with these weights is."""
+        """Return the score function with these weights."""
         if self._kernel is None:
             return LineScore(weights)
         kernel = self._kernel
@@ -54,9 +54,9 @@ class Features:
 
 
 class PairwiseRanker(Ranker):
-    """A ranker whose score is a line over features, found from all pairs of both classes.
+    """A ranker that is linear in its features, learned from all pairs of both classes.
 
-    A learner writes `__init__`, `_check_own_parameters`, `_line`, and what it keeps besides.
+    A learner writes `__init__`, `_check_own_parameters`, `_line` and its own saved state.
     """
 
     kernel: str
@@ -65,7 +65,7 @@ class PairwiseRanker(Ranker):
     random_state: Any
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn to rank the positives of `y` first; a pair weighs the product of its rows."""
+        """Learn to rank the positives of `y` first; weights of a pair's rows are multiplied."""
         self._check_parameters()
         generator = np.random.default_rng(seed_of(self.random_state))
         rows = self._training_rows(X, y, sample_weight)
@@ -79,12 +79,12 @@ class PairwiseRanker(Ranker):
         return self
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
-        """Return what each feature adds to each row's suspicion, and last the common start.
+        """Return what each feature adds to each row's suspicion, with the common start last.
 
-        The shares of a row add up to its suspicion. The start is the suspicion of the mean of the
-        training rows. With a linear kernel a feature adds its weight times its distance from the
-        mean; with a Gaussian one, by how much the suspicion changes when the feature is set to
-        its mean, once in the row itself and once in a row where all others are at theirs.
+        A row's contributions add up to its suspicion. The start is the suspicion of the mean of
+        the training rows. With a linear kernel a feature adds its weight times its distance from
+        the mean; with a Gaussian one, the change in suspicion when the feature is set to its
+        mean, averaged over the row itself and a row with all other features at their means.
         """
         check_is_fitted(self)
         return self._contributions(inputs.read_features(self, X))
@@ -130,7 +130,7 @@ class PairwiseRanker(Ranker):
         return shares
 
     def _importances(self, some: TrainingRows) -> NDArray[np.float64]:
-        """Return how large each feature's shares are on average; they add up to 1."""
+        """Return the mean size of each feature's contributions; they add up to 1."""
         sizes = np.abs(self._contributions(some.features)[:, :-1])
         means = np.average(sizes, axis=0, weights=some.weight)
         return means / (means.sum() or 1.0)
@@ -146,7 +146,7 @@ class PairwiseRanker(Ranker):
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
-        """Return the ranker that `_to_saved` described; ValueError where that does not fit."""
+        """Return the ranker that `_to_saved` described; raises ValueError if it does not fit."""
         ranker = cls(**parameters)
         ranker._check_parameters()
         ranker._restore_common(saved.state)
@@ -159,7 +159,7 @@ class PairwiseRanker(Ranker):
 
 
 def blocks(n_rows: int) -> list[slice]:
-    """Return the rows in parts whose features fit into memory.
+    """Return blocks of rows whose features fit into memory.
 
     >>> blocks(15_000)
     [slice(0, 10000, None), slice(10000, 20000, None)]

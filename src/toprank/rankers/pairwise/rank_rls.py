@@ -1,12 +1,12 @@
 """RankRLS: regularised least squares over all pairs, solved in closed form.
 
-Every pair of a positive and a negative shall be 1 apart. Over features x, with class means m and
+Every pair of a positive and a negative should be 1 apart. Over features x, with class means m and
 m', d = m - m', and S the sum of the classes' covariances, the mean over pairs is
 
     mean (1 - v.(x_i - x_j))^2 + lambda v'v = (1 - v.d)^2 + v'S v + lambda v'v,
 
-least at v = u / (1 + d.u), u = (S + lambda)^-1 d: the pairs are never written out. Class means and
-covariances go by the rows' weights, which makes a pair weigh the product of its rows.
+minimal at v = u / (1 + d.u), u = (S + lambda)^-1 d: the pairs are never enumerated. Class means
+and covariances are weighted, so that the weight of a pair is the product of its rows' weights.
 
 It is a ridge in disguise. Give each class a total weight of 1, labels of 1/2 and -1/2, and centre
 at c = (m + m') / 2. Then (A + lambda)^-1 d / 2 with A = S + d d' / 2 is the ridge's solution, and
@@ -28,7 +28,7 @@ from toprank.rankers.pairwise.pairwise_ranker import Features, PairwiseRanker, b
 
 _GRID = 10.0 ** np.arange(-8, 2.1, 0.5)
 _ONE_ROW = 1.0
-"""The regularization where a class has one row: nothing can be left out."""
+"""The regularization if a class has one row: nothing can be left out."""
 
 _ROWS_LEFT_OUT = 500
 _ROUNDING = 1e-12
@@ -36,39 +36,39 @@ _TIE = 1e-9
 
 
 class RankRLS(PairwiseRanker):
-    """The line, or sum of Gaussian bumps, that puts all pairs 1 apart with the least squares.
+    """Linear or Gaussian least squares over all pairs, with a target distance of 1.
 
     The pairs are those of a positive and a negative, and their mean square is minimised together
-    with `regularization` times the squared norm of the line, so that its size does not depend on
-    the number of rows. Columns are standardised first, missing values take their mean (and a mark
-    that they did), and a category has a weight for each value.
+    with `regularization` times the squared norm of the line, whose scale does not depend on the
+    number of rows. Columns are standardised first, missing values are replaced by the mean (with
+    a flag that says so), and each value of a category has its own weight.
 
     Parameters
     ----------
     kernel : "linear" or "gaussian"
         A line over the columns, or exp(-gamma |x - c|^2) over the standardised columns.
     gamma : float or None
-        The Gaussian kernel's; None is 1 over the variance of all standardised columns together,
+        Of the Gaussian kernel; None means 1 over the total variance of all standardised columns,
         which is 1 / n_columns where all are numbers.
     regularization : float or None
-        How much the norm counts. None chooses it between 1e-8 and 100: every pair of (at most 500
-        positives and 500 negatives) is ranked by the ridge learned without its two rows, and the
-        largest value that ranks most of them right is taken. Where a class has one row, it is 1.
+        How much the norm counts. None chooses it between 1e-8 and 100: every pair (of at most
+        500 positives and 500 negatives) is ranked by a ridge learned without its two rows, and
+        the largest value that ranks most of them right is taken. If a class has one row, it is 1.
     n_centres : int
-        Rows around which the Gaussian kernel has its bumps; with no more rows than that it is
-        exact. Drawn, half of them from the rarer class if it has so many.
+        Number of rows around which the Gaussian kernel has its bumps; it is exact if there are no
+        more rows than that. Otherwise they are drawn, half of them from the rarer class.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Draws the centres and the rows that are left out.
+        Random seed for the centres and the rows that are left out.
 
     Attributes
     ----------
-    regularization_ : the one given or chosen
+    regularization_ : the value given or chosen
     design_ : how columns become standardised terms
     score_ : the weights of the terms, or the centres and heights of the bumps
-    feature_importances_ : how large each feature's contributions are on average, adding up to 1
+    feature_importances_ : mean size of each feature's contributions; they add up to 1
     schema_ : the columns it was fitted on, with their kinds and categories
     classes_, positive_label_ : both labels in sorted order; the one ranked first
     calibration_ : the sigmoid from raw scores to probabilities
@@ -152,19 +152,19 @@ class _Ridge(NamedTuple):
         sizes, directions = np.linalg.eigh(A)
         return cls(means.mean(axis=0), directions, sizes, gap @ directions, weight)
 
-    def held(self, regularization: float) -> NDArray[np.float64]:
-        """Return the diagonal of A + lambda, kept above what is nothing but rounding."""
+    def damped(self, regularization: float) -> NDArray[np.float64]:
+        """Return the diagonal of A + lambda, kept above rounding error."""
         least = _ROUNDING * max(float(self.sizes.max(initial=0.0)), 1e-300)
         return np.maximum(self.sizes, 0.0) + max(regularization, least)
 
     def line(self, regularization: float) -> NDArray[np.float64]:
         """Return v, the line with the least squares over pairs."""
-        turned = self.gap / self.held(regularization)
+        turned = self.gap / self.damped(regularization)
         return self.directions @ turned / (1 + self.gap @ turned / 2)
 
 
 class _LeftOut(NamedTuple):
-    """Rows of one class to be left out: where they lie in the ridge, and their weights there."""
+    """Rows of one class to be left out: their coordinates in the ridge, and their weights."""
 
     places: NDArray[np.float64]
     weight: NDArray[np.float64]
@@ -221,7 +221,7 @@ def _left_out_auc(
     ridge: _Ridge, positives: _LeftOut, negatives: _LeftOut, regularization: float
 ) -> float:
     """Return the share of pairs that the ridge without their two rows ranks right, by weight."""
-    held = ridge.held(regularization)
+    held = ridge.damped(regularization)
     ahead = left_out_leads(ridge, positives, negatives, held)
     is_right = (ahead > _TIE) + 0.5 * (np.abs(ahead) <= _TIE)
     total = positives.weight.sum() * negatives.weight.sum()
@@ -235,7 +235,7 @@ def left_out_leads(
     residual, leverage = positives.residuals_leverages(ridge, held)
     other_residual, other_leverage = negatives.residuals_leverages(ridge, held)
     cross = 0.5 + (positives.places / held) @ negatives.places.T
-    # the inverse of two rows and columns, for all pairs at once: positives down, negatives across
+    # 2 x 2 inverses for all pairs at once: positives in rows, negatives in columns
     free = (1 - leverage * positives.weight)[:, None]
     other_free = 1 - other_leverage * negatives.weight
     to_positive = other_free * residual[:, None] + cross * negatives.weight * other_residual

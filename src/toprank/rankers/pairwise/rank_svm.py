@@ -2,9 +2,9 @@
 
     v'v / 2 + C mean over pairs of max(0, 1 - v.(x_i - x_j))^2      i positive, j negative
 
-The mean is the loss auc-hinge with tau 1 and p 2: the rarer class is sorted, and every other row
-needs only sums over those that it is too close to, or above. A step of L-BFGS costs that and two
-products with the matrix of features.
+The mean is the loss auc-hinge with tau 1 and p 2: the rarer class is sorted, and each row of
+the other needs only sums over those that it is too close to, or above. A step of L-BFGS costs
+that and two products with the matrix of features.
 """
 
 import warnings
@@ -24,44 +24,44 @@ from toprank.rankers.pairwise.pairwise_ranker import Features, PairwiseRanker, b
 _MARGIN: ValueLoss = AucHinge(tau=1.0, p=2.0)
 _MOST_ROWS_OF_BUMPS = 100_000
 _STEEPEST = 1e-6
-"""Of any weight's slope at the end; at the start it is twice the gap between the class means."""
+"""The largest slope at the end; at the start it is twice the gap between the class means."""
 
 
 class RankSVM(PairwiseRanker):
-    """The line, or sum of Gaussian bumps, with the least squared hinge over all pairs.
+    """Linear or Gaussian model with the least squared hinge over all pairs.
 
     The pairs are those of a positive and a negative; one that is 1 apart or more costs nothing.
-    Their mean cost counts C times, beside half the squared norm of the line, so that C does not
-    depend on the number of rows. Columns are standardised first, missing values take their mean
-    (and a mark that they did), and a category has a weight for each value.
+    C times their mean cost plus half the squared norm is minimised, so that C does not depend on
+    the number of rows. Columns are standardised first, missing values are replaced by the mean
+    (with a flag that says so), and each value of a category has its own weight.
 
     Parameters
     ----------
     kernel : "linear" or "gaussian"
         A line over the columns, or exp(-gamma |x - c|^2) over the standardised columns. The latter
-        learns from at most 100,000 rows of either class: every k-th, which then weighs k times.
+        learns from at most 100,000 rows per class: every k-th, with k times its weight.
     C : float
         How much the pairs count against the norm.
     gamma : float or None
-        The Gaussian kernel's; None is 1 over the variance of all standardised columns together,
+        Of the Gaussian kernel; None means 1 over the total variance of all standardised columns,
         which is 1 / n_columns where all are numbers.
     n_centres : int
-        Rows around which the Gaussian kernel has its bumps; with no more rows than that it is
-        exact. Drawn, half of them from the rarer class if it has so many.
+        Number of rows around which the Gaussian kernel has its bumps; it is exact if there are no
+        more rows than that. Otherwise they are drawn, half of them from the rarer class.
     max_iter : int
-        Steps at most.
+        Maximum number of steps.
     positive_label : label or None
-        The class to rank first; None is the one that names itself, as 1 does, or
-        `classes_[1]`.
+        The class to rank first; None takes the one whose name says so (1, True, "fraud"), or
+        else `classes_[1]`.
     random_state : int, RandomState or None
-        Draws the centres.
+        Random seed for the centres.
 
     Attributes
     ----------
     n_iter_ : steps taken
     design_ : how columns become standardised terms
     score_ : the weights of the terms, or the centres and heights of the bumps
-    feature_importances_ : how large each feature's contributions are on average, adding up to 1
+    feature_importances_ : mean size of each feature's contributions; they add up to 1
     schema_ : the columns it was fitted on, with their kinds and categories
     classes_, positive_label_ : both labels in sorted order; the one ranked first
     calibration_ : the sigmoid from raw scores to probabilities
@@ -107,7 +107,7 @@ class RankSVM(PairwiseRanker):
         if self.kernel == "gaussian":
             rows = rows.thinned(_MOST_ROWS_OF_BUMPS)
         points = features.matrix(rows.features)
-        if not points.size:  # no column tells any two rows apart
+        if not points.size:  # no column distinguishes any two rows
             self.n_iter_ = 0
             return np.zeros(0)
         found = minimize(
@@ -116,7 +116,7 @@ class RankSVM(PairwiseRanker):
             args=(points, rows, 1 / float(self.C)),
             jac=True,
             method="L-BFGS-B",
-            # by slope alone: a small gain may be followed by a larger one
+            # stop by slope alone: a small gain may be followed by a larger one
             options={"maxiter": self.max_iter, "gtol": _STEEPEST, "ftol": 0.0},
         )
         self.n_iter_ = int(found.nit)
@@ -141,9 +141,9 @@ class RankSVM(PairwiseRanker):
 
 
 def hinge_over_pairs(
-    line: NDArray[np.float64], points: NDArray[np.floating], rows: TrainingRows, held: float
+    line: NDArray[np.float64], points: NDArray[np.floating], rows: TrainingRows, penalty: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return what is minimised, over C, and its gradient; `held` is 1 / C.
+    """Return the objective divided by C, and its gradient; `penalty` is 1 / C.
 
     `points` may be in float32: their products are in float64, a block of rows at a time.
     """
@@ -152,7 +152,7 @@ def hinge_over_pairs(
         raw[block] = points[block].astype(np.float64) @ line
     value = _MARGIN.value(rows.is_positive, raw, rows.weight)
     slope, _ = _MARGIN.gradient_curvature(rows.is_positive, raw, rows.weight)
-    pull = held * line
+    pull = penalty * line
     for block in blocks(len(points)):
         pull += slope[block] @ points[block].astype(np.float64)
-    return value + held * float(line @ line) / 2, pull
+    return value + penalty * float(line @ line) / 2, pull

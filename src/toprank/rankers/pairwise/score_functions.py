@@ -1,6 +1,6 @@
-"""What pairwise rankers learn: a line over the terms, or bumps around centres among them.
+"""What pairwise rankers learn: a weighted sum of the terms, or bumps around centres.
 
-Both give a row's score, share it out to the columns, and can be kept as plain arrays.
+Both give a row's score and its columns' contributions, and are saved as plain arrays.
 """
 
 from dataclasses import dataclass
@@ -23,26 +23,26 @@ class LineScore:
     weights: NDArray[np.float64]
 
     def raw(self, terms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of every row; 0 is that of the mean of the training rows."""
-        # row by row in one order of sums: a row's score must not depend on those beside it
+        """Return the score of every row; the mean of the training rows scores 0."""
+        # fixed order of sums: a row's score must not depend on the other rows of the batch
         return np.einsum("ij,j->i", terms, self.weights)
 
     def contributions(
         self, terms: NDArray[np.float64], owners: NDArray[np.int64], n_columns: int
     ) -> NDArray[np.float64]:
-        """Return what the terms of each column add to each score, and last the start, 0."""
+        """Return what the terms of each column add to each score, with the start, 0, last."""
         shares = np.zeros((len(terms), n_columns + 1))
         for term, owner in enumerate(owners):
             shares[:, owner] += terms[:, term] * self.weights[term]
         return shares
 
     def arrays(self) -> dict[str, NDArray]:
-        """Return what `from_arrays` makes the score of again."""
+        """Return what `from_arrays` restores the score from."""
         return {"weights": self.weights}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], n_terms: int) -> Self:
-        """Return the score that `arrays` gave; ValueError where it does not fit the terms."""
+        """Return the score that `arrays` gave; raises ValueError if it does not fit the terms."""
         check_numbers("weights", arrays["weights"], (n_terms,))
         return cls(arrays["weights"])
 
@@ -56,17 +56,17 @@ class BumpScore:
     gamma: float
 
     def raw(self, terms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of every row; 0 is that of a row far from all centres."""
+        """Return the score of every row; a row far from all centres scores 0."""
         return bump_sums(terms, self.centres, self.gamma, self.heights)
 
     def contributions(
         self, terms: NDArray[np.float64], owners: NDArray[np.int64], n_columns: int
     ) -> NDArray[np.float64]:
-        """Return each column's share of each score, and last the score of the mean row.
+        """Return each column's share of each score, with the score of the mean row last.
 
-        A column moves the score by so much when it alone is set to its mean, and by so much when
-        all others are. Its share begins as the mean of the two, with which two columns account for
-        the whole score. What more of them leave over is shared out by the sizes of their shares.
+        A column's share is the mean of two changes: that of the score when only this column is
+        set to its mean, and the same with all others at theirs. For up to two columns the shares
+        add up exactly; with more, the remainder is distributed in proportion to their size.
         """
         start = float(self.raw(np.zeros((1, terms.shape[1])))[0])
         score = self.raw(terms)
@@ -80,7 +80,7 @@ class BumpScore:
         return shares
 
     def arrays(self) -> dict[str, NDArray]:
-        """Return what `from_arrays` makes the score of again."""
+        """Return what `from_arrays` restores the score from."""
         return {
             "centres": self.centres,
             "heights": self.heights,
@@ -89,7 +89,7 @@ class BumpScore:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], n_terms: int) -> Self:
-        """Return the score that `arrays` gave; ValueError where it does not fit the terms."""
+        """Return the score that `arrays` gave; raises ValueError if it does not fit the terms."""
         centres, heights, gamma = (arrays[name] for name in ("centres", "heights", "gamma"))
         check_numbers("centres", centres, (len(centres), n_terms))
         check_numbers("heights", heights, (len(centres),))
@@ -98,7 +98,7 @@ class BumpScore:
 
 
 def _share_out(left_over: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
-    """Add what is left over to the columns by the size of their shares, or else to the start."""
+    """Add the remainder to the columns in proportion to their shares, or else to the start."""
     sizes = np.abs(shares)
     sizes[:, -1] = 0.0
     sizes[~sizes.any(axis=1), -1] = 1.0
