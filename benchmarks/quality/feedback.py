@@ -20,7 +20,7 @@ from benchmarks.record import RESULTS, record
 
 from toprank import BoostedRanker
 from toprank.simulator import Simulation, tables_by_day
-from toprank.simulator.feedback import WAYS, facts_of, replay
+from toprank.simulator.feedback import STRATEGIES, facts_of, replay
 
 NAME = "feedback"
 WARM_UP_DAYS, NEW_ON_DAY, CUSTOMERS_A_CHECK = 90, 7, 50
@@ -39,7 +39,7 @@ def main() -> None:
 
 def _record(options: argparse.Namespace, world: str, seed: int) -> None:
     facts = facts_of(_replayed(options, world, seed))
-    for way, figures in facts["ways"].items():
+    for way, figures in facts["strategies"].items():
         by_day = figures.pop("by_day")
         record(
             NAME,
@@ -52,7 +52,7 @@ def _record(options: argparse.Namespace, world: str, seed: int) -> None:
             ceiling=facts["ceiling"]["mean"],
             found_by_day=by_day["found"],
             positive_by_day=by_day["positive"],
-            leads=[each for each in facts["leads"] if each["way"] == way],
+            leads=[each for each in facts["leads"] if each["strategy"] == way],
         )
 
 
@@ -114,7 +114,7 @@ def _print_report(options: argparse.Namespace) -> None:
         seeds = sorted({row["seed"] for row in rows})
         ceiling = np.mean([row["ceiling"] for row in rows])
         print(f"{world}; ceiling {ceiling:.3f}; seeds {', '.join(map(str, seeds))}")
-        for way in WAYS:
+        for way in STRATEGIES:
             own = [row for row in rows if row["way"] == way]
             precision = [row["card_precision"]["value"] for row in own]
             first, last = (

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from toprank.simulator import Simulation, simulate, tables_by_day
-from toprank.simulator.frauds import _Held
+from toprank.simulator.frauds import _Compromised
 
 SIZE = {"n_cards": 2_000, "n_terminals": 4_000, "n_days": 90}
 PLAIN = ["paid_at", "card", "terminal", "amount", "is_fraud"]
@@ -73,8 +73,8 @@ def test_rows_frauds_and_amounts_are_those_published(base):
 
 
 def test_two_terminals_and_three_cards_a_day_are_compromised_at_full_size():
-    terminals = _Held(10_000, 2 / 10_000, 28, np.random.default_rng(0))
-    cards = _Held(5_000, 3 / 5_000, 14, np.random.default_rng(0))
+    terminals = _Compromised(10_000, 2 / 10_000, 28, np.random.default_rng(0))
+    cards = _Compromised(5_000, 3 / 5_000, 14, np.random.default_rng(0))
     taken = [(terminals.on(day).sum(), cards.on(day).sum()) for day in range(40)]
 
     assert taken[0] == (2, 3)
