@@ -78,6 +78,7 @@ def test_one_day_is_called_a_day():
     assert "payments of 1 day, 0 of them frauds (0 %)." in outcome.stderr
 
 
+@pytest.mark.slow
 def test_a_bar_shows_the_time_left_on_a_terminal():
     main = "from toprank.cli import main; main()"
     text = shown_on_a_terminal(
@@ -113,7 +114,7 @@ def test_a_csv_has_the_same_payments():
 
 
 def test_what_it_wrote_can_be_fitted_with_cards_and_streamed():
-    ran("-o", "payments.csv", "--cards", 60, "--terminals", 30, "--days", 45)
+    ran("-o", "payments.csv", "--cards", 150, "--terminals", 60, "--days", 60, "--seed", 3)
     roles = ("--card", "card", "--terminal", "terminal", "--amount", "amount", "--id", "id")
     outcome = run_main(
         *("fit", "payments.csv", "--label", "is_fraud", "--time", "paid_at", *roles),
@@ -196,7 +197,7 @@ def test_a_wrong_call_exits_2_and_writes_nothing(arguments, reason):
     assert names_here() == []
 
 
-def test_help_shows_examples_that_are_calls_it_takes():
+def test_help_shows_examples_that_run():
     lines = run_main("simulate", "--help").stdout.split("Examples:")[1].splitlines()
     examples = [line.split()[2:] for line in lines if line.strip()]
 

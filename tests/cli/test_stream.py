@@ -18,7 +18,7 @@ from cli.running import names_here, one_sentence, run_main, start
 from toprank import BoostedRanker, OnlineBBM, OnlineNonLinearBoost
 from toprank.cli.stream import _locked
 from toprank.cli.stream_input import Position
-from toprank.cli.stream_run import _StatusLine
+from toprank.cli.stream_run import Output, _StatusLine
 from toprank.rankers.online.event_stream import EventStream
 
 
@@ -150,6 +150,14 @@ def test_a_csv_gives_what_json_does():
     assert lines == said(run_stream(written(events)))
 
 
+def test_scores_of_a_live_source_are_not_buffered():
+    for is_live in (True, False):
+        with Path("scores.ndjson").open("wb") as file:
+            Output(file, Position(), is_live).write("{}\n")
+            assert Path("scores.ndjson").read_text() == ("{}\n" if is_live else "")
+
+
+@pytest.mark.slow
 def test_each_score_comes_at_once_from_a_pipe():
     run = start("stream", "--model", "m.toprank", stdin=subprocess.PIPE, bufsize=1)
     try:
@@ -708,8 +716,34 @@ def test_missing_files_are_reported_before_anything_is_written():
 # Signals
 
 
+class SignalsAfter(io.BytesIO):
+    """Lines, after which a signal comes while the next one is read."""
+
+    def __init__(self, text, how):
+        super().__init__(text.encode())
+        self._how = how
+
+    def readline(self, *size):
+        line = super().readline(*size)
+        if not line:
+            os.kill(os.getpid(), self._how)
+        return line
+
+
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_between_lines_saves_what_was_read(how, code):
+def test_a_signal_while_a_line_is_read_saves_what_was_read(how, code):
+    given = io.TextIOWrapper(SignalsAfter('{"id": 1, "amount": 1.0}\n', how))
+    with patch.object(sys, "stdin", given):
+        outcome = run_main("stream", "--model", "m.toprank")
+
+    assert outcome.exit_code == code, outcome.stderr
+    assert outcome.stderr.splitlines()[-1] == "stopped; all that was read is saved in m.toprank."
+    assert toprank.load("m.toprank").n_scored == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_to_a_program_between_lines_saves_what_was_read(how, code):
     run = start("stream", "--model", "m.toprank", stdin=subprocess.PIPE, bufsize=1)
     run.stdin.write('{"id": 1, "amount": 1.0}\n')
     run.stdout.readline()
@@ -721,6 +755,7 @@ def test_a_signal_between_lines_saves_what_was_read(how, code):
     assert toprank.load("m.toprank").n_scored == 1
 
 
+@pytest.mark.slow
 def test_a_signal_within_a_file_stops_between_two_lines():
     events = made_events(4000)
     run = start("stream", written(events), "--model", "m.toprank", "-o", "scores.ndjson")
@@ -739,6 +774,7 @@ def test_a_signal_within_a_file_stops_between_two_lines():
     assert Path("scores.ndjson").read_bytes() == scores
 
 
+@pytest.mark.slow
 def test_three_kills_change_nothing_in_the_end():
     """The small form of benchmarks/quality/stream_crashes.py."""
     arguments = ("stream", written(made_events(4000)), "--checkpoint-every", 300)

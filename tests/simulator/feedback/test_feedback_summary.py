@@ -91,7 +91,8 @@ def test_days_alike_their_neighbours_make_a_wider_interval():
     assert wide.high - wide.low > 1.3 * (narrow.high - narrow.low)
 
 
-def test_intervals_hold_the_mean_about_as_often_as_they_say():
+@pytest.mark.slow
+def test_intervals_contain_the_mean_about_as_often_as_they_say():
     n_held = 0
     for seed in range(200):
         low, high = mean_over_days(days(0.4, 60, seed) / BUDGET)[1:]
@@ -120,7 +121,7 @@ def test_the_table_has_a_line_per_strategy_and_the_ceiling_last():
     ]
 
 
-def test_leads_within_chance_are_told_apart():
+def test_leads_that_are_not_significant_are_listed_separately():
     base = days(0.4)
     replay = made_replay(static=base - 4, nightly=wavering(base), online=base, feedback=base - 5)
     sure, unsure = sentences_of(replay)
