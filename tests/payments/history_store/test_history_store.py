@@ -2,6 +2,7 @@
 
 import math
 import subprocess
+import threading
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -505,6 +506,17 @@ def test_a_second_writer_gets_a_sentence_that_names_the_first(folder):
     store.close()
 
 
+def test_a_writer_waits_until_another_has_closed(folder):
+    HistoryStore.create(folder, fresh()).close()
+    other = HistoryStore.open(folder, mode="write")
+    closing = threading.Timer(0.2, other.close)
+    closing.start()
+    with HistoryStore.open(folder, mode="write", wait=30) as store:
+        store.remember(table(0, 3))
+    closing.join()
+
+
+@pytest.mark.slow
 def test_a_writer_waits_for_another_process(folder):
     HistoryStore.create(folder, fresh()).close()
     with started("hold", folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -522,6 +534,7 @@ def test_a_writer_waits_for_another_process(folder):
     assert (folder / "lock").exists()
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_lose_nothing_and_readers_always_see_a_whole_state(folder):
     HistoryStore.create(folder, fresh()).close()
     writers = [started("add", folder, first) for first in (0, 100)]
