@@ -100,7 +100,10 @@ def kept_in(model):
     return history.n_remembered, str(history.until), arrays, model.state_.rows().to_pylist()
 
 
-def test_a_remember_killed_after_any_step_is_there_whole_or_not_at_all(saved, tmp_path):
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_remember_killed_after_any_step_is_there_completely_or_not_at_all(
+    saved, tmp_path, every
+):
     expected_list, expected = whole(saved, copied(saved[0], tmp_path / "whole"))
     with PaymentModel.load(saved[0] / "payments.toprank") as model:
         before = kept_in(model)
@@ -110,7 +113,7 @@ def test_a_remember_killed_after_any_step_is_there_whole_or_not_at_all(saved, tm
     counted.close()
     assert count.names == ["rows written", "log written"] * 3 + ["log written", "rows finished"]
 
-    for n_steps in range(1, len(count.names) + 1):
+    for n_steps in range(1, len(count.names) + 1, every):
         path = copied(saved[0], tmp_path / f"kill-{n_steps}")
         model = opened(path, After(n_steps))
         with pytest.raises(Killed):
@@ -159,9 +162,9 @@ def test_part_of_a_log_without_its_end_is_ignored(saved, tmp_path):
 KILLED_IN_THE_MIDDLE = """
 import os, signal, sys
 from toprank.cli import paths, main
-from toprank.payments.history_store import HistoryStore
+from toprank.payments.history_store.store_writer import StoreWriter
 paths._BATCH_ROWS = 10
-n_calls, remember = 0, HistoryStore._remember_table
+n_calls, remember = 0, StoreWriter.remember_table
 def remember_and_die(self, rows, is_part):
     global n_calls
     n_calls += 1
@@ -169,7 +172,7 @@ def remember_and_die(self, rows, is_part):
     if n_calls == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return found
-HistoryStore._remember_table = remember_and_die
+StoreWriter.remember_table = remember_and_die
 main()
 """
 

@@ -120,9 +120,9 @@ def test_a_change_costs_what_changed(folder):
 
 
 def test_a_long_log_makes_way_for_a_snapshot_by_itself(folder, monkeypatch):
-    from toprank.payments.history_store import history_store
+    from toprank.payments.history_store import store_writer
 
-    monkeypatch.setattr(history_store, "_LEAST_LOG", 2_000)
+    monkeypatch.setattr(store_writer, "_LEAST_LOG", 2_000)
     with HistoryStore.create(folder, fresh(), compact_share=0.1) as store:
         twin = fresh()
         for start in range(0, 100, 10):
@@ -140,9 +140,9 @@ def test_a_long_log_makes_way_for_a_snapshot_by_itself(folder, monkeypatch):
 
 
 def test_a_snapshot_that_cannot_be_written_leaves_what_was_asked_for_done(folder, monkeypatch):
-    from toprank.payments.history_store import history_store
+    from toprank.payments.history_store import store_writer
 
-    monkeypatch.setattr(history_store, "_LEAST_LOG", 0)
+    monkeypatch.setattr(store_writer, "_LEAST_LOG", 0)
     history = fresh()
 
     def full_disk(name):

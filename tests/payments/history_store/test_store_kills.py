@@ -190,7 +190,7 @@ def test_a_torn_record_is_cut_off_with_a_note(tmp_path):
             path.write_bytes(raw)
         with HistoryStore.open(folder, mode="write") as store:
             (note,) = store.notes
-            assert f"ended in {n_bytes - acknowledged} bytes that are no whole record" in note
+            assert f"ended in {n_bytes - acknowledged} bytes that are no complete record" in note
             assert store.rows().to_pylist() == payments(0, 11)
             twin = fresh()
             twin.batch(table(0, 10))
