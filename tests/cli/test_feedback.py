@@ -21,10 +21,17 @@ NAMED = (
 
 @pytest.fixture
 def data():
-    """The path of the payments that the command makes up by itself when it gets SMALL."""
+    """The path of the payments that the command simulates by itself with SMALL."""
     simulation = Simulation(150, 300, 94, claims=True)
     pq.write_table(pa.concat_tables(tables_by_day(simulation)), "payments.parquet")
     return Path("payments.parquet")
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory):
+    """What the command prints as JSON when it gets SMALL."""
+    page = tmp_path_factory.mktemp("feedback") / "feedback.html"
+    return json.loads(ran(*SMALL, "--json", "-o", page).stdout)
 
 
 def ran(*arguments):
@@ -33,7 +40,7 @@ def ran(*arguments):
     return outcome
 
 
-def test_a_table_and_what_to_make_of_it_are_printed_and_a_page_written():
+def test_a_table_and_its_conclusions_are_printed_and_a_page_is_written():
     outcome = ran(*SMALL)
     head, *lines = outcome.stdout.splitlines()
 
@@ -42,48 +49,51 @@ def test_a_table_and_what_to_make_of_it_are_printed_and_a_page_written():
     assert lines[4].startswith("ceiling")
     assert " leads " in outcome.stdout
     assert outcome.stderr.splitlines() == [
-        "Making 94 days of payments of 150 customers at 300 terminals, claims about a week late; "
-        "the last 4 are replayed.",
+        "Simulating 94 days of payments of 150 customers at 300 terminals, claims about a week "
+        "late; the last 4 are replayed.",
         "Wrote feedback.html",
     ]
     assert names_here() == ["feedback.html"]
 
 
-def test_a_file_of_the_same_payments_gives_the_same_days(data):
-    made = json.loads(ran(*SMALL, "--json").stdout)
+def test_a_file_of_the_same_payments_gives_the_same_days(data, usual):
     options = ("--days", 4, "--trees", 3, "--jobs", 1, "-k", 3, "--claimed", "claimed_on")
-    read = json.loads(ran(data, *NAMED, *options, "--json").stdout)
+    chosen = ("--strategies", "static,feedback")
+    read = json.loads(ran(data, *NAMED, *options, *chosen, "--json").stdout)
 
-    assert read["days"] == made["days"]
-    for way, figures in made["ways"].items():
-        found, money = (read["ways"][way]["by_day"][name] for name in ("found", "money"))
+    assert read["days"] == usual["days"]
+    for strategy in ("static", "feedback"):
+        figures = usual["strategies"][strategy]
+        found, money = (
+            read["strategies"][strategy]["by_day"][name] for name in ("found", "money")
+        )
         assert (found, money) == (figures["by_day"]["found"], figures["by_day"]["money"])
 
 
-def test_ways_can_be_chosen():
-    facts = json.loads(ran(*SMALL, "--ways", "online, static", "--json").stdout)
+def test_strategies_can_be_chosen():
+    facts = json.loads(ran(*SMALL, "--strategies", "online, static", "--json").stdout)
 
-    assert set(facts["ways"]) == {"online", "static"}
+    assert set(facts["strategies"]) == {"online", "static"}
 
 
-def test_claims_are_drawn_where_no_column_tells_them(data):
-    ran(data, *NAMED, "--days", 2, "--trees", 2, "--ways", "static", "-o", "days.html")
+def test_claims_are_drawn_where_no_column_has_them(data):
+    ran(data, *NAMED, "--days", 2, "--trees", 2, "--strategies", "static", "-o", "days.html")
 
     assert names_here() == ["days.html", "payments.parquet"]
     assert "checks on 2 days" in Path("days.html").read_text()
 
 
-def test_drift_changes_the_payments_and_is_told():
-    usual = json.loads(ran(*SMALL, "--ways", "online", "--json").stdout)
-    outcome = ran(*SMALL, "--ways", "online", "--json", "--drift")
+def test_drift_changes_the_payments_and_is_reported(usual):
+    outcome = ran(*SMALL, "--strategies", "static", "--json", "--drift")
 
     assert json.loads(outcome.stdout)["n_positive"] < usual["n_positive"]
-    assert "frauds at compromised terminals begin with the eighth." in outcome.stderr
+    assert "frauds at compromised terminals start on the eighth." in outcome.stderr
 
 
+@pytest.mark.slow
 def test_a_bar_shows_the_time_left_on_a_terminal():
     main = "from toprank.cli import main; main()"
-    options = [str(each) for each in (*SMALL, "--ways", "online")]
+    options = [str(each) for each in (*SMALL, "--strategies", "online")]
     text = shown_on_a_terminal([sys.executable, "-c", main, "feedback", *options])
 
     assert "replaying days" in text
@@ -116,7 +126,7 @@ def test_a_column_that_is_not_there_is_named(data):
         (["p.csv", "--label", "y", "--time", "t"], "give --card, --terminal, --amount."),
         (["p.csv", *NAMED, "--customers", 9], "--customers must come without DATA"),
         (["p.csv", *NAMED, "--drift"], "--drift must come without DATA"),
-        (["--ways", "statc"], "got 'statc'; did you mean 'static'?"),
+        (["--strategies", "statc"], "got 'statc'; did you mean 'static'?"),
         (["--days", 0], "0 is not in the range x>=1"),
     ],
     ids=str,

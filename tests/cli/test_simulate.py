@@ -33,7 +33,9 @@ def test_the_file_holds_the_payments_and_a_remark_counts_them():
     table = pq.read_table("payments.parquet")
     n_frauds = sum(table["is_fraud"].to_pylist())
 
-    assert table.equals(made())
+    assert table.column_names[0] == "id"
+    assert table.drop_columns("id").equals(made())
+    assert len(set(table["id"].to_pylist())) == table.num_rows
     assert names_here() == ["payments.parquet"]
     assert outcome.stdout == ""
     assert outcome.stderr == (
@@ -62,9 +64,9 @@ def test_the_file_holds_the_payments_and_a_remark_counts_them():
     ],
     ids=str,
 )
-def test_every_option_is_handed_on(arguments, options):
+def test_every_option_is_passed_on(arguments, options):
     ran("-o", "payments.parquet", *SMALL, *arguments)
-    table = pq.read_table("payments.parquet")
+    table = pq.read_table("payments.parquet").drop_columns("id")
 
     assert table.equals(made(**options))
     assert not table.equals(made())
@@ -76,25 +78,59 @@ def test_one_day_is_called_a_day():
     assert "payments of 1 day, 0 of them frauds (0 %)." in outcome.stderr
 
 
+@pytest.mark.slow
 def test_a_bar_shows_the_time_left_on_a_terminal():
     main = "from toprank.cli import main; main()"
     text = shown_on_a_terminal(
         [sys.executable, "-c", main, "simulate", "-o", "payments.parquet", "--days", "40"]
     )
 
-    assert "making payments" in text
+    assert "simulating payments" in text
     assert text.rstrip().splitlines()[-1].endswith("%).")
 
 
 def test_what_it_wrote_can_be_learned_from():
     ran("-o", "payments.parquet", "--cards", 150, "--terminals", 300, "--days", 60, "--details")
     table = tables.read_table(Path("payments.parquet"))
-    task = training.prepare(table, "is_fraud", time="paid_at", drop=["card", "terminal"])
+    task = training.prepare(table, "is_fraud", time="paid_at", drop=["id", "card", "terminal"])
 
     assert list(task.features.column_names) == ["amount", "country", "channel", "merchant_type"]
     assert task.is_positive.sum() == sum(table["is_fraud"].to_pylist()) > 0
 
 
+def test_a_csv_has_the_same_payments():
+    ran("-o", "payments.csv", *SMALL, "--details", "--claims", "--checks", 3)
+    table = tables.read_table(Path("payments.csv"), as_text=["id"])
+    expected = made(details=True, claims=True, checks_a_day=3)
+
+    assert table.column_names == ["id", *expected.column_names]
+    assert table["amount"].to_pylist() == expected["amount"].to_pylist()
+    for name in ("card", "country", "is_fraud", "verdict"):
+        assert list(map(str, table[name].to_pylist())) == list(
+            map(str, expected[name].to_pylist())
+        )
+    times = [f"{moment:%Y-%m-%d %H:%M:%S}" for moment in expected["paid_at"].to_pylist()]
+    assert list(map(str, table["paid_at"].to_pylist())) == times
+
+
+def test_what_it_wrote_can_be_fitted_with_cards_and_streamed():
+    ran("-o", "payments.csv", "--cards", 150, "--terminals", 60, "--days", 60, "--seed", 3)
+    roles = ("--card", "card", "--terminal", "terminal", "--amount", "amount", "--id", "id")
+    outcome = run_main(
+        *("fit", "payments.csv", "--label", "is_fraud", "--time", "paid_at", *roles),
+        *("--trees", 3, "--minutes", 0.001, "--jobs", 1, "-k", 3, "-o", "m.toprank"),
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    text = Path("payments.csv").read_text().splitlines()
+    Path("events.csv").write_text("\n".join([text[0], *text[-20:]]) + "\n")
+    outcome = run_main("stream", "events.csv", "--model", "m.toprank", "-o", "scores.ndjson")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "20 rows scored" in outcome.stderr
+    assert "20 labels taken in" in outcome.stderr
+
+
+@pytest.mark.slow
 def test_stopping_leaves_no_file():
     run = start("simulate", "-o", "payments.parquet", "--days", 100_000)
     begin = time.monotonic()
@@ -113,7 +149,7 @@ def test_stopping_leaves_no_file():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["-o", "p.csv"], "p.csv must end in .parquet or .pq; got '.csv'."),
+        (["-o", "p.xlsx"], "p.xlsx must end in .parquet or .pq; got '.xlsx'."),
         (["-o", "no/p.parquet"], "there is no folder no to write p.parquet to."),
         (["-o", "."], " must name a file to write; it is a folder."),
         (
@@ -161,7 +197,7 @@ def test_a_wrong_call_exits_2_and_writes_nothing(arguments, reason):
     assert names_here() == []
 
 
-def test_help_shows_examples_that_are_calls_it_takes():
+def test_help_shows_examples_that_run():
     lines = run_main("simulate", "--help").stdout.split("Examples:")[1].splitlines()
     examples = [line.split()[2:] for line in lines if line.strip()]
 

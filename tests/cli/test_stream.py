@@ -16,9 +16,9 @@ import pytest
 import toprank
 from cli.running import names_here, one_sentence, run_main, start
 from toprank import BoostedRanker, OnlineBBM, OnlineNonLinearBoost
-from toprank.cli.stream import _alone_with
-from toprank.cli.stream_input import Mark
-from toprank.cli.stream_run import _Looks
+from toprank.cli.stream import _locked
+from toprank.cli.stream_input import Position
+from toprank.cli.stream_run import Output, _StatusLine
 from toprank.rankers.online.event_stream import EventStream
 
 
@@ -121,7 +121,7 @@ def test_the_fields_can_be_named_and_left_out():
         {"key": 8, "amount": 12.5, "paid_at": "2024-01-02"},
         {"key": 8, "is_fraud": False, "paid_at": "2024-01-03"},  # of a late label
     ]
-    options = ("--id", "key", "--label", "is_fraud", "--ignore", "paid_at", "--ignore", "none")
+    options = ("--id", "key", "--label", "is_fraud", "--drop", "paid_at", "--drop", "none")
     lines = said(run_stream(written(events), *options))
     stream = toprank.load("m.toprank")
 
@@ -150,6 +150,14 @@ def test_a_csv_gives_what_json_does():
     assert lines == said(run_stream(written(events)))
 
 
+def test_scores_of_a_live_source_are_not_buffered():
+    for is_live in (True, False):
+        with Path("scores.ndjson").open("wb") as file:
+            Output(file, Position(), is_live).write("{}\n")
+            assert Path("scores.ndjson").read_text() == ("{}\n" if is_live else "")
+
+
+@pytest.mark.slow
 def test_each_score_comes_at_once_from_a_pipe():
     run = start("stream", "--model", "m.toprank", stdin=subprocess.PIPE, bufsize=1)
     try:
@@ -166,9 +174,10 @@ def test_each_score_comes_at_once_from_a_pipe():
 def test_text_labels_are_learned_once_the_positive_one_is_named():
     events = [{"amount": 1.0, "label": "fine"}, {"amount": 9.0, "label": "stolen"}]
     refused = run_stream(written(events))
-    assert "line 1 is passed over: labels must be true and false, 1 and 0" in refused.stderr
-    Path("m.toprank").unlink()
-    outcome = run_stream(written(events), "--positive-label", "stolen")
+    assert refused.exit_code == 1
+    assert "line 1 is skipped: labels must be true and false, 1 and 0" in refused.stderr
+    assert "--positive must name" in refused.stderr.splitlines()[-1]
+    outcome = run_stream(written(events), "--positive", "stolen")
 
     assert "2 learned from" in outcome.stderr
     assert "1 positive" in outcome.stderr
@@ -200,18 +209,170 @@ def test_the_summary_counts_what_the_run_did():
     assert " positive: AP 0." in measured
 
 
-def test_a_long_window_tells_its_bounds():
+def test_the_metrics_of_a_long_window_have_bounds():
     outcome = run_stream(written(made_events(400)), "--window", 20_000)
 
     assert ": AP 0." in outcome.stderr
     assert " to 0." in outcome.stderr.split(": AP 0.")[1].split(";")[0]
 
 
+# Labels, as `toprank fit` takes them
+
+SAME_LABELS = [
+    ([1, 0], []),
+    (["1", "0"], []),
+    (["1.0", 0], []),
+    ([True, False], []),
+    (["true", "FALSE"], []),
+    (["Yes", "No"], []),
+    (["fraud", "genuine"], []),
+    (["stolen", "fine"], ["--positive", "stolen"]),
+    (["stolen", "fine"], ["--positive", "STOLEN"]),
+    ([2, 1], ["--positive", "2"]),
+]
+
+
+@pytest.mark.parametrize(("labels", "options"), SAME_LABELS, ids=str)
+def test_labels_may_be_written_as_for_fit(labels, options):
+    positive, negative = labels
+    events = [{"id": i, "amount": float(i % 5)} for i in range(20)]
+    named = [event | {"label": positive if i % 5 else negative} for i, event in enumerate(events)]
+    lines = said(run_stream(written(named), *options))
+    Path("m.toprank").unlink()
+    plain = [event | {"label": int(i % 5 > 0)} for i, event in enumerate(events)]
+
+    assert lines == said(run_stream(written(plain)))
+
+
+def test_labels_may_change_their_case_but_not_their_number():
+    labels = ["Yes", "no", "YES", "No", "maybe"]
+    outcome = run_stream(written([{"amount": 1, "label": label} for label in labels]))
+
+    assert toprank.load("m.toprank").n_labelled == 4
+    assert "line 5 is skipped" in outcome.stderr
+    assert "'maybe'" in outcome.stderr
+
+
+def test_a_third_label_beside_the_named_one_is_a_bad_line():
+    events = [{"amount": 1, "label": label} for label in ("fraud", "genuine")]
+    outcome = run_stream(written(events), "--positive", "frauds")
+
+    assert (
+        "field 'label' must be 'frauds' (--positive) or 'fraud'; got 'genuine'" in outcome.stderr
+    )
+
+
+def test_a_missing_label_is_none():
+    run_stream(
+        written([{"id": i, "amount": 1, "label": text} for i, text in enumerate(["NA", ""])])
+    )
+
+    assert len(toprank.load("m.toprank").pending) == 2
+
+
+@pytest.mark.parametrize(
+    ("late", "is_noted"),
+    [
+        ({"amount": None, "country": None}, False),
+        ({"decided_at": "2024-01-01"}, True),
+        ({"decided_at": "2024-01-01", "by": "Ann", "amount": None}, True),
+    ],
+    ids=str,
+)
+def test_a_label_with_null_or_further_fields_is_the_label_of_its_row(late, is_noted):
+    rows = [{"id": i, "amount": float(i % 5), "country": "FR"} for i in range(20)]
+    labels = [{"id": i, "label": int(i % 5 > 2)} for i in range(20)]
+    lines = said(run_stream(written([*rows, *labels])))
+    state = state_of()
+    Path("m.toprank").unlink()
+    outcome = run_stream(written([*rows, *(label | late for label in labels)]))
+
+    assert said(outcome) == lines
+    assert state_of()[1] == state[1]
+    assert ("note: line 21 has a label and fields that no row had" in outcome.stderr) == is_noted
+
+
+# Nothing useful
+
+
+def test_all_lines_bad_exits_1_with_the_most_frequent_reason_and_saves_nothing():
+    lines = ["{", *({"id": i, "amount": i, "label": "bad"} for i in range(9))]
+    outcome = run_stream(written(lines), "-o", "scores.ndjson", "--checkpoint-every", 2)
+    sentence = outcome.stderr.splitlines()[-1]
+
+    assert outcome.exit_code == 1
+    assert sentence.startswith("toprank: all 10 lines are bad, so nothing was scored or saved")
+    assert "(9 lines), first in line 2: labels must be" in sentence
+    assert "--positive must name the suspicious one; got 'bad'" in sentence
+    assert not Path("m.toprank").exists()
+    again = run_stream("events.ndjson", "--positive", "bad")
+    assert len(said(again)) == 9
+
+
+def test_labels_of_rows_that_never_came_exit_1():
+    outcome = run_stream(written([{"id": i, "label": 1} for i in range(3)]))
+
+    assert outcome.exit_code == 1
+    assert "none of the 3 labels belongs to a row" in outcome.stderr.splitlines()[-1]
+    assert "--id" in outcome.stderr.splitlines()[-1]
+
+
+# Numbers and codes
+
+
+@pytest.mark.parametrize(
+    "text", ["1,234.56", "19.732,10", "12,50", "€12.50", "12.50 USD", "1'000"]
+)
+@pytest.mark.parametrize("suffix", ["ndjson", "csv"])
+def test_a_number_as_people_write_it_is_a_bad_line_that_names_its_field(text, suffix):
+    if suffix == "csv":
+        Path("e.csv").write_text(f'amount,country\n1,FR\n"{text}",FR\n')
+    else:
+        written([{"amount": 1, "country": "FR"}, {"amount": text, "country": "FR"}], "e.ndjson")
+    outcome = run_stream(f"e.{suffix}")
+
+    assert len(said(outcome)) == 1
+    assert "field 'amount' must be a number such as 1234.56" in outcome.stderr
+    assert repr(text) in outcome.stderr
+
+
+def test_a_number_in_quotes_is_a_bad_line_where_numbers_were_before():
+    run_stream(written([{"amount": 1, "code": "7", "label": 0}]))
+    outcome = run_stream(written([{"amount": "2.5", "code": "8"}, {"amount": 2, "code": "9"}]))
+
+    assert len(said(outcome)) == 1
+    assert "line 1 is skipped: field 'amount' must be a number" in outcome.stderr
+
+
+def test_codes_with_leading_zeros_stay_text_also_after_a_restart():
+    lines = ["code,amount,label", "007,0,0", "008,0.5,1", "123,2,0", "456,0,1"]
+    outcome = run_stream(written(lines[:3], "e.csv"))
+    assert "note: column 'code' is read as text" in outcome.stderr
+    run_stream(written(lines, "e.csv"))
+    in_two = state_of()
+    Path("m.toprank").unlink()
+    run_stream("e.csv")
+    assert state_of() == in_two
+    columns = ["code", "amount"]
+    rows = [line.split(",") for line in lines[1:]]
+    Path("m.toprank").unlink()
+    run_stream(
+        written(
+            [
+                dict(zip(columns, [code, float(amount)], strict=True)) | {"label": int(label)}
+                for code, amount, label in rows
+            ]
+        )
+    )
+
+    assert state_of()[1] == in_two[1]
+
+
 # Checkpoints
 
 
 @pytest.mark.parametrize("suffix", ["ndjson", "csv"])
-def test_a_file_that_has_grown_is_gone_on_with(suffix):
+def test_a_file_that_has_grown_is_resumed(suffix):
     events = made_events(120)
     if suffix == "csv":
         names = ["id", "amount", "country", "age", "label"]
@@ -247,7 +408,10 @@ def test_another_file_is_read_from_its_start_and_its_scores_are_appended():
     other = written(made_events(10, seed=1), "other.ndjson")
     outcome = run_stream(other, "-o", "scores.ndjson")
 
-    assert "note: other.ndjson is not the input of before; it is read from its" in outcome.stderr
+    assert (
+        "note: other.ndjson is not the input of the last run; it is read from its"
+        in outcome.stderr
+    )
     assert "10 rows scored" in outcome.stderr
     assert len(Path("scores.ndjson").read_text().splitlines()) == 30
     assert toprank.load("m.toprank").n_scored == 30
@@ -262,7 +426,7 @@ def test_a_file_that_begins_alike_is_another_file():
     assert toprank.load("m.toprank").n_scored == 600
 
 
-def test_of_stdin_nothing_is_skipped_unless_told():
+def test_of_stdin_nothing_is_skipped_unless_requested():
     text = "\n".join(map(json.dumps, made_events(20))) + "\n"
     run_stream("-", stdin=text)
     assert len(said(run_stream("-", stdin=text))) == 20
@@ -304,15 +468,16 @@ def test_a_model_of_another_kind_is_refused():
     ranker = BoostedRanker(n_estimators=2, n_jobs=1).fit([[9.0], [12.0], [980.0]], [0, 0, 1])
     toprank.save(ranker, "m.toprank")
 
-    assert "must hold an online learner" in one_sentence(run_stream("-", stdin=""))
+    assert "must contain an online learner" in one_sentence(run_stream("-", stdin=""))
 
 
 @pytest.mark.parametrize(
     "option",
     [("--window", 500), ("-k", 5), ("--drift", "adwin"), ("--loss", "ap"),
-     ("--class-weight", "balanced"), ("--positive-label", "fraud"), ("--learning-rate", 0.5)],
+     ("--class-weight", "balanced"), ("--positive", "fraud"), ("--learning-rate", 0.5),
+     ("--seed", 3)],
 )  # fmt: skip
-def test_what_a_model_was_begun_with_cannot_be_changed(option):
+def test_what_a_model_was_started_with_cannot_be_changed(option):
     run_stream("-", stdin='{"amount": 1}')
     sentence = one_sentence(run_stream("-", *option, stdin='{"amount": 1}'))
 
@@ -321,7 +486,7 @@ def test_what_a_model_was_begun_with_cannot_be_changed(option):
 
 
 def test_the_same_options_and_another_threshold_may_be_given_again():
-    options = ("-", "--window", 500, "--learning-rate", 0.5, "--positive-label", "1")
+    options = ("-", "--window", 500, "--learning-rate", 0.5, "--positive", "1")
     run_stream(*options, stdin='{"amount": 1, "label": "1"}')
     outcome = run_stream(*options, "--threshold", 0.01, stdin='{"amount": 1}')
 
@@ -343,7 +508,7 @@ def test_a_file_of_something_else_is_not_written_to(other):
     Path("scores.ndjson").write_text(other)
     sentence = one_sentence(run_stream("events.ndjson", "-o", "scores.ndjson"))
 
-    assert "scores.ndjson must be the file of scores that m.toprank went on with" in sentence
+    assert "scores.ndjson must be the file of scores that m.toprank was writing" in sentence
     assert Path("scores.ndjson").read_text() == other
 
 
@@ -352,7 +517,7 @@ def test_a_new_file_of_scores_may_be_named():
     run_stream(written(events[:20]), "-o", "scores.ndjson")
     outcome = run_stream(written(events), "-o", "new.ndjson")
 
-    assert "note: new.ndjson is new; scores of before are not in it." in outcome.stderr
+    assert "note: new.ndjson is new; earlier scores are not in it." in outcome.stderr
     assert len(Path("new.ndjson").read_text().splitlines()) == 10
 
 
@@ -377,7 +542,7 @@ def test_what_a_kill_left_half_written_is_removed():
         {"input": [3, 0]},
     ],
 )
-def test_a_position_that_is_not_sound_is_as_none(position):
+def test_a_position_that_is_not_valid_is_ignored(position):
     stream = EventStream(OnlineNonLinearBoost())
     stream.position = position
     toprank.save(stream, "m.toprank")
@@ -386,7 +551,7 @@ def test_a_position_that_is_not_sound_is_as_none(position):
     assert len(Path("scores.ndjson").read_text().splitlines()) == 5
 
 
-def test_an_empty_input_leaves_a_model_to_go_on_with():
+def test_an_empty_input_leaves_a_model_that_can_be_resumed():
     assert said(run_stream(written([]))) == []
     assert said(run_stream(written([{"amount": 1}])))[0]["suspicion"] == 0.0
 
@@ -406,15 +571,15 @@ BAD = [
     ('{"amount": 1, "label": 7}', "labels must be true and false"),
     ('{"amount": 1, "label": "x"}', "labels must be all text or all numbers"),
     ('{"amount": 1, "label": [1]}', "field 'label' must be a number"),
-    ('{"amount": 1, "id": 1.5}', "event_id must hold ids, text or whole numbers; got 1.5"),
-    ('{"amount": 1, "id": true}', "event_id must hold ids, text or whole numbers; got True"),
+    ('{"amount": 1, "id": 1.5}', "field 'id' must hold ids, text or whole numbers; got 1.5"),
+    ('{"amount": 1, "id": true}', "field 'id' must hold ids, text or whole numbers; got True"),
     ('{"amount": 1, "id": "%s"}' % ("a" * 257), "an id must have at most 256 characters"),
     ('{"%s": 1}' % ("a" * 257), "a field's name must have at most 256 characters"),
     ('{"\\ud800": 1}', "a field's name must be Unicode text"),
     ('{"amount": 1, "label": "\\ud800"}', "a label must be Unicode text"),
-    ("{}", "a line must have fields beside id and label"),
-    ('{"id": 1}', "a line must have fields beside id and label"),
-    ('{"id": 1, "label": null}', "a line must have fields beside id and label"),
+    ("{}", "a line must have fields in addition to id"),
+    ('{"id": 1}', "a line must have fields in addition to id"),
+    ('{"id": 1, "label": null}', "a line must have fields in addition to id"),
     ('{"label": 1}', "a line with a label must have an id"),
     ('{"amount": "%s"}' % ("a" * 1_000_000), "a line must have at most 1,000,000 bytes"),
     ('{"amount": "%s"}' % ("a" * 5_000_000), "a line must have at most 1,000,000 bytes"),
@@ -423,11 +588,11 @@ GOOD = ['{"id": 1, "amount": 1, "label": 0}', '{"id": 2, "amount": 2, "label": 1
 
 
 @pytest.mark.parametrize(("line", "sentence"), BAD, ids=[line[:40] for line, _ in BAD])
-def test_a_bad_line_is_told_and_passed_over(line, sentence):
+def test_a_bad_line_is_reported_and_skipped(line, sentence):
     with_it = run_stream(written([GOOD[0], "", line, GOOD[1]]))
-    told = with_it.stderr.splitlines()[0]
-    assert told.startswith("line 3 is passed over: ")
-    assert sentence in told
+    reported = with_it.stderr.splitlines()[0]
+    assert reported.startswith("line 3 is skipped: ")
+    assert sentence in reported
     assert "; 1 bad lines." in with_it.stderr
     state, arrays = state_of()
     Path("m.toprank").unlink()
@@ -441,7 +606,9 @@ def test_a_bad_line_is_told_and_passed_over(line, sentence):
 CSV_BAD = [
     ("1,2,3,4", "a line must have 3 cells; got 4"),
     ("1,2", "a line must have 3 cells; got 2"),
-    ('1,"2,0', "a line must be CSV"),
+    ('1,"2,0', "a line must be one row of CSV"),
+    ('1,"1,234.56",0', "field 'amount' must be a number such as 1234.56"),
+    ("1,EUR 12.50,0", "field 'amount' must be a number such as 1234.56"),
     ("1,inf,0", None),  # a word
     ("1,-inf,0", "field 'amount' must be finite; got -inf"),
     ("1,1e999,0", "field 'amount' must be finite; got 1e999"),
@@ -451,28 +618,28 @@ CSV_BAD = [
 
 
 @pytest.mark.parametrize(("line", "sentence"), CSV_BAD)
-def test_a_bad_line_of_a_csv_is_told_and_passed_over(line, sentence):
+def test_a_bad_line_of_a_csv_is_reported_and_skipped(line, sentence):
     Path("events.csv").write_text(f"id,amount,label\n7,1,0\n{line}\n8,2,1\n")
     outcome = run_stream("events.csv")
 
     assert len(said(outcome)) == (2 if sentence else 3)
     if sentence:
-        assert f"line 3 is passed over: {sentence}" in outcome.stderr
+        assert f"line 3 is skipped: {sentence}" in outcome.stderr
 
 
-def test_bytes_that_are_no_text_are_passed_over():
+def test_bytes_that_are_no_text_are_skipped():
     Path("events.ndjson").write_bytes(b'{"amount": 1}\n{"amount": "\xff"}\n{"amount": 2}')
     outcome = run_stream("events.ndjson")
 
-    assert "line 2 is passed over: a line must be UTF-8" in outcome.stderr
+    assert "line 2 is skipped: a line must be UTF-8" in outcome.stderr
     assert len(said(outcome)) == 2
 
 
-def test_only_the_first_bad_lines_are_told():
-    outcome = run_stream(written(["{"] * 50))
+def test_only_the_first_bad_lines_are_reported():
+    outcome = run_stream(written([*["{"] * 50, '{"amount": 1}']))
 
-    assert outcome.stderr.count("is passed over") == 5
-    assert "further bad lines are counted only" in outcome.stderr
+    assert outcome.stderr.count("is skipped") == 5
+    assert "further bad lines are only counted" in outcome.stderr
     assert "; 50 bad lines." in outcome.stderr
 
 
@@ -483,7 +650,7 @@ def test_strict_stops_at_the_first_bad_line_and_keeps_what_came_before():
     assert outcome.stderr.startswith("toprank: line 3: a line must be JSON")
     assert len(outcome.stdout.splitlines()) == 2
     assert toprank.load("m.toprank").n_scored == 2
-    written([*GOOD, '{"id": 9, "amount": 3}', events[-1]])  # mended
+    written([*GOOD, '{"id": 9, "amount": 3}', events[-1]])  # fixed
     outcome = run_stream("events.ndjson", "--strict")
 
     assert [line["id"] for line in said(outcome)] == [9, 3]
@@ -502,10 +669,13 @@ def test_nan_is_a_missing_value():
         ("", "events.csv must begin with a line of column names; it has none."),
         ("id,amount,amount", "columns of a CSV must differ; 'amount' comes twice."),
         ("id,amuont,lable", "column 'label' is not in events.csv; did you mean 'lable'?"),
-        ('id,"amount', "the header of events.csv is of no use: a line must be CSV"),
+        (
+            'id,"amount',
+            "the header of events.csv could not be read: a line must be one row of CSV",
+        ),
     ],
 )
-def test_a_header_of_no_use_is_refused(header, sentence):
+def test_a_header_that_cannot_be_read_is_refused(header, sentence):
     Path("events.csv").write_text(header)
 
     assert sentence in one_sentence(run_stream("events.csv", "--label", "label"))
@@ -516,7 +686,7 @@ def test_a_header_of_no_use_is_refused(header, sentence):
     "arguments",
     [
         ("events.ndjson", "--id", "label"),
-        ("events.ndjson", "--ignore", "id"),
+        ("events.ndjson", "--drop", "id"),
         ("events.ndjson", "--skip-seen"),
         ("events.ndjson", "-o", "m.toprank"),
         ("events.ndjson", "-o", "events.ndjson"),
@@ -534,20 +704,46 @@ def test_a_wrong_call_exits_2_and_touches_nothing(arguments):
     assert {name: Path(name).read_bytes() for name in names_here()} == before
 
 
-def test_files_that_are_not_there_are_told_before_anything_is_made():
+def test_missing_files_are_reported_before_anything_is_written():
     assert "no such file" in one_sentence(run_stream("nowhere.ndjson"))
     assert "there is no folder" in one_sentence(
         run_stream(written([]), "-o", "nowhere/scores.ndjson")
     )
-    assert "must be a file" in one_sentence(run_stream("events.ndjson", "-o", "."))
+    assert "must be a regular file" in one_sentence(run_stream("events.ndjson", "-o", "."))
     assert names_here() == ["events.ndjson"]
 
 
 # Signals
 
 
+class SignalsAfter(io.BytesIO):
+    """Lines, after which a signal comes while the next one is read."""
+
+    def __init__(self, text, how):
+        super().__init__(text.encode())
+        self._how = how
+
+    def readline(self, *size):
+        line = super().readline(*size)
+        if not line:
+            os.kill(os.getpid(), self._how)
+        return line
+
+
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_saves_what_was_read_while_it_waits_for_more(how, code):
+def test_a_signal_while_a_line_is_read_saves_what_was_read(how, code):
+    given = io.TextIOWrapper(SignalsAfter('{"id": 1, "amount": 1.0}\n', how))
+    with patch.object(sys, "stdin", given):
+        outcome = run_main("stream", "--model", "m.toprank")
+
+    assert outcome.exit_code == code, outcome.stderr
+    assert outcome.stderr.splitlines()[-1] == "stopped; all that was read is saved in m.toprank."
+    assert toprank.load("m.toprank").n_scored == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_to_a_program_between_lines_saves_what_was_read(how, code):
     run = start("stream", "--model", "m.toprank", stdin=subprocess.PIPE, bufsize=1)
     run.stdin.write('{"id": 1, "amount": 1.0}\n')
     run.stdout.readline()
@@ -559,7 +755,8 @@ def test_a_signal_saves_what_was_read_while_it_waits_for_more(how, code):
     assert toprank.load("m.toprank").n_scored == 1
 
 
-def test_a_signal_in_the_midst_of_a_file_stops_between_two_lines():
+@pytest.mark.slow
+def test_a_signal_within_a_file_stops_between_two_lines():
     events = made_events(4000)
     run = start("stream", written(events), "--model", "m.toprank", "-o", "scores.ndjson")
     wait_for(lambda: scored_bytes() > 0, run)
@@ -577,6 +774,7 @@ def test_a_signal_in_the_midst_of_a_file_stops_between_two_lines():
     assert Path("scores.ndjson").read_bytes() == scores
 
 
+@pytest.mark.slow
 def test_three_kills_change_nothing_in_the_end():
     """The small form of benchmarks/quality/stream_crashes.py."""
     arguments = ("stream", written(made_events(4000)), "--checkpoint-every", 300)
@@ -613,7 +811,7 @@ def wait_for(is_so, run):
         time.sleep(0.001)
 
 
-def test_a_signal_never_breaks_into_the_work_on_a_line(monkeypatch):
+def test_a_signal_never_interrupts_the_processing_of_a_line(monkeypatch):
     learn = OnlineNonLinearBoost.learn_encoded
 
     def stopped_within(self, *arguments):
@@ -645,29 +843,29 @@ def no_space(_):
     raise OSError(28, "No space left on device")
 
 
-def test_verbose_tells_each_checkpoint():
+def test_verbose_reports_each_checkpoint():
     outcome = run_stream(written(made_events(40)), "--checkpoint-every", 20, "--verbose")
 
     assert outcome.stderr.count(": saved; ") >= 3
     assert outcome.stderr.startswith("line 20: saved; ")
-    assert " waiting" in outcome.stderr.splitlines()[0]
+    assert " pending" in outcome.stderr.splitlines()[0]
 
 
 def test_on_a_terminal_one_line_is_written_over(monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
-    looks = _Looks(is_amid_rows=False)
-    looks.show(lambda: "10 rows")
-    looks.show(lambda: "too soon")
-    looks._next = 0
-    looks.show(lambda: "9 rows")
-    looks.clear()
+    status = _StatusLine(is_between_rows=False)
+    status.show(lambda: "10 rows")
+    status.show(lambda: "too soon")
+    status._next = 0
+    status.show(lambda: "9 rows")
+    status.clear()
 
     assert terminal.getvalue() == "\r10 rows\r9 rows \r      \r"
 
     written_over = len(terminal.getvalue())
-    _Looks(is_amid_rows=True).show(lambda: "10 rows")
+    _StatusLine(is_between_rows=True).show(lambda: "10 rows")
     assert len(terminal.getvalue()) == written_over
 
 
@@ -675,24 +873,24 @@ def test_elsewhere_no_progress_is_written():
     assert "\r" not in run_stream(written(made_events(40))).stderr
 
 
-# Marks
+# Positions
 
 
-def test_a_mark_is_found_again_in_a_file_that_only_grew():
+def test_a_position_is_found_again_in_a_file_that_only_grew():
     lines = [f"{i}\n".encode() for i in range(5000)]
-    mark = Mark()
+    position = Position()
     for line in lines[:3000]:
-        mark = mark.after(line)
+        position = position.after(line)
 
     def is_in(*parts):
-        return mark.is_in(io.BytesIO(b"".join(parts)))
+        return position.is_in(io.BytesIO(b"".join(parts)))
 
     assert is_in(*lines)
     assert is_in(*lines[:3000])
     assert not is_in(*lines[:2999])
     assert not is_in(*lines[:1500], b"x", *lines[1500:])
     assert not is_in(*lines[1:])
-    assert Mark.noted(list(mark)) == mark
+    assert Position.from_note(list(position)) == position
 
 
 def test_a_last_line_that_is_not_finished_is_left_for_the_next_run():
@@ -712,7 +910,7 @@ def test_a_last_line_that_is_not_finished_is_left_for_the_next_run():
 
 def test_two_streams_do_not_share_a_model():
     events = written(made_events(3))
-    with _alone_with(Path("m.toprank").resolve()):
+    with _locked(Path("m.toprank").resolve()):
         outcome = run_stream(events)
     assert outcome.exit_code == 1
     assert "m.toprank is in use by another toprank stream" in outcome.stderr
@@ -720,13 +918,11 @@ def test_two_streams_do_not_share_a_model():
     assert not Path(".m.toprank.lock").exists()
 
 
-def test_labels_that_never_come_are_told_with_the_nearest_field():
+def test_missing_labels_are_reported_with_the_nearest_field():
     events = [{"id": i, "amount": 1.0, "is_fraud": 0} for i in range(3)]
     outcome = run_stream(written(events), "--label", "is_frad")
-    told = (
-        "No label has come yet; they are read from the field 'is_frad'; did you mean 'is_fraud'?"
-    )
-    assert told in outcome.stderr
+    sentence = "labels are read from the field 'is_frad'; did you mean 'is_fraud'?"
+    assert sentence in outcome.stderr
 
 
 def test_a_small_window_takes_a_smaller_budget():

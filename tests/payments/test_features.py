@@ -165,7 +165,14 @@ ON_CARDS = (
 )
 
 
-@pytest.mark.parametrize(("features", "n_rows"), [(ON_CARDS, 100_000), (EVERY_KIND, 10_000)])
+@pytest.mark.parametrize(
+    ("features", "n_rows"),
+    [
+        (ON_CARDS, 5_000),
+        (EVERY_KIND, 3_000),
+        pytest.param(ON_CARDS, 100_000, marks=pytest.mark.slow),
+    ],
+)
 def test_tables_and_single_rows_give_the_same_to_the_last_bit(features, n_rows):
     n_rows = n_rows if IS_COMPILED else n_rows // 50
     table = table_of(random_rows(n_rows, seed=5))

@@ -369,6 +369,7 @@ with SqliteLedger(sys.argv[1]) as ledger:
 """
 
 
+@pytest.mark.slow
 def test_another_process_reads_meanwhile_and_a_kill_loses_no_label(tmp_path):
     path = tmp_path / "labels.db"
     writer = run(WRITER, path)
@@ -610,6 +611,7 @@ print(n_new)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_make_a_ledger_at_once_record_each_label_once(tmp_path):
     path = tmp_path / "labels.db"
     both = [run(RECORDER, path) for _ in range(2)]
@@ -718,6 +720,7 @@ def test_a_look_up_goes_to_the_index_of_ids_also_after_a_bulk(tmp_path):
     assert n_indexed == 20_001
 
 
+@pytest.mark.slow
 def test_one_label_takes_no_longer_in_a_large_ledger(tmp_path):
     def seconds(ledger):  # of work, not of waiting for the disk
         begin = process_time()

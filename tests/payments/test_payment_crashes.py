@@ -27,11 +27,11 @@ from toprank.payments.payment_model import PaymentModel
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours may catch it and mend."""
+    """Simulates the end of the process: no code of ours may catch it and repair anything."""
 
 
 class After:
-    """Stops after so many steps on disk; counts them."""
+    """Stops after a number of steps on disk, and counts them."""
 
     def __init__(self, n_steps=-1):
         self.left, self.names = n_steps, []
@@ -48,7 +48,9 @@ def days():
     return made_days()
 
 
-@pytest.fixture(scope="module", params=["with ids", "without ids"])
+@pytest.fixture(
+    scope="module", params=["with ids", pytest.param("without ids", marks=pytest.mark.slow)]
+)
 def saved(request, days, tmp_path_factory):
     """The folder of a saved model, the table of a day and whether it has ids."""
     has_ids = request.param == "with ids"
@@ -80,7 +82,7 @@ def opened(path, on_step):
 
 
 def kill(model):
-    """Let go of the lock as the end of a process does; no goodbye."""
+    """Release the lock as the end of a process does, without closing the store."""
     os.close(model.state_._lock._descriptor)
     model.state_.ledger.close()
 
@@ -98,7 +100,10 @@ def kept_in(model):
     return history.n_remembered, str(history.until), arrays, model.state_.rows().to_pylist()
 
 
-def test_a_remember_killed_after_any_step_is_there_whole_or_not_at_all(saved, tmp_path):
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_remember_killed_after_any_step_is_there_completely_or_not_at_all(
+    saved, tmp_path, every
+):
     expected_list, expected = whole(saved, copied(saved[0], tmp_path / "whole"))
     with PaymentModel.load(saved[0] / "payments.toprank") as model:
         before = kept_in(model)
@@ -108,7 +113,7 @@ def test_a_remember_killed_after_any_step_is_there_whole_or_not_at_all(saved, tm
     counted.close()
     assert count.names == ["rows written", "log written"] * 3 + ["log written", "rows finished"]
 
-    for n_steps in range(1, len(count.names) + 1):
+    for n_steps in range(1, len(count.names) + 1, every):
         path = copied(saved[0], tmp_path / f"kill-{n_steps}")
         model = opened(path, After(n_steps))
         with pytest.raises(Killed):
@@ -135,7 +140,7 @@ def check_after_a_kill(saved, path, before, expected, expected_list):
         assert (n_remembered, until, rows) == (expected[0], expected[1], expected[3])
 
 
-def test_a_part_of_a_log_without_its_end_counts_for_nothing(saved, tmp_path):
+def test_part_of_a_log_without_its_end_is_ignored(saved, tmp_path):
     """As kill -9 leaves it: no code of ours ran after the last part was written."""
     path = copied(saved[0], tmp_path / "torn")
     _, expected = whole(saved, copied(saved[0], tmp_path / "whole"))
@@ -157,9 +162,9 @@ def test_a_part_of_a_log_without_its_end_counts_for_nothing(saved, tmp_path):
 KILLED_IN_THE_MIDDLE = """
 import os, signal, sys
 from toprank.cli import paths, main
-from toprank.payments.history_store import HistoryStore
+from toprank.payments.history_store.store_writer import StoreWriter
 paths._BATCH_ROWS = 10
-n_calls, remember = 0, HistoryStore._remember_table
+n_calls, remember = 0, StoreWriter.remember_table
 def remember_and_die(self, rows, is_part):
     global n_calls
     n_calls += 1
@@ -167,11 +172,12 @@ def remember_and_die(self, rows, is_part):
     if n_calls == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     return found
-HistoryStore._remember_table = remember_and_die
+StoreWriter.remember_table = remember_and_die
 main()
 """
 
 
+@pytest.mark.slow
 def test_the_command_killed_in_the_middle_of_a_file_can_be_run_again(saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = copied(saved[0], tmp_path)
@@ -208,7 +214,7 @@ def test_a_second_process_gets_a_sentence_and_its_rows_are_there_when_it_comes_a
         sentence = one_sentence(refused)
         assert f"is being written by process {os.getpid()}" in sentence
         assert "nothing was changed" in sentence
-        assert run_main(*command[:-1]).exit_code == 0  # readers are not held up
+        assert run_main(*command[:-1]).exit_code == 0  # readers are not blocked
         holder.remember(saved[1])
     assert run_main(*command).exit_code == 0
     with PaymentModel.load(path) as model:
@@ -218,10 +224,11 @@ def test_a_second_process_gets_a_sentence_and_its_rows_are_there_when_it_comes_a
     assert n_known == n_before + saved[1].num_rows + tomorrow.num_rows
 
 
+@pytest.mark.slow
 def test_two_programs_at_once_lose_nothing(saved, days, tmp_path, monkeypatch):
-    """The second waits for the first for a while; refused, it can be run again."""
+    """The second waits a while for the first; if it is refused, it can be run again."""
     if not saved[2]:
-        pytest.skip("one way is enough")
+        pytest.skip("once is enough")
     monkeypatch.chdir(tmp_path)
     path = copied(saved[0], tmp_path)
     pq.write_table(saved[1], "first.parquet")
@@ -274,7 +281,7 @@ def test_a_fit_killed_between_history_and_model_leaves_the_old_pair(
         assert model.state_.history.id == again.state_.history.id
 
 
-def test_a_history_half_written_is_no_history(saved, tmp_path):
+def test_a_history_that_is_half_written_is_ignored(saved, tmp_path):
     path = copied(saved[0], tmp_path)
     before = bytes_in(path.parent)
     new = new_model(row_id=None).fit(_without_ids(saved))
@@ -315,7 +322,8 @@ def test_a_killed_label_is_there_once_when_given_again(saved, tmp_path):
             assert len(again.state_.ledger) == 2
 
 
-def test_a_killed_process_holds_nobody_up(saved, tmp_path):
+@pytest.mark.slow
+def test_a_killed_process_does_not_block_others(saved, tmp_path):
     path = copied(saved[0], tmp_path)
     code = "import sys, time; from toprank.payments.payment_model import PaymentModel; "
     code += "PaymentModel.load(sys.argv[1], for_writing=True); print('open', flush=True); "

@@ -71,8 +71,9 @@ def model(path):
 # One list
 
 
+@pytest.mark.parametrize("suffix", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_python_command_line_and_one_at_a_time_give_the_same_list_to_the_last_bit(
-    known, today, path, tmp_path, monkeypatch
+    known, today, path, tmp_path, monkeypatch, suffix
 ):
     monkeypatch.chdir(tmp_path)
     in_memory = new_model().fit(known)
@@ -80,15 +81,14 @@ def test_python_command_line_and_one_at_a_time_give_the_same_list_to_the_last_bi
 
     with PaymentModel.load(path) as loaded:
         assert listed(loaded.rank(today, 8)) == by_python
-    for suffix in ("csv", "parquet"):
-        for name, table in (("payments", known), ("today", today)):
-            if suffix == "csv":
-                as_frame(table).to_csv(f"{name}.csv", index=False)
-            else:
-                pq.write_table(table, f"{name}.parquet")
-        fitted = run_main("fit", f"payments.{suffix}", *FIT, "-o", f"{suffix}.toprank")
-        assert fitted.exit_code == 0, fitted.stderr
-        assert rows_of_command(f"{suffix}.toprank", f"today.{suffix}", 8) == by_python
+    for name, table in (("payments", known), ("today", today)):
+        if suffix == "csv":
+            as_frame(table).to_csv(f"{name}.csv", index=False)
+        else:
+            pq.write_table(table, f"{name}.parquet")
+    fitted = run_main("fit", f"payments.{suffix}", *FIT, "-o", f"{suffix}.toprank")
+    assert fitted.exit_code == 0, fitted.stderr
+    assert rows_of_command(f"{suffix}.toprank", f"today.{suffix}", 8) == by_python
     assert one_at_a_time(in_memory, today, 8) == by_python
 
 

@@ -131,7 +131,7 @@ def test_what_was_not_settled_is_not_there_after_a_kill(model, days):
     settled = payments.state_.history.until
     for row in rows[5:9]:
         stream.score({name: value for name, value in row.items() if name != "tx"}, row["tx"])
-    payments.state_._lock.release()  # as the end of a process does, without a word to the store
+    payments.state_._lock.release()  # as the end of a process does
     with PaymentModel.load(model, for_writing=True) as again:
         assert before < again.state_.history.until == settled
         assert PaymentStream(again).position == {"input": [5, 5, 5]}

@@ -1,4 +1,4 @@
-"""Payments to a Parquet file: whole, the same however grouped, in memory that does not grow."""
+"""Payments to a file: complete, the same however grouped, in memory that does not grow."""
 
 import subprocess
 import sys
@@ -25,18 +25,20 @@ def test_the_file_holds_the_days_one_after_the_other_however_they_are_grouped(
 ):
     simulation = Simulation(100, 200, 30, details=True, claims=True, checks_a_day=3)
     path = tmp_path / "payments.parquet"
-    told = []
+    reported = []
     written = write_parquet(
-        simulation, path, lambda *done: told.append(done), group_rows=group_rows
+        simulation, path, lambda *done: reported.append(done), group_rows=group_rows
     )
     days = list(tables_by_day(simulation))
     table = pq.read_table(path)
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
-    assert table.equals(pa.concat_tables(days))
+    assert table.drop_columns("id").equals(pa.concat_tables(days))
+    numbers = [int(text.removeprefix("payment-")) for text in table["id"].to_pylist()]
+    assert numbers == list(range(1, table.num_rows + 1))
     assert written == (table.num_rows, sum(table["is_fraud"].to_pylist()))
-    assert told == [(done, 30) for done in range(1, 31)]
+    assert reported == [(done, 30) for done in range(1, 31)]
     assert all(n_rows >= group_rows for n_rows in groups[:-1])
     assert len(groups) == {1: 30, 700: len(groups), 10**9: 1}[group_rows]
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
@@ -51,10 +53,10 @@ def test_a_file_without_any_payment_still_has_its_columns(tmp_path):
     path = tmp_path / "payments.parquet"
 
     assert write_parquet(quiet, path) == (0, 0)
-    assert pq.read_table(path).equals(next(tables_by_day(quiet)))
+    assert pq.read_table(path).drop_columns("id").equals(next(tables_by_day(quiet)))
 
 
-def test_a_run_that_fails_leaves_the_file_as_it_was(tmp_path):
+def test_a_run_that_fails_leaves_an_existing_file_unchanged(tmp_path):
     path = tmp_path / "payments.parquet"
     path.write_text("what was here before")
 
@@ -68,6 +70,7 @@ def test_a_run_that_fails_leaves_the_file_as_it_was(tmp_path):
     assert path.read_text() == "what was here before"
 
 
+@pytest.mark.slow
 def test_eight_times_as_many_days_need_no_more_memory(tmp_path):
     def megabytes(n_days):
         path = tmp_path / f"{n_days}.parquet"
@@ -82,6 +85,7 @@ def test_eight_times_as_many_days_need_no_more_memory(tmp_path):
     assert longer < shorter + 25
 
 
+@pytest.mark.slow
 def test_the_base_case_takes_less_than_a_minute(tmp_path):
     began = time.perf_counter()
     written = write_parquet(Simulation(), tmp_path / "payments.parquet")

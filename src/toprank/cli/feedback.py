@@ -1,4 +1,4 @@
-"""`toprank feedback`: ways of learning from checks, replayed day by day."""
+"""`toprank feedback`: strategies for learning from checks, replayed day by day."""
 
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ Examples:
   toprank feedback --customers 2000 --days 90 --seed 7 -o feedback.html
   toprank feedback payments.parquet --label is_fraud --time paid_at --card card
     --terminal terminal --amount amount --claimed claimed_on --budget 100
-  toprank feedback --ways static,feedback --json
+  toprank feedback --strategies static,feedback --json
 """
 
 WARM_UP_DAYS = 90
 _DRIFT_DAY = 7
-_CUSTOMERS_A_CHECK = 50  # as with the Handbook's 100 checks for 5,000 customers
+_CUSTOMERS_PER_CHECK = 50  # as with the Handbook's 100 checks for 5,000 customers
 _BUDGET = 100
 _LEARNING_RATE = 0.1
 _ROLES = ("label", "time", "card", "terminal", "amount")
@@ -29,44 +29,44 @@ _SIMULATED = {
 }  # fmt: skip
 
 
-@click.command(epilog=EXAMPLES, short_help="Replay days of checking: which way of learning wins.")
+@click.command(epilog=EXAMPLES, short_help="Compare learning strategies on replayed days.")
 @click.argument("data", type=click.Path(path_type=Path), required=False)
-@click.option("--label", help="Column that says which payments are frauds: the truth.")
+@click.option("--label", help="Column that says which payments are frauds, for all of them.")
 @click.option("--time", help="Column of times.")
 @click.option("--card", help="Column of cards.")
 @click.option("--terminal", help="Column of terminals or merchants.")
 @click.option("--amount", help="Column of amounts.")
 @click.option(
     "--claimed",
-    help="Column with the date on which a fraud is claimed, empty if never.  [default: drawn, "
-    "about a week later; one in ten never]",
+    help="Column with the date on which a fraud is claimed, empty if never.  [default: drawn at "
+    "random, about a week later; one in ten never]",
 )
 @click.option(
     "--budget", "-k", type=click.IntRange(1),
-    help="Cards to check a day.  [default: 100; of made-up payments, one per 50 customers]",
+    help="Cards to check per day.  [default: 100; without DATA, one per 50 customers]",
 )  # fmt: skip
 @click.option(
     "--days", default=60, show_default=True, type=click.IntRange(1), help="Days to replay."
 )
 @click.option(
-    "--ways",
-    help="Which, with commas between: static, nightly, feedback, online.  [default: all]",
+    "--strategies",
+    help="Comma-separated: static, nightly, feedback, online.  [default: all]",
 )
 @click.option(
     "--customers", default=1_000, show_default=True, type=click.IntRange(1),
-    help="Without DATA: cards of the made-up payments.",
+    help="Without DATA: number of simulated cards.",
 )  # fmt: skip
 @click.option(
     "--drift", is_flag=True,
-    help="Without DATA: no terminal is compromised before the eighth day that is replayed, so "
-    "that nobody has seen such frauds before.",
+    help="Without DATA: no terminal is compromised before the eighth replayed day, so that no "
+    "model has seen such frauds before.",
 )  # fmt: skip
 @click.option(
-    "--trees", default=50, show_default=True, type=click.IntRange(1), help="Trees of a model."
+    "--trees", default=50, show_default=True, type=click.IntRange(1), help="Trees per model."
 )
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
-    help="Seed of everything drawn.",
+    help="Random seed.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
 @click.option(
@@ -84,7 +84,7 @@ def feedback(
     claimed: str | None,
     budget: int | None,
     days: int,
-    ways: str | None,
+    strategies: str | None,
     customers: int,
     drift: bool,
     trees: int,
@@ -93,27 +93,28 @@ def feedback(
     output: Path,
     as_json: bool,
 ) -> None:
-    """Replay days of checking on payments whose truth is known, for each way of learning.
+    """Replay days of checking on payments whose labels are all known, for each strategy.
 
-    Each day the most suspicious cards are checked: verdicts come the same day, claims late, and
-    silence comes to count as genuine. Compared are a model trained once, one retrained each night,
-    two retrained apart on verdicts and on old labels, and an online learner.
+    On each day the most suspicious cards are checked. Verdicts are known the same day, claims come
+    late, and after 30 days without either a payment counts as genuine. The strategies are a model
+    trained once, a model retrained each night, two models retrained on verdicts and on older
+    labels, and an online learner.
 
-    DATA (CSV or Parquet) needs --label, --time, --card, --terminal and --amount. Without it,
-    payments are made up.
+    DATA (CSV or Parquet) needs --label, --time, --card, --terminal and --amount. Without DATA,
+    payments are simulated.
     """
     from toprank import BoostedRanker
     from toprank.cli import paths, screen
-    from toprank.simulator.feedback import WAYS, facts_of, replay, text_of
+    from toprank.simulator.feedback import STRATEGIES, facts_of, replay, text_of
 
     columns = _columns(
         data, label=label, time=time, card=card, terminal=terminal, amount=amount, claimed=claimed
     )
-    chosen = list(WAYS) if ways is None else _way_names(ways)
+    chosen = list(STRATEGIES) if strategies is None else _strategy_names(strategies)
     if budget is None:
-        budget = _BUDGET if data else max(1, customers // _CUSTOMERS_A_CHECK)
+        budget = _BUDGET if data else max(1, customers // _CUSTOMERS_PER_CHECK)
     paths.check_output(output, data or Path())
-    payments = _made(customers, days, drift, seed) if data is None else _read(data, columns)
+    payments = _simulated(customers, days, drift, seed) if data is None else _read(data, columns)
     learner = BoostedRanker(
         n_estimators=trees,
         learning_rate=_LEARNING_RATE,
@@ -122,25 +123,25 @@ def feedback(
     )
     with screen.progress_bar() as progress:
         replayed = replay(
-            payments, learner, **columns, budget=budget, days=days, ways=chosen,
+            payments, learner, **columns, budget=budget, days=days, strategies=chosen,
             random_state=seed, progress=progress,
         )  # fmt: skip
     if as_json:
         screen.print_json(facts_of(replayed))
     else:
         click.echo(text_of(replayed))
-    title = f"{data.name}: days of checking" if data else "Made-up payments: days of checking"
+    title = f"{data.name}: days of checking" if data else "Simulated payments: days of checking"
     parameters = {
         **({"data": data.name} if data else {"customers": customers, "drift": drift}),
         **{f"column of {role}": name for role, name in columns.items()},
-        "budget": budget, "days": days, "ways": ", ".join(chosen), "seed": seed,
+        "budget": budget, "days": days, "strategies": ", ".join(chosen), "seed": seed,
         **{f"learner: {name}": value for name, value in learner.get_params().items()},
     }  # fmt: skip
     _write(output, replayed, title, parameters)
 
 
 def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
-    """Return the column of each role; raise for those that are missing or have no use."""
+    """Return the column of each role; raise for missing ones, and for columns without DATA."""
     named = [role for role, name in given.items() if name is not None]
     if data is None:
         if named:
@@ -150,7 +151,9 @@ def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
         return dict(_SIMULATED)
     for name in ("customers", "drift"):
         if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} must come without DATA: it is for made-up payments.")
+            raise click.UsageError(
+                f"--{name} must come without DATA: it is for simulated payments."
+            )
     missing = [role for role in _ROLES if given[role] is None]
     if missing:
         options = ", ".join(f"--{role}" for role in missing)
@@ -158,16 +161,16 @@ def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
     return given
 
 
-def _way_names(ways: str) -> list[str]:
-    from toprank.simulator.feedback import checked_ways
+def _strategy_names(strategies: str) -> list[str]:
+    from toprank.simulator.feedback import checked_strategies
 
     try:
-        return checked_ways(name.strip() for name in ways.split(","))
+        return checked_strategies(name.strip() for name in strategies.split(","))
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
 
 
-def _made(customers: int, days: int, drift: bool, seed: int) -> Any:
+def _simulated(customers: int, days: int, drift: bool, seed: int) -> Any:
     import pyarrow as pa
 
     from toprank.cli import screen
@@ -181,13 +184,13 @@ def _made(customers: int, days: int, drift: bool, seed: int) -> Any:
         starts={"terminal": WARM_UP_DAYS + _DRIFT_DAY} if drift else {},
         claims=True,
     )
-    new = "; frauds at compromised terminals begin with the eighth" if drift else ""
+    new = "; frauds at compromised terminals start on the eighth" if drift else ""
     screen.remark(
-        f"Making {WARM_UP_DAYS + days:,} days of payments of {customers:,} customers at "
+        f"Simulating {WARM_UP_DAYS + days:,} days of payments of {customers:,} customers at "
         f"{2 * customers:,} terminals, claims about a week late; the last {days:,} are replayed"
         f"{new}."
     )
-    with screen.busy("making payments"):
+    with screen.busy("simulating payments"):
         return pa.concat_tables(tables_by_day(simulation))
 
 

@@ -1,4 +1,4 @@
-"""`toprank simulate`: made-up payments of any length, to a Parquet file."""
+"""`toprank simulate`: simulated payments of any length, to a Parquet or CSV file."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ EXAMPLES = """
 \b
 Examples:
   toprank simulate -o payments.parquet
+  toprank simulate -o small.csv --cards 500 --terminals 1000 --days 90
   toprank simulate -o rare.parquet --worldline --details --claims --checks 100
   toprank simulate -o drift.parquet --starts card:60 --stops terminal:120
   toprank simulate -o winter.parquet --start 2024-10-01 --days 120 --christmas
@@ -15,10 +16,11 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES, short_help="Make card payments with hidden frauds, of any size.")
+@click.command(epilog=EXAMPLES, short_help="Simulate card payments with frauds, of any size.")
 @click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Parquet to write."
-)
+    "-o", "--output", required=True, type=click.Path(path_type=Path),
+    help="File to write, .parquet or .csv.",
+)  # fmt: skip
 @click.option(
     "--cards", default=5_000, show_default=True, type=click.IntRange(1), help="Number of cards."
 )
@@ -32,7 +34,7 @@ Examples:
 @click.option("--start", default="2018-04-01", show_default=True, help="The first day.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
-    help="Seed of everything drawn.",
+    help="Random seed.",
 )  # fmt: skip
 @click.option("--details", is_flag=True, help="Add country, channel and merchant type.")
 @click.option(
@@ -60,7 +62,7 @@ Examples:
 )
 @click.option(
     "--stops", multiple=True, metavar="PATTERN:DAY",
-    help="None from that day on; may be repeated.",
+    help="No such fraud from that day on; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--christmas", is_flag=True, help="Half as many payments again from 1 to 24 December."
@@ -75,8 +77,8 @@ Examples:
     "--checks",
     default=0,
     type=click.IntRange(0),
-    help="Cards to check each day: adds verdict, empty for the payments of all others. Checked "
-    "are those that pay furthest above their usual amount.",
+    help="Cards to check per day. Adds the column verdict, empty for the payments of other cards; "
+    "the cards checked are those that pay furthest above their usual amount.",
 )
 def simulate(
     output: Path,
@@ -95,14 +97,15 @@ def simulate(
     claims: bool,
     checks: int,
 ) -> None:
-    """Make card payments with hidden frauds, and write them to a Parquet file of any length.
+    """Simulate card payments with frauds among them, and write them to a file of any length.
 
-    As they are, they follow the published figures of the Fraud Detection Handbook: about 1.75
-    million payments, 0.84 % of them frauds. More days begin with the payments of fewer. Memory
-    grows with cards and terminals, not with days.
+    The defaults follow the published figures of the Fraud Detection Handbook: about 1.75 million
+    payments, 0.84 % of them frauds. The columns are id, paid_at, card, terminal, amount and
+    is_fraud. A longer run begins with the payments of a shorter one. Memory grows with cards and
+    terminals, not with days.
     """
     from toprank.cli import paths, screen
-    from toprank.simulator import Simulation, write_parquet
+    from toprank.simulator import Simulation, write_csv, write_parquet
 
     simulation = Simulation(
         n_cards=cards,
@@ -121,9 +124,10 @@ def simulate(
         checks_a_day=checks,
     )
     paths.check_output(output, data=Path())  # no file is read that could be overwritten
+    write = write_csv if output.suffix.lower() == ".csv" else write_parquet
     with screen.progress_bar() as progress:
-        written = write_parquet(
-            simulation, output, lambda done, total: progress("making payments", done, total)
+        written = write(
+            simulation, output, lambda done, total: progress("simulating payments", done, total)
         )
     percent = 100 * written.n_frauds / max(1, written.n_payments)
     screen.remark(

@@ -1,19 +1,41 @@
-"""The lines of an event stream: read one by one, turned into events, and found again later."""
+"""The lines of an event stream: read one by one, turned into events, and found again later.
+
+Numbers are written with a point and nothing between thousands: "1,234.56" and "EUR 12.50" are
+reported, since as text they would silently become categories.
+"""
 
 import csv
 import json
 import math
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple, Self
 from zlib import crc32
+
+from toprank.data.tables.delimited import MISSING
+from toprank.data.tables.positive_class import same_label
 
 LONGEST_LINE = 1_000_000  # bytes
 
 _CHUNK = 2**20
 _LONGEST_NAME = 256  # characters
-_MOST_NAMES = 20_000  # that are remembered as sound
+_MOST_NAMES = 20_000  # checked once each
 _NUMBER_STARTS = frozenset("0123456789+-.")
+_SYMBOL = r"(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)"
+_CURRENCY = re.compile(rf"^([+-]?)\s*{_SYMBOL}\s*|\s*{_SYMBOL}$")
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)")
+_SEPARATED = re.compile(
+    r"""
+    [+-]?
+    (?: \d{1,3} (?: ,\d{3} )+ (?: \.\d+ )?      # 1,234.56
+      | \d{1,3} (?: [.\s]\d{3} )+ ,\d+          # 1.234,56
+      | \d{1,3} (?: ['’]\d{3} )+ (?: [.,]\d+ )?  # 1'234.56
+      | \d* ,\d+                                # 12,50
+    )
+    """,
+    re.VERBOSE,
+)
 _NUMBERS = frozenset((int, float))
 _PLAIN = _NUMBERS | {str, bool, type(None)}
 _LARGEST = sys.float_info.max
@@ -21,45 +43,47 @@ _LOWEST = -_LARGEST
 
 
 class BadLineError(ValueError):
-    """A line that is no event."""
+    """A line that cannot be read as an event."""
 
 
 class Fields(NamedTuple):
-    """The names of the fields that are no features."""
+    """The names of the fields that are not features, and what is known of those that are."""
 
     event_id: str
     label: str
-    ignored: tuple[str, ...]
+    dropped: tuple[str, ...]
     texts: frozenset[str] = frozenset()
-    """Fields of ids: in CSV, 007 stays text."""
+    """Columns of a CSV that are read as text, even where they look like numbers."""
+    numbers: frozenset[str] = frozenset()
+    """Fields that have held numbers before."""
 
 
 class Event(NamedTuple):
-    """What a line says; `row` holds the features, None for those that are missing."""
+    """The content of a line; `row` contains the features, None for those that are missing."""
 
     event_id: str | int | None
     label: bool | int | float | str | None
     row: dict[str, Any]
     is_late_label: bool
-    """Whether the line brings the label of a row that came before, and no row."""
+    """Whether the line contains the label of an earlier row, and no row."""
 
 
-class Mark(NamedTuple):
-    """How far a file or a pipe has been read or written, told by the bytes and not by a name."""
+class Position(NamedTuple):
+    """How far a file or a pipe has been read or written, known by its bytes, not its name."""
 
     n_bytes: int = 0
     n_lines: int = 0
     checksum: int = 0
     """CRC-32 of all the bytes."""
 
-    def after(self, raw: bytes, n_lines: int = 1) -> "Mark":
-        """Return the mark after some more bytes."""
+    def after(self, raw: bytes, n_lines: int = 1) -> "Position":
+        """Return the position after some more bytes."""
         checksum = crc32(raw, self.checksum)
-        return Mark(self.n_bytes + len(raw), self.n_lines + n_lines, checksum)
+        return Position(self.n_bytes + len(raw), self.n_lines + n_lines, checksum)
 
     @classmethod
-    def noted(cls, note: Any) -> Self | None:
-        """Return the mark in a checkpoint, where it is a list; None for what is no mark.
+    def from_note(cls, note: Any) -> Self | None:
+        """Return the position that a checkpoint contains as a list; None if it is not valid.
 
         A checkpoint may come from anyone.
         """
@@ -70,9 +94,9 @@ class Mark(NamedTuple):
         return cls(*note)
 
     def is_in(self, stream: BinaryIO) -> bool:
-        """Return whether a file begins with the marked bytes; if so, it stands behind them."""
+        """Return whether a file begins with these bytes; if so, reading continues after them."""
         stream.seek(0)
-        found = Mark()
+        found = Position()
         while found.n_bytes < self.n_bytes:
             raw = stream.read(min(_CHUNK, self.n_bytes - found.n_bytes))
             if not raw:
@@ -81,37 +105,40 @@ class Mark(NamedTuple):
         return found.checksum == self.checksum
 
 
-def lines_of(stream: BinaryIO, mark: Mark) -> Iterator[tuple[bytes, Mark]]:
-    """Give each line and the mark behind it; of one that is too long, only the beginning."""
+def lines_of(stream: BinaryIO, position: Position) -> Iterator[tuple[bytes, Position]]:
+    """Yield each line and the position after it; of a line that is too long, only its start."""
     while raw := stream.readline(LONGEST_LINE + 1):
-        mark, end = mark.after(raw), raw
+        position, end = position.after(raw), raw
         while len(raw) > LONGEST_LINE and end and not end.endswith(b"\n"):
             end = stream.readline(_CHUNK)
-            mark = mark.after(end, n_lines=0)
-        yield raw, mark
+            position = position.after(end, n_lines=0)
+        yield raw, position
 
 
-def pass_over(lines: Iterator[tuple[bytes, Mark]], mark: Mark, seen: Mark) -> None:
-    """Read on from a mark to behind what was seen before; raise where something else comes."""
-    while mark.n_bytes < seen.n_bytes:
-        _, mark = next(lines, (b"", Mark(n_bytes=seen.n_bytes)))
-    if mark != seen:
+def skip_to(lines: Iterator[tuple[bytes, Position]], position: Position, seen: Position) -> None:
+    """Read from a position to the end of what was seen before; raise if the bytes differ."""
+    while position.n_bytes < seen.n_bytes:
+        _, position = next(lines, (b"", Position(n_bytes=seen.n_bytes)))
+    if position != seen:
         raise ValueError(
             "with --skip-seen the input must begin with what was read before; it does not; "
-            "leave --skip-seen out where only new events are sent."
+            "leave out --skip-seen if only new events are sent."
         )
 
 
 class JsonEvents:
-    """Events from lines of JSON, an object each."""
+    """Events from lines of JSON, one object per line."""
+
+    texts: frozenset[str] = frozenset()  # JSON itself distinguishes text from numbers
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
+        self._numbers = set(fields.numbers)
         self._decode = json.JSONDecoder(parse_constant=_constant).decode
         self._names: set[str] = set()
 
     def event(self, raw: bytes) -> Event | None:
-        """Return what a line says; None for an empty one."""
+        """Return the event of a line; None for an empty line."""
         text = _text(raw)
         if not text:
             return None
@@ -124,14 +151,25 @@ class JsonEvents:
             raise BadLineError(f"a line must be JSON; {reason}.") from error
         if type(row) is not dict:
             raise BadLineError('a line must be a JSON object, such as {"amount": 9.5}.')
+        for name in self._fields.dropped:
+            row.pop(name, None)
         _check_values(row)
         event_id = row.pop(self._fields.event_id, None)
         label = row.pop(self._fields.label, None)
-        for name in self._fields.ignored:
-            row.pop(name, None)
         if not row.keys() <= self._names:
             self._check_names(row)
-        return _event(event_id, label_of(label), row, has_row=bool(row))
+        self._check_numbers(row)
+        return _event(event_id, label_of(label), row)
+
+    def _check_numbers(self, row: dict[str, Any]) -> None:
+        """Raise for a number that is written as text: with separators, or where numbers were."""
+        for name, value in row.items():
+            if type(value) is str:
+                is_plain = name in self._numbers and type(_value(value, name)) is float
+                if is_plain or is_formatted_number(value):
+                    raise _not_a_number(name, value)
+            elif value is not None and len(self._numbers) < _MOST_NAMES:
+                self._numbers.add(name)
 
     def _check_names(self, row: dict[str, Any]) -> None:
         check_names(row)
@@ -140,7 +178,11 @@ class JsonEvents:
 
 
 class CsvEvents:
-    """Events from lines of CSV, the first of which names the columns."""
+    """Events from lines of CSV, the first of which names the columns.
+
+    A column in which a number starts with a zero, as in 007, contains codes: it is read as text
+    from that line on.
+    """
 
     def __init__(self, fields: Fields, header: bytes) -> None:
         self._names = _cells(_text(header))
@@ -150,20 +192,25 @@ class CsvEvents:
             raise ValueError(f"columns of a CSV must differ; {twice[0]!r} comes twice.")
         self._id = self._place(fields.event_id)
         self._label = self._place(fields.label)
-        apart = {fields.event_id, fields.label, *fields.ignored}
+        others = {fields.event_id, fields.label, *fields.dropped}
         self._features = [
-            (name, place, _text_or_none if name in fields.texts else _value)
-            for place, name in enumerate(self._names)
-            if name not in apart
+            (name, place) for place, name in enumerate(self._names) if name not in others
         ]
+        self._keys = fields.texts
+        self._codes: set[str] = set()
 
     @property
     def names(self) -> list[str]:
         """The columns, in their order."""
         return self._names
 
+    @property
+    def texts(self) -> frozenset[str]:
+        """The columns that are read as text, although they look like numbers."""
+        return self._keys | self._codes
+
     def event(self, raw: bytes) -> Event | None:
-        """Return what a line says; None for an empty one."""
+        """Return the event of a line; None for an empty line."""
         text = _text(raw)
         if not text:
             return None
@@ -172,22 +219,36 @@ class CsvEvents:
             raise BadLineError(f"a line must have {len(self._names)} cells; got {len(cells)}.")
         event_id = None if self._id is None else cells[self._id] or None
         label = None if self._label is None else label_of(cells[self._label])
-        row = {name: read(cells[place], name) for name, place, read in self._features}
-        return _event(event_id, label, row, has_row=any(cell is not None for cell in row.values()))
+        row = {name: self._read(cells[place], name) for name, place in self._features}
+        return _event(event_id, label, row)
+
+    def _read(self, cell: str, name: str) -> Any:
+        """Return a cell as a number where it is one, None where it is empty."""
+        if name in self._keys or name in self._codes:
+            return cell or None
+        value = _value(cell, name)
+        if type(value) is str:
+            if is_formatted_number(value):
+                raise _not_a_number(name, value)
+            if _has_leading_zero(value):
+                self._codes.add(name)
+        return value
 
     def _place(self, name: str) -> int | None:
         return self._names.index(name) if name in self._names else None
 
 
 def label_of(value: Any) -> Any:
-    """Return a label as it is meant, since CSV and many a producer write all of them as text.
+    """Return a label as a number, a bool or text, since many sources write all labels as text.
 
-    >>> label_of("1"), label_of("True"), label_of("fraud"), label_of(""), label_of(0)
+    >>> label_of("1"), label_of("True"), label_of("fraud"), label_of("NA"), label_of(0)
     (1, True, 'fraud', None, 0)
     """
     if type(value) is not str:
         return value
     text = value.strip()
+    if text in MISSING:
+        return None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     number = _value(text, "label")
@@ -198,8 +259,30 @@ def label_of(value: Any) -> Any:
     return number
 
 
+def label_as_known(label: Any, known: Iterable[Any]) -> Any:
+    """Return the known label that is the same but for its spelling; else the label itself.
+
+    >>> label_as_known("YES", ["yes", "no"]), label_as_known("1", [1, 0]), label_as_known("x", [])
+    ('yes', 1, 'x')
+    """
+    return next((each for each in known if same_label(each, label)), label)
+
+
+def is_formatted_number(text: str) -> bool:
+    """Return whether text is a number with separators between its digits, or with a currency.
+
+    >>> [is_formatted_number(text) for text in ("1,234.56", "19.732,10", "12,5", "EUR 12.50")]
+    [True, True, True, True]
+    >>> [is_formatted_number(text) for text in ("12.5", "192.168.100.200", "2024-01-01", "A1")]
+    [False, False, False, False]
+    """
+    bare = _CURRENCY.sub(r"\1", text)
+    has_currency = bare != text
+    return bool(_SEPARATED.fullmatch(bare) or (has_currency and _PLAIN_NUMBER.fullmatch(bare)))
+
+
 def check_names(names: Any, what: str = "a field's name") -> None:
-    """Raise for names that a model file could not hold."""
+    """Raise for names that a model file cannot contain."""
     for name in names:
         if len(name) > _LONGEST_NAME:
             raise BadLineError(
@@ -221,7 +304,7 @@ def _text(raw: bytes) -> str:
 
 
 def _constant(name: str) -> None:
-    """Return what NaN stands for, a missing value; the infinities stand for none."""
+    """Return None, a missing value, for NaN; raise for the infinities."""
     if name != "NaN":
         raise BadLineError(f"numbers must be finite; got {name}.")
 
@@ -238,14 +321,14 @@ def _check_values(row: dict[str, Any]) -> None:
             raise BadLineError(f"field {name!r:.80} must be finite; it is too large.")
 
 
-def _event(event_id: Any, label: Any, row: dict[str, Any], has_row: bool) -> Event:
-    """Return the event of a line, which has all that it needs."""
-    event_id = None if event_id == "" else event_id  # what else is an id, the stream knows
-    is_late_label = label is not None and not has_row
+def _event(event_id: Any, label: Any, row: dict[str, Any]) -> Event:
+    """Return the event of a line; raise if it has too little to be one."""
+    event_id = None if event_id == "" else event_id  # the stream checks what else is an id
+    is_late_label = label is not None and all(cell is None for cell in row.values())
     if is_late_label and event_id is None:
         raise BadLineError("a line with a label must have an id or other fields; it has none.")
     if not row and not is_late_label:
-        raise BadLineError("a line must have fields beside id and label; it has none.")
+        raise BadLineError("a line must have fields in addition to id and label; it has none.")
     return Event(event_id, label, row, is_late_label)
 
 
@@ -253,18 +336,14 @@ def _cells(text: str) -> list[str]:
     try:
         return next(csv.reader([text], strict=True), [])
     except csv.Error as error:
-        raise BadLineError(f"a line must be CSV, a row a line; {error}.") from error
-
-
-def _text_or_none(text: str, _: str) -> str | None:
-    return text or None
+        raise BadLineError(f"a line must be one row of CSV; {error}.") from error
 
 
 def _value(text: str, name: str) -> Any:
     """Return a cell as a number where it is one, None where it is empty."""
     if not text:
         return None
-    if text[0] not in _NUMBER_STARTS or "_" in text:
+    if text[0] not in _NUMBER_STARTS or "_" in text or _has_leading_zero(text):
         return text
     try:
         number = float(text)
@@ -275,3 +354,15 @@ def _value(text: str, name: str) -> Any:
     if math.isinf(number):
         raise BadLineError(f"field {name!r:.80} must be finite; got {text:.80}.")
     return number
+
+
+def _has_leading_zero(text: str) -> bool:
+    """Return whether text is a code such as 007, which would lose its zeros as a number."""
+    return text[0] == "0" and text.isdigit() and len(text) > 1
+
+
+def _not_a_number(name: str, text: str) -> BadLineError:
+    return BadLineError(
+        f"field {name!r:.80} must be a number such as 1234.56, without quotes, separators or "
+        f"currency; got {text!r:.80}; exclude the field with --drop if it is no number."
+    )

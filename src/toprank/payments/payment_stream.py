@@ -61,6 +61,14 @@ class PaymentStream:
         self.position: dict[str, Any] = dict(noted) if isinstance(noted, dict) else {}
         self.n_scored = self.n_labelled = self.n_alerts = self.n_unmatched = self.n_dropped = 0
 
+    @property
+    def fields(self) -> set[str]:
+        """The fields of a payment that the model takes."""
+        model = self.model
+        roles = (model.time, model.card, model.terminal, model.amount)
+        schema = () if model.schema_ is None else model.schema_.names
+        return {*schema, *(name for name in roles if name is not None)}
+
     def score(self, row: Mapping[str, Any], event_id: str | int | None = None) -> Scored:
         """Return what there is to say of a payment, and remember it."""
         payment = dict(row)

@@ -1,4 +1,4 @@
-"""The run of a simulation, day after day."""
+"""The days of a simulation, drawn one after the other."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from toprank.simulator.settings import Simulation, is_before_christmas
 from toprank.simulator.simulated_payments import SimulatedPayments, Streams, draw_day, merged
 from toprank.simulator.world import World, draw_world
 
-CHRISTMAS_VOLUME = 0.5  # beside the usual one
+CHRISTMAS_VOLUME = 0.5  # in addition to the usual volume of 1
 
 
 def draw_days(simulation: Simulation) -> tuple[World, Iterator[SimulatedPayments]]:
-    """Return the world and, one after the other, the payments of its days."""
+    """Return the world and an iterator over the payments of its days."""
     streams = np.random.default_rng(simulation.random_state).spawn(11)
     world = draw_world(simulation.n_cards, simulation.n_terminals, streams[0])
     frauds = Frauds(world, simulation, streams[4], streams[5], streams[9])
@@ -28,6 +28,6 @@ def _days(
     for day in range(simulation.n_days):
         honest = draw_day(world, day, 1, usual)
         if simulation.christmas and is_before_christmas(simulation.first_day + day):
-            # Of their own streams, so that the usual payments stay as they are.
+            # Drawn from streams of their own, so that the usual payments do not change.
             honest = merged(honest, draw_day(world, day, CHRISTMAS_VOLUME, at_christmas))
         yield frauds.among(honest, day)

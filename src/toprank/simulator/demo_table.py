@@ -23,11 +23,11 @@ def simulate(
 ) -> pa.Table:
     """Return a table of payments in order of time, with features of what came before each.
 
-    Features look only at payments of an earlier second, and a run of more days begins with the
-    payments of a shorter one. Missing are `amount_to_usual` and `hours_since_last` at a card's
-    first payment, and `terminal_foreign_share_last_week` at a terminal without payments in that
-    week. Times are UTC and `night` is from 22 to 6 h. For study, `keep_pattern` adds the pattern
-    behind each fraud: 1 amount, 2 terminal, 3 card, 0 for none. A small world may hold no fraud.
+    Features use only payments of earlier seconds, and a longer run begins with the payments of a
+    shorter one. `amount_to_usual` and `hours_since_last` are missing for a card's first payment,
+    and `terminal_foreign_share_last_week` for a terminal without payments in that week. Times are
+    UTC and `night` is from 22 to 6 h. For study, `keep_pattern` adds the pattern behind each
+    fraud: 1 amount, 2 terminal, 3 card, 0 for none. A small world may contain no fraud.
 
     >>> payments = simulate(n_cards=50, n_terminals=100, n_days=10)
     >>> payments.column_names[:4]
@@ -57,7 +57,7 @@ def _table(world: World, payments: SimulatedPayments, columns: SimulatedColumns)
 
 
 def _card_history(payments: SimulatedPayments) -> dict[str, pa.Array]:
-    """Return what a card's earlier payments say about each payment."""
+    """Return the features of each payment that come from its card's earlier payments."""
     earlier = _earlier(payments.card, payments.seconds)
     last_day = _earlier(payments.card, payments.seconds, within=DAY)
     last = earlier.order[earlier.end - 1]
@@ -72,7 +72,7 @@ def _card_history(payments: SimulatedPayments) -> dict[str, pa.Array]:
 
 
 def _terminal_history(payments: SimulatedPayments, is_abroad: NDArray) -> dict[str, pa.Array]:
-    """Return what a terminal's earlier payments say about each payment."""
+    """Return the features of each payment that come from its terminal's earlier payments."""
     last_day = _earlier(payments.terminal, payments.seconds, within=DAY)
     last_week = _earlier(payments.terminal, payments.seconds, within=7 * DAY)
     share = _divided(last_week.total(is_abroad), last_week.n_payments())
@@ -83,7 +83,7 @@ def _terminal_history(payments: SimulatedPayments, is_abroad: NDArray) -> dict[s
 
 
 def _divided(above: NDArray, below: NDArray) -> NDArray:
-    return above / np.where(below == 0, 1, below)  # where nothing is below, the result is masked
+    return above / np.where(below == 0, 1, below)  # where the divisor is 0, the result is masked
 
 
 class _Earlier(NamedTuple):
@@ -107,7 +107,7 @@ def _earlier(member: NDArray, seconds: NDArray, within: int | None = None) -> _E
     order = np.argsort(member, kind="stable")  # by member, then by time as before
     longest = int(seconds.max(initial=0)) + 1
     reach = longest if within is None else within
-    # One axis for all: members lie further apart on it than any window reaches back.
+    # One axis for all: members are further apart on it than any window reaches back.
     position = (member * (longest + reach) + seconds)[order]
     begin, end = np.empty_like(order), np.empty_like(order)
     # Searched in ascending order, neighbours share the cache: faster on large tables.

@@ -1,11 +1,13 @@
-"""A simulation as tables, one a day, and as a Parquet file of any length."""
+"""A simulation as tables, one per day, and as a Parquet or CSV file of any length."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from toprank.data import checks
@@ -16,11 +18,15 @@ from toprank.simulator.settings import Simulation
 from toprank.simulator.simulated_columns import SimulatedColumns
 from toprank.simulator.simulated_payments import SimulatedPayments
 
-_SUFFIXES = (".parquet", ".pq")
+OnDay = Callable[[int, int], None]
+
+_PARQUET = (".parquet", ".pq")
+_GROUP_ROWS = 200_000
+_ID_DIGITS = 9
 
 
 class Written(NamedTuple):
-    """What is in a file of payments."""
+    """The number of payments and frauds in a file."""
 
     n_payments: int
     n_frauds: int
@@ -41,13 +47,14 @@ def tables_by_day(simulation: Simulation) -> Iterator[pa.Table]:
 def write_parquet(
     simulation: Simulation,
     path: str | Path,
-    on_day: Callable[[int, int], None] | None = None,
-    group_rows: int = 200_000,
+    on_day: OnDay | None = None,
+    group_rows: int = _GROUP_ROWS,
 ) -> Written:
-    """Write the payments to a Parquet file; memory does not grow with the days.
+    """Write the payments, each with an `id`, to a Parquet file; return how many there are.
 
-    The file is there when it is whole. `on_day` is told how many days are done, and of how many;
-    a row group holds whole days, at least `group_rows` payments but for the last.
+    Memory does not grow with the days, and the file appears only when it is complete. `on_day` is
+    called with the number of days done and of all days; a row group contains whole days, at least
+    `group_rows` payments except for the last.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -55,12 +62,29 @@ def write_parquet(
     >>> written.n_frauds < 0.05 * written.n_payments
     True
     """
+    return _write(simulation, _checked(path, _PARQUET), on_day, group_rows, pq.ParquetWriter)
+
+
+def write_csv(simulation: Simulation, path: str | Path, on_day: OnDay | None = None) -> Written:
+    """Write the payments, each with an `id`, to a CSV; return how many there are.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     written = write_csv(Simulation(5, 5, 1, random_state=1), Path(folder, "payments.csv"))
+    ...     lines = Path(folder, "payments.csv").read_text().splitlines()
+    >>> lines[0]
+    '"id","paid_at","card","terminal","amount","is_fraud"'
+    >>> len(lines) == 1 + written.n_payments
+    True
+    """
+    return _write(simulation, _checked(path, (".csv",)), on_day, _GROUP_ROWS, _CsvWriter)
+
+
+def _checked(path: str | Path, suffixes: tuple[str, ...]) -> Path:
     path = Path(path)
-    if path.suffix.lower() not in _SUFFIXES:
-        raise TableError(f"{path.name} must end in {' or '.join(_SUFFIXES)}; got {path.suffix!r}.")
-    checks.whole_number(group_rows, "group_rows", 1)
-    with atomic_path(path) as beside:
-        return _write(simulation, beside, on_day or (lambda done, total: None), group_rows)
+    if path.suffix.lower() not in suffixes:
+        raise TableError(f"{path.name} must end in {' or '.join(suffixes)}; got {path.suffix!r}.")
+    return path
 
 
 def _table(
@@ -81,27 +105,59 @@ def _table(
     return pa.table(table)
 
 
+class _CsvWriter:
+    """A writer of CSV with the interface of `ParquetWriter`."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._writer = pacsv.CSVWriter(path, _for_csv(schema.empty_table()).schema)
+
+    def write_table(self, table: pa.Table, row_group_size: int) -> None:
+        self._writer.write_table(_for_csv(table))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _for_csv(table: pa.Table) -> pa.Table:
+    """Return a table without dictionaries, and with times to the second."""
+    for i, column in enumerate(table.columns):
+        if pa.types.is_dictionary(column.type):
+            table = table.set_column(i, table.field(i).name, column.cast(pa.string()))
+        elif pa.types.is_timestamp(column.type):
+            table = table.set_column(i, table.field(i).name, column.cast(pa.timestamp("s")))
+    return table
+
+
 def _write(
-    simulation: Simulation, path: Path, on_day: Callable[[int, int], None], group_rows: int
+    simulation: Simulation,
+    path: Path,
+    on_day: OnDay | None,
+    group_rows: int,
+    new_writer: Callable[[Path, pa.Schema], Any],
 ) -> Written:
+    checks.whole_number(group_rows, "group_rows", 1)
     n_payments = n_frauds = 0
-    writer = None
-    try:
-        for rows in _groups(simulation, on_day, group_rows):
-            writer = writer or pq.ParquetWriter(path, rows.schema)
+    with atomic_path(path) as unfinished, ExitStack() as open_files:
+        writer = None
+        for group in _groups(simulation, on_day or (lambda done, total: None), group_rows):
+            rows = _with_ids(group, n_payments)
+            if writer is None:
+                writer = open_files.enter_context(closing(new_writer(unfinished, rows.schema)))
             writer.write_table(rows, row_group_size=max(1, rows.num_rows))
             n_payments += rows.num_rows
             n_frauds += pc.sum(rows["is_fraud"], min_count=0).as_py()
-    finally:
-        if writer is not None:
-            writer.close()
     return Written(n_payments, n_frauds)
 
 
-def _groups(
-    simulation: Simulation, on_day: Callable[[int, int], None], group_rows: int
-) -> Iterator[pa.Table]:
-    """Yield tables of whole days that have at least so many rows, but for the last."""
+def _with_ids(rows: pa.Table, n_before: int) -> pa.Table:
+    """Return the rows with an id each, in the order of the whole file."""
+    numbers = pa.array(range(n_before + 1, n_before + 1 + rows.num_rows), pa.int64())
+    digits = pc.utf8_lpad(numbers.cast(pa.string()), _ID_DIGITS, "0")
+    return rows.add_column(0, "id", pc.binary_join_element_wise("payment", digits, "-"))
+
+
+def _groups(simulation: Simulation, on_day: OnDay, group_rows: int) -> Iterator[pa.Table]:
+    """Yield tables of whole days with at least `group_rows` rows each, except for the last."""
     days: list[pa.Table] = []
     n_rows = 0
     for done, table in enumerate(tables_by_day(simulation), start=1):

@@ -13,10 +13,10 @@ PATTERNS = ("amount", "terminal", "card")  # of fraud; numbered from 1, 0 is non
 
 @dataclass(frozen=True)
 class Simulation:
-    """Payments to make: the published base case unless an option says otherwise.
+    """The settings of a simulation; the defaults are those of the published base case.
 
-    The same settings give the same payments, and more days begin with the payments of fewer.
-    Options add to this and leave the rest as it is:
+    The same settings give the same payments, and a longer run begins with the payments of a
+    shorter one. Options add to the base case and leave the rest unchanged:
 
     `details` adds the country, channel and merchant type of each payment; `keep_pattern` the
     pattern behind each fraud (1 amount, 2 terminal, 3 card, 0 none), which gives the label away.
@@ -25,8 +25,8 @@ class Simulation:
     payment before the first large one of a compromised card in a day. `starts` and `stops` name
     the days, counted from 0, from which a pattern makes frauds and from which it no longer does.
     `christmas` adds half as many payments again from 1 to 24 December. `claims` adds the day on
-    which the card's holder claims the fraud, missing if never; `checks_a_day`, if not 0, what the
-    check of so many cards a day finds, missing for payments of other cards.
+    which the card's holder claims the fraud, missing if never; `checks_a_day`, if not 0, the
+    verdicts of checks on this many cards per day, missing for payments of other cards.
 
     >>> Simulation(n_days=30, starts={"card": 20}).n_cards
     5000

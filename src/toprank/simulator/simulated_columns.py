@@ -15,11 +15,11 @@ CHANNELS = ("cash machine", "online", "shop")
 
 ABROAD_IF_HONEST, ABROAD_IF_FRAUD = 0.02, 0.35
 ONLINE_IF_HONEST, ONLINE_IF_FRAUD, ONLINE_IF_WORLDLINE_FRAUD = 0.35, 0.60, 0.90
-CLAIM_SHARE, CLAIM_DAYS = 0.9, 7  # the second is a mean, beside the day after
+CLAIM_SHARE, CLAIM_DAYS = 0.9, 7  # the second is a mean, in addition to the first day
 
 
 class SimulatedColumns:
-    """Makes columns of payments; names are written once."""
+    """Columns of payments; the names of cards and terminals are made once."""
 
     def __init__(self, world: World, simulation: Simulation) -> None:
         self._world, self._simulation = world, simulation
@@ -27,7 +27,7 @@ class SimulatedColumns:
         self._terminals = _names("terminal", world.n_terminals)
 
     def plain(self, payments: SimulatedPayments) -> dict[str, pa.Array]:
-        """Return what every payment has."""
+        """Return the columns that every payment has."""
         first = self._simulation.first_day.astype("datetime64[us]")
         return {
             "paid_at": pa.array(first + payments.seconds.astype("timedelta64[s]")),
@@ -49,7 +49,7 @@ class SimulatedColumns:
         """Return the channel alone."""
         at_bank = self._world.merchant_type[payments.terminal] == MERCHANT_TYPES.index("bank")
         if self._simulation.worldline:
-            # Cards pay online at banks too: else, no fraud at a bank could be online.
+            # Cards pay online at banks, too: otherwise no fraud at a bank could be online.
             if_fraud, can_be_online = ONLINE_IF_WORLDLINE_FRAUD, np.True_
         else:
             if_fraud, can_be_online = ONLINE_IF_FRAUD, ~at_bank
@@ -58,14 +58,14 @@ class SimulatedColumns:
         return {"channel": _coded(np.where(is_online, 1, np.where(at_bank, 0, 2)), CHANNELS)}
 
     def claims(self, payments: SimulatedPayments) -> dict[str, pa.Array]:
-        """Return the day of the claim; the holder of the card does not always notice."""
-        wait = 1 + (-CLAIM_DAYS * np.log1p(-payments.claim_delay)).astype(np.int64)
-        day = self._simulation.first_day + payments.seconds // DAY + wait
+        """Return the day of the claim, missing where the holder never notices."""
+        days_late = 1 + (-CLAIM_DAYS * np.log1p(-payments.claim_delay)).astype(np.int64)
+        day = self._simulation.first_day + payments.seconds // DAY + days_late
         is_claimed = (payments.pattern > 0) & (payments.claimed < CLAIM_SHARE)
         return {"claimed_on": pa.array(day, mask=~is_claimed)}
 
     def verdicts(self, payments: SimulatedPayments) -> dict[str, pa.Array]:
-        """Return what checks of a day's cards find: those that paid furthest above their usual."""
+        """Return the verdicts of checks on the cards that paid furthest above their usual."""
         above_usual = payments.cents / self._world.mean_cents[payments.card]
         falling = np.argsort(-above_usual, kind="stable")
         cards, first = np.unique(payments.card[falling], return_index=True)

@@ -1,4 +1,4 @@
-"""The payments of one day as honest cards make them."""
+"""The genuine payments of one day."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -14,8 +14,8 @@ DAY = 86_400  # seconds
 class SimulatedPayments(NamedTuple):
     """One value per payment, in order of time.
 
-    All that chance has to say about a payment is drawn with it, wanted or not. So no option
-    shifts the numbers that other payments get.
+    All random numbers of a payment are drawn with it, whether an option needs them or not, so
+    that no option changes the numbers of other payments.
     """
 
     seconds: NDArray  # since the first midnight
@@ -23,7 +23,7 @@ class SimulatedPayments(NamedTuple):
     terminal: NDArray
     cents: NDArray
     pattern: NDArray  # of fraud; 0 is none
-    inflated: NDArray  # this and those below: chances, even between 0 and 1
+    inflated: NDArray  # this and those below: uniform between 0 and 1
     abroad: NDArray
     country: NDArray
     online: NDArray
@@ -36,8 +36,8 @@ class SimulatedPayments(NamedTuple):
 class Streams(NamedTuple):
     """Sources of random numbers, each used up payment by payment.
 
-    That is why a longer run begins like a shorter one, and why a day is not drawn without those
-    before it.
+    That is why a longer run begins like a shorter one, and why a day cannot be drawn without the
+    days before it.
     """
 
     counts: np.random.Generator
@@ -49,8 +49,8 @@ class Streams(NamedTuple):
 
 
 def draw_day(world: World, day: int, volume: float, streams: Streams) -> SimulatedPayments:
-    """Return the payments of a day, none of them a fraud yet; usual is a volume of 1."""
-    n_payments = streams.counts.poisson(volume * world.payments_a_day)
+    """Return the payments of a day, none of them a fraud yet; the usual volume is 1."""
+    n_payments = streams.counts.poisson(volume * world.payments_per_day)
     card = np.repeat(np.arange(world.n_cards), n_payments)
     time_of_day, deviation = streams.normals.standard_normal((card.size, 2)).T
     redrawn, place = streams.uniforms.random((card.size, 2)).T

@@ -1,4 +1,4 @@
-"""What stays as it is: cards, terminals, and which terminals a card can reach."""
+"""What does not change over time: cards, terminals, and which terminals a card can reach."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class World(NamedTuple):
     card_place: NDArray  # (n_cards, 2)
     terminal_place: NDArray  # (n_terminals, 2)
     mean_cents: NDArray
-    payments_a_day: NDArray
+    payments_per_day: NDArray
     merchant_type: NDArray  # code in MERCHANT_TYPES, one per terminal
     reachable: NDArray  # terminals of card 0, then of card 1, ...
     n_reachable: NDArray
@@ -24,12 +24,12 @@ class World(NamedTuple):
 
     @property
     def n_cards(self) -> int:
-        """How many cards there are."""
+        """The number of cards."""
         return len(self.card_place)
 
     @property
     def n_terminals(self) -> int:
-        """How many terminals there are."""
+        """The number of terminals."""
         return len(self.terminal_place)
 
 
@@ -42,7 +42,7 @@ def draw_world(n_cards: int, n_terminals: int, generator: np.random.Generator) -
         card_place=card_place,
         terminal_place=terminal_place,
         mean_cents=generator.uniform(5_00, 100_00, n_cards),
-        payments_a_day=generator.uniform(0, 4, n_cards),
+        payments_per_day=generator.uniform(0, 4, n_cards),
         merchant_type=generator.integers(len(MERCHANT_TYPES), size=n_terminals),
         reachable=reachable,
         n_reachable=n_reachable,
@@ -51,7 +51,7 @@ def draw_world(n_cards: int, n_terminals: int, generator: np.random.Generator) -
 
 
 def _reachable(card_place: NDArray, terminal_place: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the terminals around each card, at least its nearest one, and how many they are."""
+    """Return the terminals around each card, at least the nearest one, and their numbers."""
     # The radius keeps the number of terminals around a card as it is at full size.
     radius = 5 * np.sqrt(10_000 / len(terminal_place))
     tree = KDTree(terminal_place)

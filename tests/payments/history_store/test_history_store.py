@@ -2,6 +2,7 @@
 
 import math
 import subprocess
+import threading
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -119,9 +120,9 @@ def test_a_change_costs_what_changed(folder):
 
 
 def test_a_long_log_makes_way_for_a_snapshot_by_itself(folder, monkeypatch):
-    from toprank.payments.history_store import history_store
+    from toprank.payments.history_store import store_writer
 
-    monkeypatch.setattr(history_store, "_LEAST_LOG", 2_000)
+    monkeypatch.setattr(store_writer, "_LEAST_LOG", 2_000)
     with HistoryStore.create(folder, fresh(), compact_share=0.1) as store:
         twin = fresh()
         for start in range(0, 100, 10):
@@ -139,9 +140,9 @@ def test_a_long_log_makes_way_for_a_snapshot_by_itself(folder, monkeypatch):
 
 
 def test_a_snapshot_that_cannot_be_written_leaves_what_was_asked_for_done(folder, monkeypatch):
-    from toprank.payments.history_store import history_store
+    from toprank.payments.history_store import store_writer
 
-    monkeypatch.setattr(history_store, "_LEAST_LOG", 0)
+    monkeypatch.setattr(store_writer, "_LEAST_LOG", 0)
     history = fresh()
 
     def full_disk(name):
@@ -505,6 +506,17 @@ def test_a_second_writer_gets_a_sentence_that_names_the_first(folder):
     store.close()
 
 
+def test_a_writer_waits_until_another_has_closed(folder):
+    HistoryStore.create(folder, fresh()).close()
+    other = HistoryStore.open(folder, mode="write")
+    closing = threading.Timer(0.2, other.close)
+    closing.start()
+    with HistoryStore.open(folder, mode="write", wait=30) as store:
+        store.remember(table(0, 3))
+    closing.join()
+
+
+@pytest.mark.slow
 def test_a_writer_waits_for_another_process(folder):
     HistoryStore.create(folder, fresh()).close()
     with started("hold", folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -522,6 +534,7 @@ def test_a_writer_waits_for_another_process(folder):
     assert (folder / "lock").exists()
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_lose_nothing_and_readers_always_see_a_whole_state(folder):
     HistoryStore.create(folder, fresh()).close()
     writers = [started("add", folder, first) for first in (0, 100)]

@@ -105,7 +105,9 @@ def test_a_file_of_the_previous_version_becomes_a_folder_to_write(old_file):
         assert store.history.id == History.load(PREVIOUS).id
 
 
-@pytest.mark.parametrize("n_steps", range(1, 6))
+@pytest.mark.parametrize(
+    "n_steps", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4, 5))]
+)
 def test_a_kill_while_a_file_becomes_a_folder_loses_nothing(old_file, n_steps):
     assert started("convert", old_file, n_steps).wait() == 9
 

@@ -27,11 +27,11 @@ KNOWN = START + 60 * 86_400_000_000
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: nothing of ours may catch it and mend."""
+    """Simulates the end of the process: no code of ours may catch it and repair anything."""
 
 
 class After:
-    """Stops after so many steps on disk; counts them."""
+    """Stops after a number of steps on disk, and counts them."""
 
     def __init__(self, n_steps):
         self.left, self.names = n_steps, []
@@ -127,7 +127,8 @@ def n_steps_of_a_day(folder):
     return steps.names
 
 
-def test_a_kill_after_any_step_on_disk_loses_nothing_and_doubles_nothing(tmp_path):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_kill_after_any_step_on_disk_loses_nothing_and_doubles_nothing(tmp_path, every):
     names = n_steps_of_a_day(tmp_path / "whole.history")
     assert set(names) == {
         "rows written",
@@ -138,7 +139,7 @@ def test_a_kill_after_any_step_on_disk_loses_nothing_and_doubles_nothing(tmp_pat
         "old files removed",
         "rows removed",
     }
-    for n_steps in range(1, len(names) + 1):
+    for n_steps in range(1, len(names) + 1, every):
         folder = tmp_path / f"{n_steps}.history"
         made(folder)
         store = HistoryStore.open(folder, mode="write", on_step=After(n_steps))
@@ -148,7 +149,7 @@ def test_a_kill_after_any_step_on_disk_loses_nothing_and_doubles_nothing(tmp_pat
                 n_done += 1
         with pytest.raises(ValueError, match="open it again"):
             store.one(payment(99))
-        os.close(store._lock._descriptor)  # as the end of the process does; no goodbye
+        os.close(store._lock._descriptor)  # as the end of the process does
         check_whole(folder, n_done, names[n_steps - 1])
 
 
@@ -183,13 +184,13 @@ def test_a_torn_record_is_cut_off_with_a_note(tmp_path):
     whole = log.read_bytes()
     acknowledged = list(records(log))[-1].start
     parts = {path: path.read_bytes() for path in (folder / "rows").iterdir()}
-    for n_bytes in random.Random(0).sample(range(acknowledged + 1, len(whole)), 25):
+    for n_bytes in random.Random(0).sample(range(acknowledged + 1, len(whole)), 8):
         log.write_bytes(whole[:n_bytes])
         for path, raw in parts.items():
             path.write_bytes(raw)
         with HistoryStore.open(folder, mode="write") as store:
             (note,) = store.notes
-            assert f"ended in {n_bytes - acknowledged} bytes that are no whole record" in note
+            assert f"ended in {n_bytes - acknowledged} bytes that are no complete record" in note
             assert store.rows().to_pylist() == payments(0, 11)
             twin = fresh()
             twin.batch(table(0, 10))
@@ -242,13 +243,19 @@ def test_a_damaged_snapshot_is_made_up_for_by_the_one_before(tmp_path):
 
 
 @pytest.mark.parametrize("n_steps", range(1, 6))
-def test_a_folder_appears_whole_or_not_at_all(tmp_path, n_steps):
+def test_a_new_folder_is_complete_or_not_there(tmp_path, n_steps):
     folder = tmp_path / "payments.history"
-    stop = After(n_steps)
-    assert started("create", folder, n_steps).wait() == 9
     with pytest.raises(Killed):
-        HistoryStore.create(tmp_path / "other.history", fresh(), table(0, 4), on_step=stop)
-    assert folder.exists() == (tmp_path / "other.history").exists() == (n_steps == 5)
+        HistoryStore.create(folder, fresh(), table(0, 4), on_step=After(n_steps))
+    assert folder.exists() == (n_steps == 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_steps", range(1, 6))
+def test_a_folder_of_a_killed_process_is_complete_or_not_there(tmp_path, n_steps):
+    folder = tmp_path / "payments.history"
+    assert started("create", folder, n_steps).wait() == 9
+    assert folder.exists() == (n_steps == 5)
     if n_steps < 5:
         HistoryStore.create(folder, fresh(), rows=table(0, 4)).close()
         assert [path.name for path in tmp_path.iterdir()] == ["payments.history"]
@@ -256,6 +263,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path, n_steps):
         assert store.rows().num_rows == 4
 
 
+@pytest.mark.slow
 def test_a_process_killed_under_load_at_random_moments_loses_nothing(tmp_path):
     folder = tmp_path / "payments.history"
     HistoryStore.create(folder, fresh()).close()

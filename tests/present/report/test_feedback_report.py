@@ -46,7 +46,7 @@ def test_the_page_is_whole_and_stands_alone(page):
 def test_the_page_says_what_the_replay_holds(replayed, page):
     shown = words(page)
 
-    for name, way in replayed.ways.items():
+    for name, way in replayed.strategies.items():
         assert f"{name}, {way.found.sum()} cards" in shown
         assert f"{replayed.card_precision(name).mean():.3f}" in shown
         assert f"{way.money.sum():,.0f}" in shown
@@ -58,7 +58,7 @@ def test_the_page_says_what_the_replay_holds(replayed, page):
 
 def test_each_figure_has_a_line_per_way_and_the_ceiling(replayed, page):
     for figure in ("card-precision-figure", "cards-found-figure"):
-        for number in range(len(replayed.ways)):
+        for number in range(len(replayed.strategies)):
             assert f'id="{figure}-model-{number}"' in page
         assert f'id="{figure}-ceiling"' in page
 

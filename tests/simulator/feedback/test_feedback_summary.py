@@ -6,18 +6,22 @@ import numpy as np
 import pytest
 
 from toprank.payments.ledger import MemoryLedger
-from toprank.simulator.feedback import Replay, WayDays, facts_of, leads, text_of
-from toprank.simulator.feedback.feedback_summary import mean_over_days, ranked_ways, sentences_of
+from toprank.simulator.feedback import Replay, StrategyDays, facts_of, leads, text_of
+from toprank.simulator.feedback.feedback_summary import (
+    mean_over_days,
+    ranked_strategies,
+    sentences_of,
+)
 
 BUDGET = 10
 
 
 def made_replay(**found):
-    """Return a replay in which the ways found so many cards on each day."""
+    """Return a replay in which the strategies found so many cards on each day."""
     n_days = len(next(iter(found.values())))
     known = MemoryLedger().as_known("2025-03-01", [1, 2])
-    ways = {
-        way: WayDays(
+    strategies = {
+        strategy: StrategyDays(
             checked=np.full(n_days, BUDGET),
             found=np.array(each),
             positive=np.full(n_days, 9),
@@ -26,12 +30,12 @@ def made_replay(**found):
             suspicion=np.zeros(n_days),
             known=known,
         )
-        for way, each in found.items()
+        for strategy, each in found.items()
     }
     return Replay(
         budget=BUDGET,
         dates=np.datetime64("2025-01-01") + np.arange(n_days),
-        ways=ways,
+        strategies=strategies,
         ceiling=np.full(n_days, 0.8),
         n_payments=5_000,
         n_positive=60,
@@ -45,9 +49,9 @@ def days(mean, n_days=40, seed=0):
     return np.random.default_rng(seed).binomial(BUDGET, mean, n_days)
 
 
-def test_the_way_that_found_the_most_comes_first():
-    assert ranked_ways(made_replay(static=[1, 2], online=[2, 2])) == ["online", "static"]
-    assert ranked_ways(made_replay(static=[2, 2], online=[1, 3])) == ["static", "online"]
+def test_the_strategy_that_found_the_most_comes_first():
+    assert ranked_strategies(made_replay(static=[1, 2], online=[2, 2])) == ["online", "static"]
+    assert ranked_strategies(made_replay(static=[2, 2], online=[1, 3])) == ["static", "online"]
 
 
 def wavering(base):
@@ -55,19 +59,19 @@ def wavering(base):
     return base + np.random.default_rng(0).permutation(np.repeat([4, -4], [22, 18]))
 
 
-def test_a_steady_lead_is_beyond_chance_and_a_wavering_one_is_not():
+def test_a_steady_lead_is_significant_and_a_wavering_one_is_not():
     base = days(0.4)
     (steady,) = leads(made_replay(static=base, nightly=base + 1))
     (unsteady,) = leads(made_replay(static=base, online=wavering(base)))
 
-    assert steady.is_beyond_chance
+    assert steady.is_significant
     assert steady.lead == pytest.approx((0.1, 0.1, 0.1))
-    assert (unsteady.way, unsteady.against) == ("online", "static")
+    assert (unsteady.strategy, unsteady.against) == ("online", "static")
     assert unsteady.lead.value == pytest.approx(0.04)
-    assert not unsteady.is_beyond_chance
+    assert not unsteady.is_significant
 
 
-def test_more_ways_make_each_lead_less_sure():
+def test_more_strategies_make_each_lead_less_sure():
     base, better = days(0.4), days(0.45, seed=1)
     (alone,) = leads(made_replay(nightly=better, static=base))
     among = leads(made_replay(nightly=better, static=base, online=base - 1, feedback=base - 1))
@@ -87,7 +91,8 @@ def test_days_alike_their_neighbours_make_a_wider_interval():
     assert wide.high - wide.low > 1.3 * (narrow.high - narrow.low)
 
 
-def test_intervals_hold_the_mean_about_as_often_as_they_say():
+@pytest.mark.slow
+def test_intervals_contain_the_mean_about_as_often_as_they_say():
     n_held = 0
     for seed in range(200):
         low, high = mean_over_days(days(0.4, 60, seed) / BUDGET)[1:]
@@ -96,14 +101,14 @@ def test_intervals_hold_the_mean_about_as_often_as_they_say():
     assert 0.85 <= n_held / 200 <= 0.98
 
 
-def test_one_day_and_one_way_can_be_told():
+def test_one_day_and_one_strategy_can_be_described():
     lines = text_of(made_replay(static=[3])).splitlines()
 
     assert lines[1].split() == ["static", ".30", "(.30-.30)", "3", "30", "0.5", "s"]
     assert sentences_of(made_replay(static=[3])) == []
 
 
-def test_the_table_has_a_line_per_way_and_the_ceiling_last():
+def test_the_table_has_a_line_per_strategy_and_the_ceiling_last():
     text = text_of(made_replay(static=[1, 3, 2, 2], nightly=[3, 5, 4, 4]))
 
     assert text.splitlines() == [
@@ -112,30 +117,30 @@ def test_the_table_has_a_line_per_way_and_the_ceiling_last():
         "static   .20 (.12-.28)            8            80     2.0 s",
         "ceiling  .80                     32",
         "",
-        "nightly leads static by .200 (.200 to .200): beyond chance.",
+        "nightly leads static by .200 (.200 to .200): significant.",
     ]
 
 
-def test_leads_within_chance_are_told_apart():
+def test_leads_that_are_not_significant_are_listed_separately():
     base = days(0.4)
     replay = made_replay(static=base - 4, nightly=wavering(base), online=base, feedback=base - 5)
     sure, unsure = sentences_of(replay)
 
     assert sure.startswith("nightly leads static by .440 (")
     assert " and feedback by .540 (" in sure
-    assert sure.endswith("): beyond chance.")
+    assert sure.endswith("): significant.")
     assert unsure.startswith("nightly leads online by .040 (-.")
-    assert unsure.endswith("): chance may be the reason.")
+    assert unsure.endswith("): not significant.")
 
 
 def test_facts_are_json_with_every_day():
     replay = made_replay(static=[1, 3, 2, 2], nightly=[3, 5, 4, 4])
     facts = json.loads(json.dumps(facts_of(replay)))
 
-    assert list(facts["ways"]) == ["nightly", "static"]
-    assert facts["ways"]["static"]["by_day"]["found"] == [1, 3, 2, 2]
-    assert facts["ways"]["static"]["by_day"]["card_precision"] == [0.1, 0.3, 0.2, 0.2]
-    assert facts["ways"]["static"]["maturity"] == 0.0
+    assert list(facts["strategies"]) == ["nightly", "static"]
+    assert facts["strategies"]["static"]["by_day"]["found"] == [1, 3, 2, 2]
+    assert facts["strategies"]["static"]["by_day"]["card_precision"] == [0.1, 0.3, 0.2, 0.2]
+    assert facts["strategies"]["static"]["maturity"] == 0.0
     assert facts["ceiling"]["by_day"] == [0.8] * 4
-    assert facts["leads"][0]["is_beyond_chance"] is True
+    assert facts["leads"][0]["is_significant"] is True
     assert facts["days"][0] == "2025-01-01"

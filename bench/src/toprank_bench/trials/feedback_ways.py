@@ -59,11 +59,11 @@ def feedback_ways(
             claimed="claimed_on",
             budget=max(1, customers // CUSTOMERS_PER_CHECK),
             days=days,
-            ways=(way,),
+            strategies=(way,),
             random_state=seed,
         )
     )
-    found = facts["ways"][way]
+    found = facts["strategies"][way]
     return TrialOutcome(
         {
             "card_precision": found["card_precision"]["value"],

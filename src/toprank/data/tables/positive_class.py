@@ -35,6 +35,15 @@ def may_name_itself(value: Any) -> bool:
     return word in _YES or word in _YES_BESIDE
 
 
+def same_label(value: Any, other: Any) -> bool:
+    """Return whether two labels are the same but for case, space and text or number.
+
+    >>> same_label("Yes", "yes "), same_label("1.0", 1), same_label("yes", "no")
+    (True, True, False)
+    """
+    return _word(value) == _word(other)
+
+
 def named_by_itself(values: Iterable[Any]) -> Any:
     """Return the one of two labels that names itself positive; None where that decides nothing.
 

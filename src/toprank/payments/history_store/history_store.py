@@ -1,4 +1,4 @@
-"""A history and its labels in a folder: every change is on disk before it is in memory."""
+"""A history and its labels in a folder: one process writes, others read."""
 
 import os
 import threading
@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from toprank.data import checks
 from toprank.data.atomic import sync
-from toprank.data.tables.columns import arrow_table, check_columns
+from toprank.data.tables.columns import arrow_table
 from toprank.files.faults import ModelFileError
-from toprank.payments.features import History, cells, history_file
+from toprank.payments.features import History, cells
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.history_store import row_payload
 from toprank.payments.history_store.generations import LEDGER, LOCK, PRIVATE, ROWS, Generations
@@ -28,16 +28,14 @@ from toprank.payments.history_store.replayed import (
     apply_labels,
     purge,
     record_labels,
-    remember_row,
     state_of,
 )
 from toprank.payments.history_store.row_archive import RowArchive, first_of_each_id, table_of_rows
+from toprank.payments.history_store.store_writer import OnStep, StoreWriter, write_snapshot
 from toprank.payments.history_store.writer_lock import WriterLock
 from toprank.payments.ledger import Ledger, MemoryLedger, SqliteLedger
 from toprank.payments.ledger.entries import Entries
 
-_LEAST_LOG = 16 * 2**20  # bytes: a log that is read in no time needs no snapshot
-_MOST_PENDING = 20_000  # single rows that are in the log only
 _READ_TRIES, _READ_PAUSE = 5, 0.02  # seconds
 
 Durability = Literal["process", "power"]
@@ -48,18 +46,16 @@ FeaturesOf = Callable[[pa.Table], pa.Table]
 class HistoryStore:
     """A history kept in a folder, with its label ledger and the rows it was given.
 
-    Made by `create` and `open`; a context manager. One process writes at a time, any number may
-    read meanwhile: each sees the history as it was at one moment. Every change is in the log
-    before it is in memory: whenever a writer is killed, what it had acknowledged is there.
+    Made by `create` and `open`; a context manager. One process writes at a time while any number
+    of others read: each of them sees the history of one moment. Every change is in the log before
+    it is in memory, so whatever a writer acknowledged is still there after it is killed.
 
     Attributes
     ----------
-    history
-        The history, up to date. Change it through the store only; a reader's is its own copy.
     ledger
-        The labels. Add to it through the store only.
+        The labels. Add to it only through the store.
     notes
-        What was found odd and mended while opening, in sentences.
+        What was repaired while opening, in sentences.
 
     Examples
     --------
@@ -84,21 +80,10 @@ class HistoryStore:
         state: StoreState,
         ledger: Ledger,
         lock: WriterLock | None,
-        *,
-        is_synced: bool = False,
-        compact_share: float | None = None,
-        on_step: Callable[[str], None] | None = None,
+        **options: Any,
     ) -> None:
-        self.folder, self.history, self.notes = folder, state.history, state.notes
-        self.ledger = ledger
-        self._state, self._lock = state, lock
-        self._is_synced, self._compact_share = is_synced, compact_share
-        self._step = on_step or (lambda name: None)
-        self._generations = Generations(folder)
-        times = [state.history.time, *filter(None, [state.history.known_at])]
-        self._archive = RowArchive(folder / ROWS, times)
-        self._log: RecordLog | None = None
-        self._unsettled: list[dict[str, Any]] = []
+        self.folder, self.ledger, self.notes = folder, ledger, state.notes
+        self._lock, self._writer = lock, StoreWriter(folder, state, ledger, **options)
         self._why_not = "" if lock else f"{folder} was opened to read; open it with mode='write'."
         self._mutex = threading.RLock()
 
@@ -112,20 +97,20 @@ class HistoryStore:
         *,
         durability: Durability = "process",
         compact_share: float | None = 1.0,
-        on_step: Callable[[str], None] | None = None,
+        on_step: OnStep | None = None,
     ) -> Self:
         """Make the folder of a history and return it open for writing.
 
         `rows` is the table that the history has already learned from, if there is one: it is
         kept for training again. `labels` are those it has learned from by their ids, for the
-        ledger. The folder appears in one step, whole.
+        ledger. The folder appears in one step, when it is complete.
         """
         state = StoreState(history, log_size=RecordLog.HEAD_BYTES)
         step = on_step or (lambda name: None)
         lock = new_folder(
-            Path(folder), lambda beside: _fill(beside, state, rows, step, labels), step
+            Path(folder), lambda unfinished: _fill(unfinished, state, rows, step, labels), step
         )
-        return cls._writer(Path(folder), lock, durability, compact_share, on_step, state)
+        return cls._for_writing(Path(folder), lock, durability, compact_share, on_step, state)
 
     @classmethod
     def open(
@@ -136,66 +121,68 @@ class HistoryStore:
         durability: Durability = "process",
         wait: float = 5.0,
         compact_share: float | None = 1.0,
-        on_step: Callable[[str], None] | None = None,
+        on_step: OnStep | None = None,
     ) -> Self:
         """Return the history in a folder, or in a single file of an earlier version.
 
         Parameters
         ----------
         path
-            The folder. A single file is read as it is; to write, it is turned into a folder of
-            the same name, and kept beside it with `.bak` added.
+            The folder. A single file is only read; to write, it is turned into a folder of the
+            same name, and kept next to it with `.bak` added.
         mode
             "read" takes no lock and makes no change. "write" is for one process at a time.
         durability
-            "process": what was acknowledged survives a killed process; "power": also a machine
-            that loses its power, at the price of waiting for the disk on every change.
+            "process": what was acknowledged survives a killed process; "power": also a power
+            failure, at the price of waiting for the disk on every change.
         wait
             Seconds to wait for another writer before giving up with a StoreBusyError.
         compact_share
-            Write a new snapshot by itself when the log is larger than this share of the snapshot
-            and 16 MB; None leaves that to `compact`.
+            Write a new snapshot automatically when the log is larger than this share of the
+            snapshot and than 16 MB; None leaves that to `compact`.
         on_step
             Called with a name after each step on disk, for tests and measurements.
         """
         checks.one_of(mode, "mode", ("read", "write"))
         path = Path(path)
         if mode == "read":
-            return cls._reader(path)
+            return cls._for_reading(path)
         step = on_step or (lambda name: None)
-        folder_from_file(path, lambda beside, state: _fill(beside, state, None, step), wait, step)
+        folder_from_file(
+            path, lambda unfinished, state: _fill(unfinished, state, None, step), wait, step
+        )
         if not path.is_dir():
             raise _no_such(path)
-        Generations(path).numbers()  # no lock is made in a folder of something else
+        Generations(path).numbers()  # raises for other folders, before a lock is made there
         lock = WriterLock(path / LOCK, path, wait)
-        return cls._writer(path, lock, durability, compact_share, on_step)
+        return cls._for_writing(path, lock, durability, compact_share, on_step)
 
     @classmethod
-    def _reader(cls, path: Path) -> Self:
+    def _for_reading(cls, path: Path) -> Self:
         file = file_to_read(path)
         if file is not None:
             return cls(path, StoreState(History.load(file)), MemoryLedger(), None)
         if not path.is_dir():
             raise _no_such(path)
         ledger = _ledger_to_read(path / LEDGER)
-        state, position = _seen_at_once(path, ledger), ledger.position
+        state, position = _consistent_state(path, ledger), ledger.position
         if position > state.position:
             apply_labels(state.history, ledger, state.position, position)
         return cls(path, state, ledger, None)
 
     @classmethod
-    def _writer(
+    def _for_writing(
         cls,
         folder: Path,
         lock: WriterLock,
         durability: str,
         compact_share: float | None,
-        on_step: Callable[[str], None] | None,
+        on_step: OnStep | None,
         state: StoreState | None = None,
     ) -> Self:
-        """Return the folder open for writing, what killed writers left undone mended.
+        """Return the folder open for writing, repaired after killed writers.
 
-        The lock is held by what is returned, or released.
+        The returned store holds the lock; on an error, it is released.
         """
         ledger = None
         try:
@@ -212,7 +199,7 @@ class HistoryStore:
                 compact_share=compact_share,
                 on_step=on_step,
             )
-            store._mend()
+            store._writer.open()
         except BaseException:
             if ledger is not None:
                 ledger.close()
@@ -220,21 +207,31 @@ class HistoryStore:
             raise
         return store
 
-    # What is asked
+    # Reading
+
+    @property
+    def history(self) -> History:
+        """The history, up to date. Change it only through the store; a reader has a copy."""
+        return self._writer.history
+
+    @property
+    def note(self) -> Any:
+        """The note of the caller that was kept with the last rows."""
+        return self._writer.state.note
 
     @property
     def n_rows(self) -> int:
-        """How many rows were remembered, copies included."""
-        n_single = len(self._state.pending_rows) + len(self._unsettled)
-        return self._state.n_archived + n_single
+        """The number of remembered rows, copies included."""
+        state = self._writer.state
+        return state.n_archived + len(state.pending_rows) + len(self._writer.unsettled)
 
     def rows(self, since: Any = None) -> pa.Table:
         """Return the remembered rows with all their columns, in the order they came.
 
-        With `since`, those from that moment on. A row that came again under the same id is there
-        once, as it came first. Columns whose type has changed over time are made alike.
+        With `since`, those from that moment on. A row that came again with the same id is
+        returned once, as it came first. Columns whose type has changed over time are converted.
         """
-        state, archive = self._state, self._archive
+        state, archive = self._writer.state, self._writer.archive
         moment = None if since is None else cells.instant(since, "since")
         pending = archive.from_moment(table_of_rows(state.pending_rows), moment)
         tables = [*archive.read(state.first_row, state.n_archived, moment), pending]
@@ -243,55 +240,41 @@ class HistoryStore:
 
     @contextmanager
     def looking(self) -> Iterator[FeaturesOf]:
-        """Give features of tables that see each other, and remember nothing of them afterwards."""
+        """Yield a function that returns features of tables; none of them is remembered.
+
+        Within the block, later tables see earlier ones.
+        """
         with self._mutex, self.history.looking():
             yield self.history.batch
 
     def look(self, row: Mapping[str, Any]) -> dict[str, float]:
-        """Return the features of one row, and remember nothing."""
+        """Return the features of one row, without remembering it."""
         with self._mutex:
             return self.history.look(row)
 
-    # What is changed
+    # Changes
 
     def remember(self, table: Any) -> pa.Table:
         """Return the features of a table's rows, in its order, and remember the rows."""
-        with self._changing():
-            self._settle_and_archive()
-            features = self._remember_table(arrow_table(table), is_part=False)
-            self._compact_if_long()
+        with self._changing() as writer:
+            writer.settle_and_archive()
+            features = writer.remember_table(arrow_table(table), is_part=False)
+            writer.compact_if_long()
             return features
 
     @contextmanager
     def remembering(self, note: Callable[[], Any] | None = None) -> Iterator[FeaturesOf]:
-        """Give a function that returns the features of tables and remembers them: all or none.
+        """Yield a function that returns the features of tables and remembers them: all or none.
 
-        The tables count once the block has ended well; `note` is then asked for what `self.note`
-        keeps with them, in plain values. Otherwise folder and history are as they were.
+        The tables count once the block has ended without an error; `note` is then called for a
+        value of plain types that `self.note` keeps with them. After an error, folder and history
+        are unchanged.
         """
-        with self._changing():
-            assert self._log is not None
-            self._settle_and_archive()
-            state, start, n_before = self._state, self._log.size, self._state.n_archived
-            try:
-                yield lambda table: self._remember_table(table, is_part=True)
-                facts = {} if note is None else {"note": note()}
-                self._logged(row_payload.FINISHED, facts, lambda _: None)
-                state.note = facts.get("note", state.note)
-                self._step("rows finished")
-            except BaseException:
-                self._log.cut(start)
-                self._archive.drop_outside(state.first_row, n_before)
-                # the history has taken in some of the rows: the folder has it as it was
-                self._state = state_of(self.folder, self.ledger)
-                self.history = self._state.history
-                raise
-            self._compact_if_long()
-
-    @property
-    def note(self) -> Any:
-        """What was noted with the rows that were remembered last."""
-        return self._state.note
+        with self._changing() as writer:
+            writer.settle_and_archive()
+            with writer.all_or_none(note):
+                yield lambda table: writer.remember_table(table, is_part=True)
+            writer.compact_if_long()
 
     def one(self, row: Mapping[str, Any]) -> dict[str, float]:
         """Return the features of one row, NaN where missing, and remember the row."""
@@ -300,19 +283,19 @@ class HistoryStore:
     def take_in(self, row: Mapping[str, Any]) -> dict[str, float]:
         """Return the features of one row, and remember it: on disk with the next `settle`."""
         exact = row_payload.row_of(row_payload.row_facts(row))  # what a replay will see
-        with self._changing():
-            features = self.history.one(exact)
-            self._unsettled.append(exact)
+        with self._changing() as writer:
+            features = writer.history.one(exact)
+            writer.unsettled.append(exact)
             return features
 
     def settle(self, note: Any = None) -> None:
-        """Have rows on disk that were taken in, all of them or none, and `note` with them."""
-        with self._changing():
-            self._settle({} if note is None else {"note": note})
-            self._compact_if_long()
+        """Write the rows that were taken in to disk, all or none, and `note` with them."""
+        with self._changing() as writer:
+            writer.settle({} if note is None else {"note": note})
+            writer.compact_if_long()
 
     def commit(self, row: Mapping[str, Any]) -> bool:
-        """Remember one row whose features were looked at before; say whether it is new."""
+        """Remember one row that was looked at before; return whether it is new."""
         return self._remember_row("commit", row)
 
     def label(
@@ -323,22 +306,21 @@ class HistoryStore:
         source: str = "claim",
         who: str = "",
     ) -> LabelCounts:
-        """Add labels of remembered rows to the ledger, then to the history; say what came of it.
+        """Add labels of remembered rows to the ledger, then to the history; return the counts.
 
         Without `known_at` they count as known from the time of the latest payment on. Ids of no
-        remembered row are counted and not recorded; nor is what the ledger says already.
+        remembered row are counted and not recorded; nor are labels that the ledger has already.
         """
-        with self._changing():
-            if self._unsettled:  # the ledger is on disk at once: so must be what it speaks of
-                self._settle({})
-            self._catch_up()
+        with self._changing() as writer:
+            writer.settle()  # the ledger is on disk at once, so its rows must be, too
+            writer.catch_up()
             known = moment_known(known_at, self.history.until)
             others = record_labels(
                 self.history, self.ledger, row_id, is_positive, known, source, who
             )
-            self._step("ledger written")
-            counts = self._catch_up()
-            self._compact_if_long()
+            writer.step("ledger written")
+            counts = writer.catch_up()
+            writer.compact_if_long()
             return others._replace(
                 n_new=counts.n_new,
                 n_corrected=counts.n_corrected,
@@ -346,51 +328,49 @@ class HistoryStore:
             )
 
     def purge(self, before: Any, forget: Any = None) -> None:
-        """Let go of what no row from `before` on needs, and of keys unseen since `forget`."""
+        """Forget what no row from `before` on needs, and keys not seen since `forget`."""
         since = cells.instant(before, "before")
         unseen_since = None if forget is None else cells.instant(forget, "forget")
         facts = {"before": since, "forget": unseen_since}
-        with self._changing():
-            if self._unsettled:
-                self._settle({})
-            self._logged(
+        with self._changing() as writer:
+            writer.settle()
+            writer.logged(
                 row_payload.PURGE, facts, lambda _: purge(self.history, since, unseen_since)
             )
-            self._compact_if_long()
+            writer.compact_if_long()
 
     def drop_rows(self, before: Any) -> None:
-        """Remove rows that are kept for training, in whole files: those with older rows only."""
+        """Remove rows kept for training, by whole files: those with only older rows."""
         moment = cells.instant(before, "before")
-        with self._changing():
-            self._settle_and_archive()
-            state = self._state
-            first = self._archive.first_from(moment, state.first_row, state.n_archived)
+        with self._changing() as writer:
+            writer.settle_and_archive()
+            state = writer.state
+            first = writer.archive.first_from(moment, state.first_row, state.n_archived)
             if first > state.first_row:
-                self._logged(row_payload.DROPPED, {"first_row": first}, lambda _: None)
+                writer.logged(row_payload.DROPPED, {"first_row": first}, lambda _: None)
                 state.first_row = first
-                self._archive.drop_outside(first, state.n_archived)
-                self._step("rows removed")
+                writer.archive.drop_outside(first, state.n_archived)
+                writer.step("rows removed")
 
     def compact(self) -> None:
-        """Write the next snapshot and begin its log; opening is quick again.
+        """Write the next snapshot and start its log, so that opening is fast again.
 
-        The generation before is kept, and removed by the next `compact`.
+        The previous generation is kept, and removed by the next `compact`.
         """
-        with self._changing():
-            self._compact()
+        with self._changing() as writer:
+            writer.compact()
 
     def close(self) -> None:
         """Close the files and let others write."""
         with self._mutex:
-            if self._unsettled and not self._why_not:
-                self._settle({})
+            if not self._why_not:
+                self._writer.settle()
             self.ledger.close()
-            if self._log is not None:
-                self._log.close()
+            self._writer.close()
             if self._lock is not None:
                 self._lock.release()
                 self._why_not = f"{self.folder} was closed; open it again."
-            self._log = self._lock = None
+            self._lock = None
 
     def __enter__(self) -> Self:
         return self
@@ -398,16 +378,14 @@ class HistoryStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # How
-
     @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Let one thread change the store; what stops half-way stops all that would follow."""
+    def _changing(self) -> Iterator[StoreWriter]:
+        """Yield the writer to one thread; after an error half-way, no change can follow."""
         with self._mutex:
             if self._why_not:
                 raise ValueError(self._why_not)
             try:
-                yield
+                yield self._writer
             except (ValueError, TypeError, GeneratorExit):
                 raise  # refused as a whole, or left before the end: nothing has changed
             except BaseException as error:
@@ -417,179 +395,21 @@ class HistoryStore:
                 )
                 raise
 
-    def _mend(self) -> None:
-        """Make the folder match its log, and open the log to be continued."""
-        state = self._state
-        self._generations.drop_all_but(state.generation)
-        self._open_log()
-        self._archive.drop_outside(state.first_row, state.n_archived)
-        self._catch_up()
-
-    def _open_log(self) -> None:
-        path, state = self._generations.log(self._state.generation), self._state
-        n_bytes = path.stat().st_size
-        size = state.log_size
-        if n_bytes > size:
-            state.notes.append(
-                f"{path} ended in {n_bytes - size} bytes that are no whole record, as a writer "
-                "leaves them that is killed; they were cut off."
-            )
-        self._log = RecordLog(path, size, self._is_synced)
-
-    @property
-    def _mode(self) -> int:
-        return self._generations.mode_of(self._state.generation)
-
-    def _needed(self, rows: pa.Table) -> pa.Table:
-        """Return the columns that the history reads."""
-        history = self.history
-        optional = (history.label_column, history.known_at, history.row_id)
-        names = dict.fromkeys([*history.columns, *filter(None, optional)])
-        return rows.select([name for name in names if name in rows.column_names])
-
-    def _remember_table(self, rows: pa.Table, is_part: bool) -> pa.Table:
-        """Write rows to archive and log, then let the history take them in."""
-        check_columns(self.history.columns, rows.column_names)
-        if not rows.num_rows:
-            return self.history.batch(rows)
-        state = self._state
-        stop = state.n_archived + rows.num_rows
-        needed = row_payload.table_bytes(self._needed(rows))
-        self._archive.append(rows, state.n_archived, self._mode)
-        self._step("rows written")
-        facts = {"n_rows": stop, "is_part": True} if is_part else {"n_rows": stop}
-        try:
-            features = self._logged(
-                row_payload.TABLE,
-                facts,
-                lambda body: self.history.batch(row_payload.table_of(body)),
-                needed,
-            )
-        except (ValueError, TypeError):
-            self._archive.drop_outside(state.first_row, state.n_archived)
-            raise
-        state.n_archived = stop
-        return features
-
-    def _settle(self, facts: dict[str, Any]) -> None:
-        """Log the rows that are in memory only."""
-        assert self._log is not None
-        start = self._log.size
-        try:
-            for row in self._unsettled:
-                names_and_values = row_payload.row_facts(row)
-                part = {"call": "one", "row": names_and_values, "is_part": True}
-                self._log.append(row_payload.packed(row_payload.ROW, part))
-                self._step("row written")
-            self._log.append(row_payload.packed(row_payload.FINISHED, facts))
-            self._step("rows finished")
-        except BaseException:
-            self._log.cut(start)
-            raise
-        self._state.pending_rows += self._unsettled
-        self._unsettled, self._state.note = [], facts.get("note", self._state.note)
-        if len(self._state.pending_rows) >= _MOST_PENDING:
-            self._archive_pending()
-
     def _remember_row(self, call: str, row: Mapping[str, Any]) -> Any:
-        as_json = row_payload.row_facts(row)
-        facts = {"call": call, "row": as_json}
-        exact = row_payload.row_of(as_json)  # what a replay will see
-        with self._changing():
-            if self._unsettled:
-                self._settle({})
-            result = self._logged(
-                row_payload.ROW, facts, lambda _: remember_row(self.history, call, exact)
-            )
-            self._state.pending_rows.append(exact)
-            if len(self._state.pending_rows) >= _MOST_PENDING:
-                self._archive_pending()
-            self._compact_if_long()
+        with self._changing() as writer:
+            result = writer.remember_row(call, row)
+            writer.compact_if_long()
             return result
-
-    def _logged(
-        self, kind: bytes, facts: Any, change: Callable[[Any], Any], body: Any = b""
-    ) -> Any:
-        """Write a record, then make its change; take it back if the history refuses it."""
-        assert self._log is not None
-        raw = memoryview(body)
-        start = self._log.append(row_payload.packed(kind, facts), raw)
-        self._step("log written")
-        try:
-            return change(raw)
-        except (ValueError, TypeError):
-            self._log.cut(start)
-            raise
-
-    def _catch_up(self) -> LabelCounts:
-        """Give the history what the ledger has and it has not; return what it says."""
-        state, position = self._state, self.ledger.position
-        if position == state.position:
-            return LabelCounts()
-        counts = self._logged(
-            row_payload.LABELS,
-            {"position": position},
-            lambda _: apply_labels(self.history, self.ledger, state.position, position),
-        )
-        state.position = position
-        return counts
-
-    def _settle_and_archive(self) -> None:
-        if self._unsettled:
-            self._settle({})
-        self._archive_pending()
-
-    def _archive_pending(self) -> None:
-        """Write rows that came singly to a file of their own."""
-        state = self._state
-        if not state.pending_rows:
-            return
-        rows = table_of_rows(state.pending_rows)
-        self._archive.append(rows, state.n_archived, self._mode)
-        self._step("rows written")
-        stop = state.n_archived + rows.num_rows
-        self._logged(row_payload.ARCHIVED, {"n_rows": stop}, lambda _: None)
-        state.n_archived, state.pending_rows = stop, []
-
-    def _compact_if_long(self) -> None:
-        assert self._log is not None
-        if self._compact_share is None or self._log.size <= _LEAST_LOG:
-            return
-        snapshot = self._generations.snapshot(self._state.generation)
-        if self._log.size <= self._compact_share * snapshot.stat().st_size:
-            return
-        try:
-            self._compact()
-        except OSError as error:  # what was asked for is done and safe
-            self.notes.append(f"no new snapshot of {self.folder} could be written: {error}.")
-
-    def _compact(self) -> None:
-        assert self._log is not None
-        self._settle_and_archive()
-        state, mode = self._state, self._mode
-        number = state.generation + 1
-        log = RecordLog.create(self._generations.log(number), number, self._is_synced, mode)
-        try:
-            self._step("log created")
-            _write_snapshot(self._generations.snapshot(number), state, mode)
-        except BaseException:
-            log.close()
-            raise
-        self._log.close()
-        self._log, state.generation = log, number
-        self._step("snapshot written")
-        self._generations.drop_all_but(number)
-        self._step("old files removed")
 
 
 def _no_such(path: Path) -> FileNotFoundError:
     return FileNotFoundError(f"there is no history {path}; make it with HistoryStore.create.")
 
 
-def _seen_at_once(folder: Path, ledger: Ledger) -> StoreState:
-    """Return the state as it was at one moment, while a writer may be at work.
+def _consistent_state(folder: Path, ledger: Ledger) -> StoreState:
+    """Return the state of one moment, while another process may be writing.
 
-    What it read half before and half after a change, a reader reads again.
+    If a change came between two reads, everything is read again.
     """
     for _ in range(_READ_TRIES):
         try:
@@ -599,15 +419,11 @@ def _seen_at_once(folder: Path, ledger: Ledger) -> StoreState:
     return state_of(folder, ledger)
 
 
-def _write_snapshot(path: Path, state: StoreState, mode: int) -> None:
-    history_file.write(state.history._to_saved(), path, state.facts, mode)
-
-
 def _fill(
     folder: Path,
     state: StoreState,
     rows: Any,
-    step: Callable[[str], None],
+    step: OnStep,
     labels: Entries | None = None,
 ) -> None:
     """Write the first generation of a folder."""
@@ -625,7 +441,7 @@ def _fill(
         step("rows written")
     RecordLog.create(generations.log(1), 1, is_synced=False).close()
     step("log created")
-    _write_snapshot(generations.snapshot(1), state, PRIVATE)
+    write_snapshot(generations.snapshot(1), state, PRIVATE)
     step("snapshot written")
     sync(folder)
 
@@ -635,14 +451,14 @@ def _ledger_to_read(path: Path) -> Ledger:
 
 
 def _ledger_to_write(path: Path, mode: int) -> Ledger:
-    path.touch(mode=mode)  # SQLite's own files beside it take its mode
+    path.touch(mode=mode)  # SQLite's own files next to it take its mode
     return SqliteLedger(path)
 
 
 def moment_known(known_at: Any, until: np.datetime64 | None) -> Any:
-    """Return when labels became known: as given, or now, by the clock of the payments.
+    """Return when labels became known: as given, or else the time of the latest payment.
 
-    That is the time of the latest payment: no payment before it knew of them, all after it may.
+    No payment before it knew of them, and all after it may.
     """
     if known_at is not None:
         return known_at

@@ -17,7 +17,11 @@ from toprank.present.report.figures import inline_svg, settings
 from toprank.present.report.markup import count, interval, percent, section, table, text
 from toprank.present.report.page import whole_page, write_page
 from toprank.simulator.feedback import Replay
-from toprank.simulator.feedback.feedback_summary import mean_over_days, ranked_ways, sentences_of
+from toprank.simulator.feedback.feedback_summary import (
+    mean_over_days,
+    ranked_strategies,
+    sentences_of,
+)
 
 _MEANINGS = {
     "static": "trained once, before the first day",
@@ -42,9 +46,10 @@ def feedback_report_of(
     remarks: Sequence[str] = (),
 ) -> FeedbackReport:
     """Return the contents of the report of a replay; `parameters` are all that was set for it."""
-    best = ranked_ways(replay)[0]
+    best = ranked_strategies(replay)[0]
     found, checked = (
-        int(each.sum()) for each in (replay.ways[best].found, replay.ways[best].checked)
+        int(each.sum())
+        for each in (replay.strategies[best].found, replay.strategies[best].checked)
     )
     return FeedbackReport(
         title=title,
@@ -72,8 +77,8 @@ def write_feedback_report(report: FeedbackReport, path: str | os.PathLike[str]) 
 
 def _header(report: FeedbackReport) -> str:
     replay = report.replay
-    best = ranked_ways(replay)[0]
-    days = replay.ways[best]
+    best = ranked_strategies(replay)[0]
+    days = replay.strategies[best]
     tiles = (
         ("Most found by", text(best), text(_MEANINGS[best])),
         (
@@ -89,7 +94,7 @@ def _header(report: FeedbackReport) -> str:
 
 def _by_day(report: FeedbackReport) -> str:
     replay = report.replay
-    ways = ranked_ways(replay)
+    ways = ranked_strategies(replay)
     with settings():
         precision = inline_svg(
             card_precision_by_day(
@@ -101,7 +106,7 @@ def _by_day(report: FeedbackReport) -> str:
         found = inline_svg(
             cards_found_by_day(
                 replay.dates,
-                {way: replay.ways[way].found for way in ways},
+                {way: replay.strategies[way].found for way in ways},
                 replay.ceiling * replay.budget,
             ),
             "cards-found-figure",
@@ -127,7 +132,7 @@ def _by_day(report: FeedbackReport) -> str:
 
 def _table(report: FeedbackReport) -> str:
     replay = report.replay
-    rows = [_row(replay, way) for way in ranked_ways(replay)]
+    rows = [_row(replay, way) for way in ranked_strategies(replay)]
     rows.append(
         (
             "ceiling",
@@ -153,7 +158,9 @@ def _table(report: FeedbackReport) -> str:
         "known: the share of the payments whose label is known when the last day is over.</p>",
         table("What each way came to", headings, rows),
         "<ul>\n"
-        + "\n".join(f"<li><b>{text(way)}</b>: {text(_MEANINGS[way])}.</li>" for way in replay.ways)
+        + "\n".join(
+            f"<li><b>{text(way)}</b>: {text(_MEANINGS[way])}.</li>" for way in replay.strategies
+        )
         + "\n</ul>",
     )
 
@@ -181,7 +188,7 @@ def _assumed(report: FeedbackReport) -> str:
 
 
 def _row(replay: Replay, way: str) -> tuple[str, ...]:
-    days = replay.ways[way]
+    days = replay.strategies[way]
     found, positive = int(days.found.sum()), int(days.positive.sum())
     return (
         text(way),

@@ -1,19 +1,20 @@
 """The loop of checking and learning, replayed on payments whose truth is known.
 
-Checks bring verdicts the same day, holders claim late, and silence comes to count as genuine.
-`replay` lets ways of learning from this run side by side, each with the labels it would have had.
+Checks give verdicts the same day, cardholders claim late, and after a long silence a payment
+counts as genuine. `replay` runs learning strategies side by side, each with the labels that it
+would have received.
 """
 
 from toprank.simulator.feedback.feedback_summary import Lead, facts_of, leads, text_of
-from toprank.simulator.feedback.replay import Replay, WayDays, replay
-from toprank.simulator.feedback.ways import WAYS, checked_ways
+from toprank.simulator.feedback.replay import Replay, StrategyDays, replay
+from toprank.simulator.feedback.strategies import STRATEGIES, checked_strategies
 
 __all__ = [
-    "WAYS",
+    "STRATEGIES",
     "Lead",
     "Replay",
-    "WayDays",
-    "checked_ways",
+    "StrategyDays",
+    "checked_strategies",
     "facts_of",
     "leads",
     "replay",

@@ -1,6 +1,6 @@
-"""What a replay came to, in words and figures, and which leads are more than chance.
+"""The result of a replay in words and figures, and which leads are significant.
 
-Days are drawn with replacement and every way is measured on the same draw. They are drawn in
+Days are drawn with replacement and every strategy is measured on the same draw. They are drawn in
 stretches of a week, since a wave of frauds makes neighbouring days alike; where days are few, in
 shorter ones.
 """
@@ -21,18 +21,18 @@ _STRETCH, _FEWEST_STRETCHES = 7, 4
 
 
 class Lead(NamedTuple):
-    """How far the card precision of a way is ahead of another's, over the same days.
+    """How far the card precision of a strategy is ahead of another's, over the same days.
 
-    The interval is that in which all leads of a replay lie together at 95 % (Bonferroni).
+    All leads of a replay are within their intervals at once with 95 % confidence (Bonferroni).
     """
 
-    way: str
+    strategy: str
     against: str
     lead: Interval
 
     @property
-    def is_beyond_chance(self) -> bool:
-        """Whether the interval leaves out 0."""
+    def is_significant(self) -> bool:
+        """Whether the interval excludes 0."""
         return self.lead.low > 0
 
 
@@ -46,14 +46,16 @@ def mean_over_days(by_day: NDArray[np.float64], level: float = _SURE) -> Interva
     return Interval(float(by_day.mean()), float(low), float(high))
 
 
-def ranked_ways(replay: Replay) -> list[str]:
-    """Return the ways, the one that found the most cards first; of equal ones, as they came."""
-    return sorted(replay.ways, key=lambda way: -int(replay.ways[way].found.sum()))
+def ranked_strategies(replay: Replay) -> list[str]:
+    """Return the strategies by the cards they found, most first; ties keep their order."""
+    return sorted(
+        replay.strategies, key=lambda strategy: -int(replay.strategies[strategy].found.sum())
+    )
 
 
 def leads(replay: Replay) -> list[Lead]:
-    """Return how far the best way is ahead of each other one, the nearest first."""
-    best, *others = ranked_ways(replay)
+    """Return how far the best strategy is ahead of each of the others, the closest first."""
+    best, *others = ranked_strategies(replay)
     level = 1 - (1 - _SURE) / max(len(others), 1)
     return [
         Lead(
@@ -66,59 +68,61 @@ def leads(replay: Replay) -> list[Lead]:
 
 
 def text_of(replay: Replay) -> str:
-    """Return the replay as `toprank feedback` prints it: a table and what to make of it."""
+    """Return the replay as `toprank feedback` prints it: a table and what follows from it."""
     k = replay.budget
     head = ["", f"CP@{k:,}", "cards found", "money caught", "training"]
-    rows = [_row(replay, way) for way in ranked_ways(replay)]
+    rows = [_row(replay, strategy) for strategy in ranked_strategies(replay)]
     precision, found = decimal(replay.ceiling.mean(), 2), _count(replay.ceiling.sum() * k)
     ceiling = ["ceiling", precision, found, "", ""]
     return "\n".join([aligned([head, *rows, ceiling], n_left=2), "", *sentences_of(replay)])
 
 
 def sentences_of(replay: Replay) -> list[str]:
-    """Return which way is ahead, and of which others by more than chance."""
-    best = ranked_ways(replay)[0]
+    """Return which strategy leads, and which of its leads are significant."""
+    best = ranked_strategies(replay)[0]
     others = leads(replay)
-    sure = [each for each in others if each.is_beyond_chance]
-    unsure = [each for each in others if not each.is_beyond_chance]
-    sentences = [f"{best} leads {_told(sure)}: beyond chance."] if sure else []
+    sure = [each for each in others if each.is_significant]
+    unsure = [each for each in others if not each.is_significant]
+    sentences = [f"{best} leads {_listed_leads(sure)}: significant."] if sure else []
     if unsure:
-        sentences.append(f"{best} leads {_told(unsure)}: chance may be the reason.")
+        sentences.append(f"{best} leads {_listed_leads(unsure)}: not significant.")
     return sentences
 
 
 def facts_of(replay: Replay) -> dict[str, Any]:
-    """Return every figure of a replay in what JSON can hold."""
+    """Return every figure of a replay as plain values for JSON."""
     return {
         "budget": replay.budget,
         "days": [str(date) for date in replay.dates],
         "n_payments": replay.n_payments,
         "n_positive": replay.n_positive,
         "n_warm_up_days": replay.n_warm_up_days,
-        "ways": {way: _way_facts(replay, way) for way in ranked_ways(replay)},
+        "strategies": {
+            strategy: _strategy_facts(replay, strategy) for strategy in ranked_strategies(replay)
+        },
         "ceiling": {"mean": float(replay.ceiling.mean()), "by_day": replay.ceiling.tolist()},
         "leads": [
             {
-                "way": each.way,
+                "strategy": each.strategy,
                 "against": each.against,
                 **each.lead._asdict(),
-                "is_beyond_chance": each.is_beyond_chance,
+                "is_significant": each.is_significant,
             }
             for each in leads(replay)
         ],
     }
 
 
-def _way_facts(replay: Replay, way: str) -> dict[str, Any]:
-    days = replay.ways[way]
+def _strategy_facts(replay: Replay, strategy: str) -> dict[str, Any]:
+    days = replay.strategies[strategy]
     return {
-        "card_precision": mean_over_days(replay.card_precision(way))._asdict(),
+        "card_precision": mean_over_days(replay.card_precision(strategy))._asdict(),
         "found": int(days.found.sum()),
         "money": float(days.money.sum()),
         "training_seconds": float(days.seconds.sum()),
         "maturity": days.maturity,
         "by_day": {
-            "card_precision": replay.card_precision(way).tolist(),
+            "card_precision": replay.card_precision(strategy).tolist(),
             "checked": days.checked.tolist(),
             "found": days.found.tolist(),
             "positive": days.positive.tolist(),
@@ -129,7 +133,7 @@ def _way_facts(replay: Replay, way: str) -> dict[str, Any]:
 
 
 def _drawn_days(n_days: int) -> NDArray[np.int64]:
-    """Return days drawn in stretches: (resample, day), the same ones for every way."""
+    """Return days drawn in stretches: (resample, day), the same ones for every strategy."""
     stretch = int(np.clip(n_days // _FEWEST_STRETCHES, 1, _STRETCH))
     n_stretches = -(-n_days // stretch)
     begin = np.random.default_rng(0).integers(0, n_days, (_N_RESAMPLES, n_stretches, 1))
@@ -137,18 +141,18 @@ def _drawn_days(n_days: int) -> NDArray[np.int64]:
     return drawn.reshape(_N_RESAMPLES, -1)[:, :n_days]
 
 
-def _row(replay: Replay, way: str) -> list[str]:
-    days = replay.ways[way]
+def _row(replay: Replay, strategy: str) -> list[str]:
+    days = replay.strategies[strategy]
     return [
-        way,
-        str(mean_over_days(replay.card_precision(way))),
+        strategy,
+        str(mean_over_days(replay.card_precision(strategy))),
         _count(days.found.sum()),
         _count(days.money.sum()),
         f"{days.seconds.sum():,.1f} s",
     ]
 
 
-def _told(ahead: list[Lead]) -> str:
+def _listed_leads(ahead: list[Lead]) -> str:
     return listed([f"{each.against} by {_precisely(each.lead)}" for each in ahead])
 
 

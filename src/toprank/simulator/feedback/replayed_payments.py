@@ -1,4 +1,4 @@
-"""Payments in order of time, with the truth that only checks and claims bring to light."""
+"""Payments in order of time, with the truth that only checks and claims reveal."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,8 +24,8 @@ LAST_MOMENT = np.timedelta64(1, "us")  # of a day, before the next one begins
 class ReplayedPayments:
     """The payments as arrays, in order of time; days are counted from the first one.
 
-    `is_positive` is the truth, and `claim_day` the day on which a holder claims the payment if
-    nobody finds it before, `NEVER` for the others. No way may look at either by itself.
+    `is_positive` is the truth, and `claim_day` the day on which the holder claims the payment if
+    no check finds it before, `NEVER` for the others. No strategy may read either of them.
     """
 
     table: pa.Table
@@ -44,7 +44,7 @@ class ReplayedPayments:
 
     @property
     def n_days(self) -> int:
-        """How many days there are, from the first payment's to the last one's."""
+        """The number of days, from that of the first payment to that of the last."""
         return int(self.day[-1]) + 1
 
     def rows_of(self, day: int, until: int | None = None) -> NDArray[np.int64]:
@@ -77,10 +77,10 @@ def read_payments(
     claim_days: float,
     random_state: int,
 ) -> ReplayedPayments:
-    """Return the payments of a table, its columns checked.
+    """Return the payments of a table; raise for columns that cannot be replayed.
 
-    `claimed` names the column with the date of each fraud's claim; without it, `claim_days` is
-    the mean of the waits that are drawn.
+    `claimed` names the column with the date of each fraud's claim; without it, claims are drawn
+    at random, `claim_days` days late on average.
     """
     named = [time, card, terminal, amount, label, *([] if claimed is None else [claimed])]
     check_columns(named, table.column_names)
@@ -92,7 +92,7 @@ def read_payments(
     moments, truth = time_column(table, time), split_label(table, label)
     if not truth.known.all():
         raise ValueError(
-            f"label {label!r} must be known of every payment, since it plays the truth; "
+            f"label {label!r} must be known of every payment, since a replay needs the truth; "
             f"{np.count_nonzero(~truth.known)} of {truth.known.size} are missing; leave them out."
         )
     number, n_cards = card_numbers(_plain(table[card]), table.num_rows, card)
@@ -107,7 +107,7 @@ def read_payments(
         truth.is_positive,
         _drawn_claims(truth.is_positive, day, claim_days, random_state)
         if claimed is None
-        else _told_claims(table, claimed, truth.is_positive, day, moments),
+        else _claims_in_column(table, claimed, truth.is_positive, day, moments),
     )
 
 
@@ -122,7 +122,7 @@ def _drawn_claims(
     return np.where(is_positive & (chance < CLAIM_SHARE), claim_day, NEVER)
 
 
-def _told_claims(
+def _claims_in_column(
     table: pa.Table,
     claimed: str,
     is_positive: NDArray[np.bool_],
@@ -132,8 +132,8 @@ def _told_claims(
     is_claimed = is_positive & table[claimed].is_valid().to_numpy()
     claim_day = np.full(day.size, NEVER)
     if is_claimed.any():
-        told = time_column(table.filter(pa.array(is_claimed)), claimed).astype("datetime64[D]")
-        since = (told - moments[0].astype("datetime64[D]")).astype(np.int64)
+        dates = time_column(table.filter(pa.array(is_claimed)), claimed).astype("datetime64[D]")
+        since = (dates - moments[0].astype("datetime64[D]")).astype(np.int64)
         if (since < day[is_claimed]).any():
             n_early = np.count_nonzero(since < day[is_claimed])
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The desk keeps the books as a slow twin does, row by row and day by day."""
+"""Investigators record what a slow twin does, row by row and day by day."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
-from toprank.simulator.feedback.desk import Desk
+from toprank.simulator.feedback.investigators import Investigators
 from toprank.simulator.feedback.replayed_payments import NEVER, ReplayedPayments
 
 DAY = np.timedelta64(86_400_000_000, "us")
@@ -33,12 +33,12 @@ def made_payments(rows):
     )
 
 
-class SlowDesk:
-    """The same books, kept with loops over dicts."""
+class SlowInvestigators:
+    """The same records, kept with loops over dicts."""
 
     def __init__(self, payments, budget):
         self.payments, self.budget = payments, budget
-        self.left, self.told = {}, {}
+        self.blocked, self.labels = {}, {}
 
     def present(self, day):
         return [
@@ -48,7 +48,7 @@ class SlowDesk:
         ]
 
     def _happens(self, row):
-        return self.payments.day[row] <= self.left.get(self.payments.card[row], 10**9)
+        return self.payments.day[row] <= self.blocked.get(self.payments.card[row], 10**9)
 
     def check(self, day, suspicion):
         payments, highest = self.payments, {}
@@ -60,27 +60,27 @@ class SlowDesk:
         found, money = set(), 0.0
         for row in rows:
             if payments.card[row] in checked:
-                self.told[row] = (bool(payments.is_positive[row]), "investigator")
+                self.labels[row] = (bool(payments.is_positive[row]), "investigator")
                 if payments.is_positive[row]:
                     found.add(payments.card[row])
                     money += payments.amount[row]
         positive = {payments.card[row] for row in rows if payments.is_positive[row]}
         for card in found:
-            self.left[card] = day
+            self.blocked[card] = day
         return len(checked), len(found), len(positive), money
 
     def take_claims(self, day):
         new = []
         for row in range(self.payments.day.size):
             is_claimed = self.payments.claim_day[row] == day and self._happens(row)
-            if is_claimed and row not in self.told:
-                self.told[row] = (True, "claim")
+            if is_claimed and row not in self.labels:
+                self.labels[row] = (True, "claim")
                 new.append(row)
         return new
 
     def known(self, day, row):
-        if row in self.told:
-            return self.told[row]
+        if row in self.labels:
+            return self.labels[row]
         age = BEGIN + (day + 1) * DAY - self.payments.time[row]
         return (False, "silence") if age > SILENCE_DAYS * DAY else (False, "")
 
@@ -100,26 +100,26 @@ ROWS = st.tuples(
     st.integers(0, 3),
     st.integers(0, 2**16),
 )
-def test_the_books_are_those_of_the_slow_twin(rows, budget, first, seed):
+def test_records_are_those_of_the_slow_twin(rows, budget, first, seed):
     payments = made_payments(rows)
     suspicion = np.random.default_rng(seed).permutation(payments.day.size).astype(float)
-    desk = Desk(payments, budget, np.timedelta64(SILENCE_DAYS, "D"), 0)
-    slow = SlowDesk(payments, budget)
+    investigators = Investigators(payments, budget, np.timedelta64(SILENCE_DAYS, "D"), 0)
+    slow = SlowInvestigators(payments, budget)
 
     for day in range(payments.n_days):
-        present = desk.present(payments.rows_of(day))
+        present = investigators.present(payments.rows_of(day))
         assert present.tolist() == slow.present(day)
-        told = []
+        new = []
         if day >= first:
-            outcome = desk.check(day, present, suspicion[present])
+            outcome = investigators.check(day, present, suspicion[present])
             assert tuple(outcome) == slow.check(day, suspicion)
-            told = [row for row in present.tolist() if slow.told.get(row, (False,))[0]]
-        desk.take_claims(day)
-        told += slow.take_claims(day)
-        assert sorted(desk.frauds_told(day).tolist()) == sorted(told)
+            new = [row for row in present.tolist() if slow.labels.get(row, (False,))[0]]
+        investigators.take_claims(day)
+        new += slow.take_claims(day)
+        assert sorted(investigators.new_frauds(day).tolist()) == sorted(new)
 
-        happened = desk.present(payments.rows_of(0, day + 1))
-        known = desk.known(day, happened)
+        happened = investigators.present(payments.rows_of(0, day + 1))
+        known = investigators.known(day, happened)
         expected = [slow.known(day, row) for row in happened.tolist()]
         assert known.is_positive.tolist() == [is_positive for is_positive, _ in expected]
         assert known.source.tolist() == [source for _, source in expected]
@@ -129,9 +129,9 @@ def test_cards_tied_at_the_last_place_are_drawn_and_not_taken_in_order():
     payments = made_payments([(day, card, True, None) for day in range(40) for card in range(6)])
     checked = []
     for day in range(40):
-        desk = Desk(payments, 1, np.timedelta64(SILENCE_DAYS, "D"), 0)
+        investigators = Investigators(payments, 1, np.timedelta64(SILENCE_DAYS, "D"), 0)
         rows = payments.rows_of(day)
-        desk.check(day, rows, np.zeros(rows.size))
-        checked.append(int(payments.card[desk.frauds_told(day)][0]))
+        investigators.check(day, rows, np.zeros(rows.size))
+        checked.append(int(payments.card[investigators.new_frauds(day)][0]))
 
     assert set(checked) == set(range(6))

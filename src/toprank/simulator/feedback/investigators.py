@@ -1,7 +1,8 @@
-"""The desk where one way's cards are checked: what is known of which payment, and who has left.
+"""Checks of one strategy's cards: what is known of which payment, and which cards are blocked.
 
-The only place that asks for the truth. It comes out in two ways: a verdict on all payments of the
-day of each card checked, and a claim on the day its holder makes it. Silence is what remains.
+This is the only place that reads the truth. It becomes known in two ways: a verdict on all
+payments of the day of each card checked, and a claim on the day its holder makes it. Silence is
+what remains.
 """
 
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from toprank.simulator.feedback.replayed_payments import NEVER, ReplayedPayments
 
 
 class DayChecks(NamedTuple):
-    """What the checks of a day came to; the meaning is that of `metrics.CardChecks`."""
+    """The result of a day's checks, with the meaning of `metrics.CardChecks`."""
 
     checked: int
     found: int
@@ -22,8 +23,8 @@ class DayChecks(NamedTuple):
     money: float
 
 
-class Desk:
-    """Verdicts, claims and silence as one way meets them; cards found have left for it."""
+class Investigators:
+    """Verdicts, claims and silence as one strategy sees them; cards found are blocked."""
 
     def __init__(
         self, payments: ReplayedPayments, budget: int, silence: np.timedelta64, random_state: int
@@ -36,14 +37,14 @@ class Desk:
         self.ledger = MemoryLedger()
 
     def present(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of the rows that happen: a card pays no more after the day it is found."""
+        """Return the rows that happen: a card is blocked after the day on which it is found."""
         cards = self._payments.card[rows]
         return rows[self._payments.day[rows] <= self._found_on[cards]]
 
     def check(
         self, day: int, rows: NDArray[np.int64], suspicion: NDArray[np.float64]
     ) -> DayChecks:
-        """Check the most suspicious cards among a day's rows and note the verdicts."""
+        """Check the most suspicious cards among a day's rows and record the verdicts."""
         payments = self._payments
         cards, place = np.unique(payments.card[rows], return_inverse=True)
         highest = np.full(cards.size, -np.inf)
@@ -66,25 +67,25 @@ class Desk:
         )
 
     def take_claims(self, day: int) -> None:
-        """Note what holders claim on a day: frauds that happened and that no check has found."""
+        """Record the claims of a day: frauds that happened and that no check has found."""
         claim_day = self._payments.claim_day[self._by_claim]
         claimed = self._by_claim[slice(*np.searchsorted(claim_day, [day, day + 1]))]
         claimed = self.present(claimed[~self._has_verdict[claimed]])
         known = self._payments.end_of(day)
         self.ledger.append(claimed, True, known=known, source="claim")
 
-    def frauds_told(self, day: int) -> NDArray[np.int64]:
+    def new_frauds(self, day: int) -> NDArray[np.int64]:
         """Return the payments that became known as frauds on a day."""
         known = self.ledger.as_known(self._payments.begin_of(day + 1))
         is_new = known.known >= self._payments.begin_of(day)
         return known.ids[known.is_positive & is_new].astype(np.int64)  # a ledger's are texts
 
     def known(self, day: int, rows: NDArray[np.int64]) -> Known:
-        """Return the labels of rows as known when a day is over."""
+        """Return the labels of rows as known at the end of a day."""
         known = self.ledger.as_known(self._payments.begin_of(day + 1), rows)
         return known.silence(self._payments.time[rows], self._silence)
 
     def _most_suspicious(self, day: int, suspicion: NDArray[np.float64]) -> NDArray[np.int64]:
-        # the k-th place may be shared: a draw decides, the same for every way
+        # cards tied for the last place are drawn at random, with the same seed for each strategy
         chance = np.random.default_rng([self._random_state, 2, day]).random(suspicion.size)
         return np.lexsort((chance, -suspicion))[: self._budget]

@@ -1,4 +1,4 @@
-"""What a way may learn from when a day is over: labels known by then, and no others."""
+"""What a strategy may learn from at the end of a day: the labels known by then, and no others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ class Labelled(NamedTuple):
     is_positive: NDArray[np.bool_]
 
     @property
-    def n_rarer(self) -> int:
-        """How many rows the rarer of the two classes has."""
+    def n_rarer_class(self) -> int:
+        """The number of rows of the rarer class."""
         n_positive = int(np.count_nonzero(self.is_positive))
         return min(n_positive, self.is_positive.size - n_positive)
 
 
 @dataclass(frozen=True, eq=False)
-class NightlyModels:
-    """The labels of the payments in the window, as known.
+class TrainingLabels:
+    """The labels of the payments in the window, as known at the end of a day.
 
-    `is_old` tells which payments are older than the silence: all of these have a label. `since`
-    is when the night before began, None in the first one. `gather` gives the features of rows.
+    `is_old` says which payments are older than the silence: all of these have a label. `since`
+    is the beginning of that day, None before the first day. `gather` returns the features of rows.
     """
 
     known: Known
@@ -41,13 +41,13 @@ class NightlyModels:
 
     @cached_property
     def delayed(self) -> Labelled:
-        """All payments that are older than the silence, and the younger ones that were claimed."""
+        """The payments older than the silence, and the more recent ones that were claimed."""
         is_claimed = self.known.source_code == _CLAIM
         return self._labelled(np.flatnonzero(self.is_old | is_claimed))
 
     @cached_property
     def feedback(self) -> Labelled:
-        """The younger payments that were checked."""
+        """The more recent payments that were checked."""
         is_checked = self.known.source_code == _VERDICT
         return self._labelled(np.flatnonzero(is_checked & ~self.is_old))
 
@@ -59,7 +59,7 @@ class NightlyModels:
 
     @cached_property
     def new(self) -> Labelled:
-        """The payments whose label became known since the night before, in this order."""
+        """The payments whose label became known on that day, in the order it became known."""
         is_new = self.known.has_label
         if self.since is not None:
             is_new = is_new & (self.known.known >= self.since)

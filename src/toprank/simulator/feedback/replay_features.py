@@ -1,8 +1,8 @@
-"""Features of payments: habits, which all ways share, and known frauds, which each has its own.
+"""Features of payments: label-free ones, shared by all strategies, and known frauds, one set each.
 
-They are the 15 of the Fraud Detection Handbook, but for the risk of a terminal: its share of
-frauds is given there as known after a fixed delay. Here it is the number of frauds that the way
-knew of, by verdict or claim, when the payment came.
+They are the 15 of the Fraud Detection Handbook, except for the risk of a terminal. In the
+Handbook it is the terminal's share of frauds, known after a fixed delay. Here it is the number of
+frauds that the strategy knew of, by verdict or claim, when the payment came.
 """
 
 import numpy as np
@@ -18,20 +18,20 @@ _PURGE_DAYS = 7
 _FORGET = np.timedelta64(90, "D")  # a claim so late counts in no feature
 
 
-def habits_of(
+def label_free_features(
     payments: ReplayedPayments, time: str, card: str, terminal: str, amount: str
 ) -> NDArray[np.float32]:
-    """Return the features that look at no label, of each payment as of its own time.
+    """Return the features that use no label, of each payment as of its own time.
 
-    They count the payments of all cards, also of those that have left for some way.
+    They count the payments of all cards, including those that a strategy has had blocked.
     """
     features = handbook_features(card, terminal, amount)
-    habits = [feature for feature in features if not isinstance(feature, LabelRisk)]
-    return _matrix(History(habits, time=time).batch(payments.table))
+    label_free = [feature for feature in features if not isinstance(feature, LabelRisk)]
+    return _matrix(History(label_free, time=time).batch(payments.table))
 
 
 class KnownFrauds:
-    """How many frauds at its terminal a way knew of at each payment: of a day, a week, 30 days.
+    """Frauds at the terminal that a strategy knew of at each payment: of a day, a week, 30 days.
 
     A fraud counts from the end of the day on which it became known. `features` has a row per
     payment, missing where the payment has not come yet.
@@ -44,7 +44,7 @@ class KnownFrauds:
         self.features = np.full((payments.day.size, len(features)), np.nan, dtype=np.float32)
 
     def take_rows(self, day: int, rows: NDArray[np.int64]) -> None:
-        """Give the rows of a day their features; they wait for their labels from now on."""
+        """Compute the features of a day's rows, whose labels are pending from now on."""
         if day % _PURGE_DAYS == 0:
             begin = self._payments.begin_of(day)
             self._history.purge(begin, forget=begin - _FORGET)
