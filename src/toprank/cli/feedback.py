@@ -102,8 +102,10 @@ def feedback(
     DATA (CSV or Parquet) needs --label, --time, --card, --terminal and --amount. Without it,
     payments are made up.
     """
-    from toprank import BoostedRanker
     from toprank.cli import paths, screen
+
+    paths.check_inputs(data)
+    from toprank import BoostedRanker
     from toprank.simulator.feedback import WAYS, facts_of, replay, text_of
 
     columns = _columns(

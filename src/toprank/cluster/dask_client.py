@@ -20,7 +20,7 @@ def import_dask() -> Any:
     except ImportError:
         raise ImportError(
             "training on a cluster needs Dask, which is not installed; "
-            'install it with: pip install "toprank[cpu,dask]".'
+            'install it with: pip install "toprank[dask]".'
         ) from None
     return dask
 
