@@ -80,7 +80,7 @@ def _exit_code() -> int:
 
 
 def _note_on_compiling() -> None:
-    """Say how the next command can start sooner, where this one had to compile and forget."""
+    """Say how the next command can start sooner, if this one could not keep what it compiled."""
     if startup.forgets_kernels() and "numba" in sys.modules:
         screen.remark(
             "note: compiled code could not be kept, so every command compiles it again; set "
