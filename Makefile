@@ -4,11 +4,11 @@ VENV := .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 
-# Two test processes share the cores; one thread each keeps them out of each other's way, and
-# who is done first takes tests from the other.
+# Two test processes share the cores, with one thread each; the one that is done first takes tests
+# from the other.
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-slow lint examples docs clean
+.PHONY: demo test test-slow lint examples docs changelog clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)  ## train on made-up payments and show the alert list
@@ -33,10 +33,13 @@ docs: $(READY)  ## the documentation site, to build/docs/html; a warning is an e
 	rm -rf docs/api build/docs
 	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -n -d build/docs/pages docs build/docs/html
 
+changelog:  ## CHANGELOG.md, from the files of changes/
+	$(PYTHON) changes/changelog.py
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable ".[cpu,test]"
+		--constraint constraints.txt --editable ".[test]"
 	touch $(READY)
 
 clean:

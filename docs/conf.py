@@ -4,7 +4,6 @@ Nothing here or on the pages is fetched from elsewhere, at build time or in the 
 """
 
 import re
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,8 +12,6 @@ from sphinx.util.typing import stringify_annotation
 
 import toprank
 import toprank.decisions
-
-CHANGES = Path(__file__).parents[1] / "changes"
 
 project = "toprank"
 version = release = toprank.__version__
@@ -61,17 +58,9 @@ def setup(app: Sphinx) -> None:
     """Tell Sphinx when to call the functions below."""
     # autosummary asks dir() whether there is an `__all__`, which this one leaves out
     vars(toprank.decisions).pop("__dir__", None)
-    app.connect("source-read", add_changes)
     app.connect("autodoc-skip-member", skip_members_of_others)
     app.connect("autodoc-process-signature", shorten_hints)
     app.connect("autodoc-process-docstring", read_as_plain_text, priority=400)  # 500: napoleon
-
-
-def add_changes(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the files of changes/ on the page of that name, the latest first."""
-    if page == "changes":
-        texts = [path.read_text() for path in sorted(CHANGES.glob("*.md"), reverse=True)]
-        source[0] = "\n---\n\n".join([source[0], *texts])
 
 
 def skip_members_of_others(

@@ -4,9 +4,9 @@ from toprank.rankers.progress import renamed, silent
 
 
 def test_renamed_steps_keep_their_numbers():
-    told = []
-    renamed(lambda *step: told.append(step), "MetaAP")("growing trees", 2, 5)
-    assert told == [("MetaAP", 2, 5)]
+    reported = []
+    renamed(lambda *step: reported.append(step), "MetaAP")("growing trees", 2, 5)
+    assert reported == [("MetaAP", 2, 5)]
 
 
 def test_nobody_to_report_to_stays_nobody():

@@ -111,14 +111,14 @@ def test_a_file_of_a_learner_without_a_row_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("with_row")
 def test_a_learner_with_a_row_is_compared(task):
-    told = {}
+    reported = {}
     compared = comparison.compare_learners(
         task,
         10,
         ["one-column"],
         n_estimators=5,
         n_jobs=1,
-        progress=lambda what, done, total: told.__setitem__(what, (done, total)),
+        progress=lambda what, done, total: reported.__setitem__(what, (done, total)),
     )
     (judged,) = [each for each in compared.judged if each.name == "one-column"]
 
@@ -126,7 +126,7 @@ def test_a_learner_with_a_row_is_compared(task):
     assert isinstance(judged.ranker, OneColumn)
     assert judged.ranker.power == 0.5  # the settings of its row
     assert judged.ranker.positive_label is True
-    assert told["one-column"] == (1, 1)
+    assert reported["one-column"] == (1, 1)
     assert "one-column" in learner_summary.text_of(compared, "frauds")
 
 

@@ -103,12 +103,12 @@ def ranker(known):
 
 def check_rows_alone(model, table):
     """Check that every row gets alone what it gets in the table."""
-    suspicion, told = model.suspicion(table), explain(model, table)
+    suspicion, reasons = model.suspicion(table), explain(model, table)
     rows = table.to_pylist()
     assert [model.score_one(row) for row in rows] == suspicion.tolist()
     each = [model.explain_one(row) for row in rows]
     assert [one.suspicion for one in each] == suspicion.tolist()
-    assert [one.reasons for one in each] == told
+    assert [one.reasons for one in each] == reasons
     if hasattr(model, "calibration_"):
         assert [one.probability for one in each] == model.probability(table).tolist()
     else:

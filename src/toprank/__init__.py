@@ -1,12 +1,12 @@
 """toprank: the shortest list of alerts with the most rare events in it.
 
-Names load when first used, so `toprank --help` does not wait for the learners.
+Names are imported when first used, so `import toprank` and `toprank --help` are quick.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toprank import registry
+from toprank import registry, startup
 
 if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test holds both equal
     from toprank import losses as losses
@@ -54,7 +54,9 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test h
 
 __version__ = "0.1.0"
 
-# public names besides the learners, which are those of the registry
+startup.prepare()  # first of all: numerical libraries read these settings when they load
+
+# public names in addition to the learners, which are in the registry
 _OTHERS = (
     "toprank.workflow.alert_list:AlertList",
     "toprank.workflow.alert_list:top_alerts",

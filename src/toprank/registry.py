@@ -1,8 +1,8 @@
-"""The one table of learners: a row says where one lives and how it is made, fitted and saved.
+"""The table of learners: where each one is, and how it is made, fitted and saved.
 
-Whatever needs to know something about a learner asks its row: the public names of `toprank`,
-model files, `toprank fit --learner`, `toprank compare` and the experiments. A new learner is one
-file and one row. Nothing is imported before a learner is used, so `toprank --help` is quick.
+Everything that depends on the learner reads it from here: the public names of `toprank`, model
+files, `toprank fit --learner`, `toprank compare` and the experiments. A new learner is one file
+and one row. Nothing is imported before a learner is used, so `toprank --help` is quick.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _ONE_TREE: Mapping[str, Any] = MappingProxyType({"n_estimators": 1})
 
 
 class LearnerRow(NamedTuple):
-    """What the rest of the package must know about one learner."""
+    """What the rest of the package needs to know about one learner."""
 
     home: str
     """Where its class is: "module:Class"."""
     command: str = ""
-    """Its name for commands; empty where none offers it."""
+    """Its name on the command line; empty if no command offers it."""
     title: str = ""
     """What reports call it; by default the name of its class."""
     settings: Mapping[str, Any] = _NOTHING
@@ -32,21 +32,21 @@ class LearnerRow(NamedTuple):
     in_compare: bool = False
     """Whether `toprank compare` offers it."""
     compared_by: tuple[str, str] | None = None
-    """A parameter, and the table ("module:TABLE") of its values: compared once with each of them,
-    under the value's name in place of `command`."""
+    """A parameter, and the table ("module:TABLE") of its values: the learner is compared once with
+    each of them, under the name of the value in place of `command`."""
     trees: Literal["one", "many"] | None = None
     """One tree that can be read, `n_estimators` of them, or none."""
     takes_progress: bool = False
     """Whether `fit` takes `progress` and calls it as it goes."""
     judges_itself: bool = False
-    """Whether `fit` takes `eval_set` and `progress`, chooses among recipes by it within `budget`
-    and `time_limit`, learns from all rows in the end and says in `account_` what it kept."""
+    """Whether `fit` takes `eval_set` and `progress`, chooses among recipes by the former within
+    `budget` and `time_limit`, learns from all rows at the end and reports in `account_`."""
     needs: str = ""
-    """A package without which it can be made, but not fitted."""
+    """A package without which it can be constructed, but not fitted."""
     shortest: Mapping[str, Any] = _NOTHING
-    """Parameters of a fit that is over at once, to compile and to try out."""
+    """Parameters of a very short fit, to compile kernels and to try the learner."""
     is_saved: bool = True
-    """Whether a model file may hold it."""
+    """Whether a model file may contain it."""
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class LearnerRow(NamedTuple):
 
 
 class OfferedLearner(NamedTuple):
-    """A learner as a command offers it: its row, and the parameters that the name stands for."""
+    """A learner as a command offers it: its row, and the parameters that belong to the name."""
 
     row: LearnerRow
     settings: Mapping[str, Any]
@@ -73,7 +73,7 @@ class OfferedLearner(NamedTuple):
     def make(self, **offered: Any) -> Any:
         """Return the learner, not fitted yet, with those of the offered parameters that it has.
 
-        A learner that draws nothing has no `random_state`, one that runs alone no `n_jobs`.
+        A deterministic learner has no `random_state`, a single-threaded one no `n_jobs`.
         """
         from inspect import signature
 
@@ -163,7 +163,7 @@ LEARNERS: tuple[LearnerRow, ...] = (
         shortest=_ONE_TREE,
     ),
     LearnerRow("toprank.decisions.sampled_ranker:SampledRanker"),
-    # around any classifier, also one of scikit-learn's, which no model file can hold
+    # around any classifier, also one of scikit-learn's, which no model file can contain
     LearnerRow("toprank.decisions.thresholded:ThresholdedRanker", is_saved=False),
     LearnerRow(
         "toprank.rankers.anomaly.anomaly_forest:AnomalyForest", trees="many", shortest=_ONE_TREE
@@ -183,7 +183,7 @@ ALSO_SAVED: tuple[str, ...] = (
     "toprank.rankers.online.event_stream:EventStream",
     "toprank.payments.features.history:History",
 )
-"""What model files may hold besides learners."""
+"""What model files may contain in addition to learners."""
 
 
 def row_of(learner: Any) -> LearnerRow:
@@ -229,7 +229,7 @@ def compare_choices() -> dict[str, OfferedLearner]:
 
 
 def saved_homes() -> dict[str, str]:
-    """Return where the class of everything is that a model file may hold, by its name."""
+    """Return the home ("module:Class") of everything that a model file may contain, by name."""
     homes = [*(row.home for row in LEARNERS if row.is_saved), *ALSO_SAVED]
     return dict(sorted((home.partition(":")[2], home) for home in homes))
 

@@ -1,9 +1,9 @@
-"""Our online learners in River, and River's classifiers among ours.
+"""Our online learners in River, and River's classifiers in toprank.
 
 `RiverClassifier` makes an online learner of toprank a classifier for River's pipelines, ensembles
-and `evaluate.progressive_val_score`. `FromRiver` goes the other way: it gives a classifier of
-River the methods that ours learn and score with. It is no booster of ours, so streams,
-progressive validation and `SideBySide` do not take it.
+and `evaluate.progressive_val_score`. `FromRiver` does the reverse: it gives a classifier of River
+the methods of our online learners. It is not one of our boosters, so streams, progressive
+validation and `SideBySide` do not accept it.
 """
 
 import copy
@@ -38,19 +38,19 @@ except ImportError:
 class RiverClassifier(base.MiniBatchClassifier):
     """An online learner of toprank as a classifier of River.
 
-    It learns with a copy, `learned`, and leaves `learner` as it was given. So a clone starts where
-    this one started, and a learner that has already learned goes on from there. Keep what was
-    learned with `toprank.save(classifier.learned, path)`.
+    It trains a copy, `learned`, and does not change `learner`. So a clone starts where this one
+    started, and a learner that is already trained continues from there. Save the copy with
+    `toprank.save(classifier.learned, path)`.
 
-    The learner scales numbers and takes text by itself, so needs no scaler or encoder before it.
-    Columns may come and go; one that is not there counts as missing, not as 0. Labels that are
-    true and false both have a probability as soon as one of them has come; of other labels, those
-    that have come. `score_one` gives the raw score, also at the end of a pipeline.
+    The learner scales numbers and encodes text by itself, so it needs no scaler or encoder.
+    Columns may appear and disappear; an absent one counts as missing, not as 0. If labels are true
+    and false, both have a probability as soon as one of them has been seen; other labels have one
+    once they have been seen. `score_one` gives the raw score, also at the end of a pipeline.
 
     Parameters
     ----------
     learner
-        Such as `toprank.OnlineNonLinearBoost()`.
+        An online learner, for example `toprank.OnlineNonLinearBoost()`.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class RiverClassifier(base.MiniBatchClassifier):
     def __init__(self, learner: OnlineBooster):
         if not isinstance(learner, OnlineBooster):
             raise TypeError(
-                "learner must be an online learner of toprank, such as OnlineNonLinearBoost(); "
+                "learner must be an online learner of toprank, like OnlineNonLinearBoost(); "
                 f"got {shortened(learner)}."
             )
         self.learner = learner
@@ -76,12 +76,12 @@ class RiverClassifier(base.MiniBatchClassifier):
         self.learned.learn_one(x, y, w)
 
     def score_one(self, x: dict[Any, Any]) -> float:
-        """Return the raw score of one row: higher is more suspicious, 0 where nothing is known."""
+        """Return the raw score of one row: higher is more suspicious, 0 if nothing is known."""
         return self.learned.score_one(x)
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Label, float]:
-        """Return the probability of each class; no class where none is known."""
-        if not self._tells_both():
+        """Return the probability of each class that is known."""
+        if not self._knows_both():
             return self.learned.probabilities_one(x)
         return self._both(self.learned.probability_one(x))
 
@@ -90,9 +90,9 @@ class RiverClassifier(base.MiniBatchClassifier):
         self.learned.partial_fit(self._with_all_columns(X), y)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Return a table of the same library, a column a class, as `predict_proba_one` has them.
+        """Return a table of the same library with one column per class, as in `predict_proba_one`.
 
-        Its columns are named by the labels, in other libraries than pandas by their text.
+        Its columns are named by the labels; except in pandas, by their text.
         """
         table = nw.from_native(X, eager_only=True)
         in_pandas = table.implementation.is_pandas_like()
@@ -100,19 +100,19 @@ class RiverClassifier(base.MiniBatchClassifier):
             label if in_pandas else str(label): column
             for label, column in self._probabilities(X).items()
         }
-        # narwhals wants names that are text, but leaves those of pandas as they are
-        told: Any = nw.from_dict(columns, backend=table.implementation).to_native()  # type: ignore[arg-type]
-        return told.set_axis(X.index) if in_pandas else told
+        # narwhals requires names that are text, but does not check those of pandas
+        result: Any = nw.from_dict(columns, backend=table.implementation).to_native()  # type: ignore[arg-type]
+        return result.set_axis(X.index) if in_pandas else result
 
     def predict_many(self, X: Any) -> Any:
-        """Return the most probable class of each row, a series of the table's library."""
+        """Return the most probable class of each row, as a series of the same library."""
         table = nw.from_native(X, eager_only=True)
         by_label = self._probabilities(X)
         labels = list(by_label)
         best = np.argmax(list(by_label.values()), axis=0) if labels else []
         predicted = [labels[place] for place in best] if labels else [None] * len(table)
-        told: Any = nw.new_series("label", predicted, backend=table.implementation).to_native()
-        return told.set_axis(X.index) if table.implementation.is_pandas_like() else told
+        result: Any = nw.new_series("label", predicted, backend=table.implementation).to_native()
+        return result.set_axis(X.index) if table.implementation.is_pandas_like() else result
 
     @property
     def _multiclass(self) -> bool:
@@ -122,8 +122,8 @@ class RiverClassifier(base.MiniBatchClassifier):
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"learner": OnlineNonLinearBoost()}
 
-    def _tells_both(self) -> bool:
-        """Return whether the classes are true and false, though only one may have come so far."""
+    def _knows_both(self) -> bool:
+        """Return whether the classes are true and false, even if only one has been seen."""
         if self._positive() not in (False, True):
             return False
         if not self.learned._has_learned():
@@ -136,23 +136,23 @@ class RiverClassifier(base.MiniBatchClassifier):
         return True if self.learner.positive_label is None else self.learner.positive_label
 
     def _both(self, of_positive: Any) -> dict[Label, Any]:
-        """Return the probabilities of false and true from that of the positive one."""
+        """Return the probabilities of false and true, given that of the positive class."""
         of_true = of_positive if self._positive() else 1 - of_positive
         return {False: 1 - of_true, True: of_true}
 
     def _probabilities(self, X: Any) -> dict[Label, NDArray[np.float64]]:
-        """Return the probabilities of each class, one a row."""
+        """Return the probabilities of each class, one per row."""
         learned, table = self.learned, required_frame(self._with_all_columns(X))
         if not learned._has_learned():
-            return self._both(np.full(table.n_rows, 0.5)) if self._tells_both() else {}
+            return self._both(np.full(table.n_rows, 0.5)) if self._knows_both() else {}
         raw = learned.model_.raw(learned.model_.columns.encode_frame(table))
-        if self._tells_both():
+        if self._knows_both():
             return self._both(learned._probability(learned._suspicion(raw)))
         by_class = learned._probabilities(raw).T
         return dict(zip(learned.classes_.tolist(), by_class, strict=True))
 
     def _with_all_columns(self, X: Any) -> pa.Table:
-        """Return a table with the columns that it lacks, missing in every row."""
+        """Return the table with all known columns; those it lacks are missing in every row."""
         frame = required_frame(X)
         columns = {own_name(name): frame.column(name) for name in frame.names}
         known = self.learned.model_.columns.names if hasattr(self.learned, "model_") else []
@@ -164,15 +164,15 @@ class FromRiver(BaseEstimator):
     """A classifier of River as an online learner of toprank.
 
     Its raw score is the logarithm of the odds that River's probabilities give to the positive
-    label. It learns with a copy, `learned_`, and leaves `model` as it was given. Tables and arrays
-    go to River row by row, without the cells that are missing; mappings go as they are.
+    label. It trains a copy, `learned_`, and does not change `model`. Tables and arrays are passed
+    to River row by row, without missing cells; mappings are passed unchanged.
 
     Parameters
     ----------
     model
         A classifier of River, or a pipeline that ends in one.
     positive_label
-        The suspicious label; needless for true and false, 1 and 0, 1 and -1.
+        The suspicious label; not needed for true and false, 1 and 0, 1 and -1.
 
     Examples
     --------
@@ -196,12 +196,12 @@ class FromRiver(BaseEstimator):
         self.learned_.learn_one(x, y)
 
     def score_one(self, x: Mapping[Any, Any]) -> float:
-        """Return the raw score of one row: higher is more suspicious, 0 where nothing is known."""
+        """Return the raw score of one row: higher is more suspicious, 0 if nothing is known."""
         probabilities = self.learned_.predict_proba_one(x) if hasattr(self, "learned_") else {}
         if not probabilities:
             return 0.0
         positive = self._positive()
-        # the odds are told by both sides: beside 1, a float cannot tell what is close to it
+        # both sides of the odds, since floats close to 1 are coarse
         others = sum(part for label, part in probabilities.items() if label != positive)
         return _logarithm(probabilities.get(positive, 0.0)) - _logarithm(others)
 
@@ -216,7 +216,7 @@ class FromRiver(BaseEstimator):
         return self
 
     def score_then_learn(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
-        """Learn from rows in their order; return the suspicion each had before it was learned."""
+        """Learn from rows in their order; return the suspicion of each before it was learned."""
         scores = []
         for x, label in _labelled_rows(X, y):
             scores.append(self.score_one(x))
@@ -224,7 +224,7 @@ class FromRiver(BaseEstimator):
         return np.array(scores)
 
     def suspicion(self, X: Any) -> NDArray[np.float64]:
-        """Return one raw score a row; higher is more suspicious."""
+        """Return one raw score per row; higher is more suspicious."""
         return np.array([self.score_one(x) for x in _rows(X)])
 
     def probability(self, X: Any) -> NDArray[np.float64]:
@@ -241,8 +241,8 @@ class FromRiver(BaseEstimator):
         positive = self._classes.positive
         if positive is None:
             raise ValueError(
-                "positive_label must name the label that is suspicious, since the labels do not "
-                f"say it; got {shortened(self._classes.sorted().tolist())}."
+                "positive_label must name the suspicious label, since the labels do not make it "
+                f"clear; got {shortened(self._classes.sorted().tolist())}."
             )
         return positive
 
@@ -251,10 +251,10 @@ class FromRiver(BaseEstimator):
 
 
 def _check_classifier(model: Any) -> None:
-    """Raise unless River's probabilities can be had from the model, or the last of a pipeline."""
+    """Raise unless the model, or the last step of a pipeline, gives probabilities."""
     last = getattr(model, "_last_step", model)
-    untold = base.Classifier.predict_proba_one  # what raises NotImplementedError
-    if not isinstance(last, base.Classifier) or type(last).predict_proba_one is untold:
+    not_given = base.Classifier.predict_proba_one  # raises NotImplementedError
+    if not isinstance(last, base.Classifier) or type(last).predict_proba_one is not_given:
         raise TypeError(
             "model must be a classifier of River that gives probabilities; "
             f"got {type(last).__name__}."
@@ -269,7 +269,7 @@ def _labelled_rows(X: Any, y: ArrayLike) -> Iterator[tuple[dict[str, Any], Any]]
 
 
 def _rows(X: Any) -> Iterator[dict[str, Any]]:
-    """Return the rows of a table or an array as River has them, without what is missing."""
+    """Return the rows of a table or an array as dicts, without missing cells."""
     frame = as_frame(X)
     if frame is None:
         matrix = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -281,5 +281,5 @@ def _rows(X: Any) -> Iterator[dict[str, Any]]:
 
 
 def _logarithm(probability: float) -> float:
-    """Return the logarithm; of 0, that of the smallest of floats, so that scores are finite."""
+    """Return the logarithm; for 0, that of the smallest float, so that scores are finite."""
     return math.log(max(probability, sys.float_info.min))

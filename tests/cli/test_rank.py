@@ -176,7 +176,7 @@ def test_a_model_that_is_none_is_refused(csv, fitted):
     absent = one_sentence(run_main("rank", "none.toprank", csv))
 
     assert swapped == "payments.csv cannot be loaded: it is not a zip archive."
-    assert absent == "none.toprank: no such file or directory."
+    assert absent == "there is no file none.toprank."
 
 
 @pytest.mark.parametrize(

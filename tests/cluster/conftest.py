@@ -9,15 +9,15 @@ from toprank.cluster import tracker
 
 
 @pytest.fixture(scope="session")
-def client():
-    """A client of two workers, each a process of its own."""
+def two_workers():
+    """A client of two workers, each a process of its own; for slow tests, as they take seconds."""
     with two_processes() as machines, Client(machines) as client:
         yield client
 
 
 @pytest.fixture
-def client_to_hurt():
-    """Two workers for one test alone: a killed one may not come back on a busy machine."""
+def two_workers_to_kill():
+    """Two workers for a single test: a killed one may not be replaced on a busy machine."""
     with two_processes() as machines, Client(machines) as client:
         yield client
 
@@ -30,17 +30,17 @@ def one_worker():
 
 
 @pytest.fixture
-def places(monkeypatch):
-    """Which worker trained on which partitions, noted for each training of the test."""
-    noted = []
-    find = tracker._places
+def placements(monkeypatch):
+    """Which worker trained on which partitions, for each training of the test."""
+    recorded = []
+    place = tracker._partitions_by_worker
 
-    def found_and_noted(*arguments):
-        noted.append(find(*arguments))
-        return noted[-1]
+    def place_and_record(*arguments):
+        recorded.append(place(*arguments))
+        return recorded[-1]
 
-    monkeypatch.setattr(tracker, "_places", found_and_noted)
-    return noted
+    monkeypatch.setattr(tracker, "_partitions_by_worker", place_and_record)
+    return recorded
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ def made_payments(n_rows=1200, n_days=60):
 
 
 def in_files(frame, folder, n_files=3):
-    """Write the rows to Parquet files, each of which holds rows of all days."""
+    """Write the rows to Parquet files, each of which has rows of all days."""
     folder.mkdir(exist_ok=True)
     for i in range(n_files):
         frame.iloc[i::n_files].to_parquet(folder / f"{i}.parquet")

@@ -18,7 +18,7 @@ SETTINGS = {"tree_method": "hist", "max_depth": 4, "learning_rate": 0.05, "seed"
 
 
 def table(n_rows=2000, seed=0, decimals=1):
-    """Return features with fewer values than bins, so that any sketch of them is exact."""
+    """Return features with fewer values than bins, so that every sketch of them is exact."""
     generator = np.random.default_rng(seed)
     X = pd.DataFrame(generator.normal(size=(n_rows, 3)), columns=["a", "b", "c"]).round(decimals)
     X.loc[generator.random(n_rows) < 0.1, "a"] = np.nan
@@ -28,7 +28,7 @@ def table(n_rows=2000, seed=0, decimals=1):
 
 
 def in_parts(*columns, borders=None):
-    """Return pandas columns as Dask ones, cut at the borders or else into three."""
+    """Return pandas columns as Dask ones, split at the borders or else into three."""
     if borders is None:
         borders = [len(columns[0]) * third // 3 for third in (1, 2)]
     return tuple(
@@ -54,7 +54,7 @@ def suspicion(training, X):
 
 
 def check_same(training, local, X):
-    """Compare all that a ranker keeps of a training."""
+    """Compare everything that a ranker keeps of a training."""
     assert suspicion(training, X) == approx(local.suspicion(X), abs=1e-5)
     assert training.schema == local.schema_
     assert training.classes.tolist() == local.classes_.tolist()

@@ -1,4 +1,4 @@
-"""The schema of a table in parts against that of the whole."""
+"""The schema of a table in partitions is that of the whole."""
 
 import warnings
 from functools import reduce
@@ -29,7 +29,7 @@ TYPES = {"number": pa.float64(), "whole": pa.int64(), "boolean": pa.bool_(), "ca
     st.lists(st.tuples(*COLUMNS.values()), min_size=1, max_size=12),
     st.lists(st.integers(0, 12), max_size=4),
 )
-def test_the_schema_of_the_parts_is_that_of_the_whole(rows, borders):
+def test_the_schema_of_the_partitions_is_that_of_the_whole(rows, borders):
     columns = zip(*rows, strict=True)
     whole = pa.table(
         {name: pa.array(each, TYPES[name]) for name, each in zip(COLUMNS, columns, strict=True)}
@@ -53,7 +53,7 @@ def test_the_schema_of_the_parts_is_that_of_the_whole(rows, borders):
     ],
     ids=lambda values: str(values[1]),
 )
-def test_the_parts_warn_and_refuse_as_the_whole_does(values):
+def test_partitions_give_the_warnings_and_errors_of_the_whole(values):
     whole = pa.table({"x": values})
     third = len(values) // 3
     assert learned([whole.slice(0, third), whole.slice(third)]) == outcome_of(whole)
@@ -66,14 +66,14 @@ def test_distinct_numbers_are_estimated_when_they_are_many():
     assert facts["x"].n_distinct() == approx(len(set(values["x"].to_pylist())), rel=0.05)
 
 
-def test_text_in_one_part_and_numbers_in_another_are_refused():
+def test_text_in_one_partition_and_numbers_in_another_are_refused():
     parts = [pa.table({"x": ["a"]}), pa.table({"x": [1.5]})]
-    with pytest.raises(TableError, match="column 'x' must hold one kind of values"):
+    with pytest.raises(TableError, match="column 'x' must have one kind of values"):
         learned(parts)
 
 
 def learned(parts):
-    """Return schema and warnings of the parts, or the error."""
+    """Return schema and warnings of the partitions, or the error."""
     facts = reduce(column_facts.joined, map(column_facts.facts_of_columns, parts))
     try:
         return column_facts.learned(facts)

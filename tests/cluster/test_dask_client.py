@@ -9,8 +9,8 @@ from toprank.cluster.dask_client import connected
 @pytest.mark.parametrize(
     "address", ["nonsense", "host:8786", "tcp://host", "tcp://:8786", "tcp://h:p", "foo://h:1"]
 )
-def test_an_address_must_be_whole(address):
-    with pytest.raises(ValueError, match="the address of a cluster must be such as tcp://host"):
+def test_an_address_must_have_a_scheme_a_host_and_a_port(address):
+    with pytest.raises(ValueError, match=f"address of a cluster .*{address}"):
         connected(address).__enter__()
 
 

@@ -1,4 +1,4 @@
-"""The labels of a table in parts against those of the whole."""
+"""The labels of a table in partitions are those of the whole."""
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,11 @@ PARTS = st.lists(st.lists(st.sampled_from(["fraud", "usual"]), max_size=6), min_
 
 @examples(100)
 @given(PARTS, st.sampled_from([None, "fraud", "usual"]))
-def test_the_classes_of_the_parts_are_those_of_the_whole(parts, positive_label):
+def test_the_classes_of_the_partitions_are_those_of_the_whole(parts, positive_label):
     facts = [facts_of(part) for part in parts]
     whole = np.array([label for part in parts for label in part])
     if np.unique(whole).size < 2:
-        with pytest.raises(ValueError, match="must hold"):
+        with pytest.raises(ValueError, match=r"X must have|y must hold"):
             classes_of(facts, positive_label)
         return
     expected = inputs.read_labels(whole, positive_label)
@@ -30,7 +30,7 @@ def test_the_classes_of_the_parts_are_those_of_the_whole(parts, positive_label):
     assert positive == expected.positive
     assert counts.n_rows.tolist() == [len(part) for part in parts]
     assert counts.positives.tolist() == [part.count(positive) for part in parts]
-    assert counts.held().n_rows.tolist() == [len(part) for part in parts if part]
+    assert counts.with_rows().n_rows.tolist() == [len(part) for part in parts if part]
 
 
 def facts_of(part):

@@ -12,7 +12,7 @@ from toprank import BoostedRanker, cluster
 from toprank.data.tables import Schema, TableError
 
 
-def test_parquet_files_become_features_labels_and_weights(client, tmp_path):
+def test_parquet_files_become_features_labels_and_weights(one_worker, tmp_path):
     X, y = table(400)
     whole = pa.Table.from_pandas(X.assign(y=y.where(y.index != 7), value=1.5, id=y.index))
     for start in range(0, 400, 50):
@@ -20,7 +20,7 @@ def test_parquet_files_become_features_labels_and_weights(client, tmp_path):
     features, labels, weight = cluster.read_parquet(tmp_path, "y", weight="value", drop=["id"])
     assert list(features.columns) == list(X.columns)
     assert len(labels) == 400 - 1
-    training = trained(client, features, labels, weight)
+    training = trained(one_worker, features, labels, weight)
     assert training.schema == Schema.of(X)
     assert suspicion(training, X) == approx(
         BoostedRanker("ap-exp", **LOCALLY)

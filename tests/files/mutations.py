@@ -1,6 +1,6 @@
 """Ways to break a model file, each by a generator of random numbers.
 
-Some leave the hashes wrong; others make them right again, so that what lies behind them is met.
+Some leave the hashes wrong; others correct them, so that the checks after the hashes are reached.
 """
 
 import json

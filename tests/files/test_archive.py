@@ -45,7 +45,7 @@ def test_a_member_of_another_name_is_refused(name, saved_file):
         (lambda members: members[1:], "manifest.json is missing"),
         (lambda members: members[:-1], "member 'trees.ubj' is in manifest.json only"),
         (lambda members: [*members, ("more.npy", b"")], "'more.npy' is not in manifest.json"),
-        (lambda members: [*members, ("manifest.json", b"{}")], "a member comes twice"),
+        (lambda members: [*members, ("manifest.json", b"{}")], "a member occurs twice"),
         (lambda members: [(f"{i}.npy", b"") for i in range(1001)], "at most 1000 members"),
     ],
 )
@@ -114,7 +114,7 @@ def test_another_kind_of_file_is_refused(raw, reason, tmp_path):
 def test_a_file_cut_short_is_told_so(saved_file):
     saved_file.write_bytes(saved_file.read_bytes()[:-30])
 
-    with pytest.raises(ModelFileError, match="the file is cut short, copy it again"):
+    with pytest.raises(ModelFileError, match="the file is truncated"):
         load(saved_file)
 
 

@@ -41,7 +41,7 @@ def test_an_array_of_objects_is_refused(tmp_path):
     model = fitted()
     model.center_ = np.array([None])
     with pytest.raises(
-        ValueError, match="array 'center' must hold numbers or strings; got object"
+        ValueError, match="array 'center' must contain numbers or strings; got object"
     ):
         save(model, tmp_path / "model.toprank")
 

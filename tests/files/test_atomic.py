@@ -1,4 +1,4 @@
-"""Files written in one step: whole or not there, with the mode they had, and nothing left over."""
+"""Files are written in one step: complete or not at all, with the same mode, leaving nothing."""
 
 import os
 import stat
@@ -14,8 +14,8 @@ def test_a_failed_writing_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "model.bin"
     path.write_text("old")
 
-    with pytest.raises(RuntimeError), atomic_path(path) as beside:
-        beside.write_text("half")
+    with pytest.raises(RuntimeError), atomic_path(path) as new:
+        new.write_text("half")
         raise RuntimeError
 
     assert path.read_text() == "old"
@@ -26,10 +26,10 @@ def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "model.bin"
     path.write_text("old")
 
-    with atomic_path(path) as beside:
-        beside.write_text("new")
-        assert beside.parent == path.parent
-        assert beside.suffix == path.suffix
+    with atomic_path(path) as new:
+        new.write_text("new")
+        assert new.parent == path.parent
+        assert new.suffix == path.suffix
         assert path.read_text() == "old"
 
     assert path.read_text() == "new"
@@ -56,9 +56,9 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path):
     path.write_text("old")
     path.chmod(0o640)
 
-    with atomic_path(path, mode=0o600) as beside:
-        beside.write_text("new")
-        assert mode_of(beside) == 0o640
+    with atomic_path(path, mode=0o600) as new:
+        new.write_text("new")
+        assert mode_of(new) == 0o640
 
     assert mode_of(path) == 0o640
 
@@ -66,8 +66,8 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path):
 def test_a_new_file_has_the_mode_asked_for_from_the_start(tmp_path):
     path = tmp_path / "cards.csv"
 
-    with atomic_path(path, mode=0o600) as beside:
-        assert mode_of(beside) == 0o600
+    with atomic_path(path, mode=0o600) as new:
+        assert mode_of(new) == 0o600
 
     assert mode_of(path) == 0o600
     ordinary = tmp_path / "ordinary.csv"
@@ -82,8 +82,8 @@ def test_a_link_stays_and_the_file_it_names_is_replaced(tmp_path):
     link = tmp_path / "latest.csv"
     link.symlink_to(tmp_path / "store" / "a.csv")
 
-    with atomic_path(link) as beside:
-        beside.write_text("new")
+    with atomic_path(link) as new:
+        new.write_text("new")
 
     assert link.is_symlink()
     assert (tmp_path / "store" / "a.csv").read_text() == "new"
@@ -92,8 +92,8 @@ def test_a_link_stays_and_the_file_it_names_is_replaced(tmp_path):
 KILLED = """
 import os, sys
 from toprank.data.atomic import atomic_path
-with atomic_path(sys.argv[1]) as beside:
-    beside.write_text("half")
+with atomic_path(sys.argv[1]) as new:
+    new.write_text("half")
     os._exit(9)
 """
 
@@ -104,8 +104,8 @@ def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
     subprocess.run([sys.executable, "-c", KILLED, tmp_path / "b.csv"], check=False)
     assert len(list(tmp_path.iterdir())) == 2
 
-    with atomic_path(path) as beside:
-        beside.write_text("whole")
+    with atomic_path(path) as new:
+        new.write_text("whole")
 
     left = [entry.name for entry in tmp_path.iterdir() if entry.name != "a.csv"]
     assert len(left) == 1  # that of the other file is its next writer's

@@ -191,7 +191,7 @@ def test_an_auto_ranker_of_odd_contents_is_refused(broken, path):
 
 def test_a_booster_that_is_not_sound_is_refused(path):
     rewrite(path, with_member("1-trees.ubj", b"{}"))
-    with refused("booster '1-trees' is not sound"):
+    with refused("booster '1-trees' is not valid"):
         load(path)
 
 

@@ -199,7 +199,7 @@ BAD = [
     (replace("version", [1, 7, 0]), "XGBoost 3 or later"),
     (replace("version", [True, 2, 0]), "version must be a list"),
     (replace("learner", []), "learner must be an object; got list"),
-    (lambda model: model.pop("version"), "the booster must hold learner, version; got learner"),
+    (lambda model: model.pop("version"), "the booster must have learner, version; got learner"),
     (
         lambda model: model["learner"]["objective"]["reg_loss_param"].update(more=1),
         "'more' of reg_loss_param must be a string; got 1",
@@ -209,7 +209,7 @@ BAD = [
         "'more' of tree_param of tree 1 must be a string",
     ),
     (replace("learner.attributes", {"a": 1}), "attributes must be an object of strings"),
-    (replace("learner.feature_names", ["a"]), "feature_names must hold 4 strings; got 1"),
+    (replace("learner.feature_names", ["a"]), "feature_names must have 4 strings; got 1"),
     (replace("learner.feature_names", [1, 2, 3, 4]), "feature_names must be a list of strings"),
     (replace("learner.feature_types", list("qqqx")), "feature_types must be among .*; got 'x'"),
     (replace("learner.objective.name", "rank:map"), "objective must be one of"),
@@ -243,13 +243,13 @@ BAD = [
     (replace(f"{MODEL}.cats.enc", [{}]), "cats must be empty"),
     (replace(f"{MODEL}.cats.enc", 0), "cats must be empty"),
     (replace_in_tree("id", 0), "id of tree 1 must be its position; got 0"),
-    (replace_in_tree("tree_param", {}), "tree_param of tree 1 must hold"),
-    (set_in_tree("tree_param", "num_nodes", "3"), "of tree 1 must hold 3 nodes"),
+    (replace_in_tree("tree_param", {}), "tree_param of tree 1 must have"),
+    (set_in_tree("tree_param", "num_nodes", "3"), "of tree 1 must have 3 nodes"),
     (set_in_tree("tree_param", "num_feature", "5"), "num_feature of tree 1 must be 4; got 5"),
     (set_in_tree("tree_param", "size_leaf_vector", "2"), "size_leaf_vector of tree 1"),
     (set_in_tree("tree_param", "num_deleted", "1"), "must have 1 deleted nodes"),
     *(
-        (replace_in_tree(name, lambda a: a[:-1]), f"{name} of tree 1 must hold")
+        (replace_in_tree(name, lambda a: a[:-1]), f"{name} of tree 1 must have")
         for name in NODE_ARRAYS
     ),
     (replace_in_tree("parents", lambda parents: parents.tolist()), "typed array of int32"),
@@ -260,23 +260,23 @@ BAD = [
     (set_in_tree("left_children", -1, -7), "two children or none"),
     (set_in_tree("right_children", -1, 1), "two children or none"),
     (share_children, "must be one node's child"),
-    (swap_children, "right child of tree 1 must stand just behind"),
+    (swap_children, "right child of tree 1 must directly follow"),
     (detach_a_cycle, "some form a cycle"),
     (make_a_chain, "at most 1000 levels"),
     (set_in_tree("parents", 0, 1), "must be the nodes they are children of"),
     (set_in_tree("parents", 2, 1), "must be the nodes they are children of"),
-    (set_in_tree("split_indices", 0, 4), "split_indices of tree 1 must lie between 0 and 3"),
-    (set_in_tree("split_indices", 0, -1), "split_indices of tree 1 must lie between 0 and 3"),
+    (set_in_tree("split_indices", 0, 4), "split_indices of tree 1 must be between 0 and 3"),
+    (set_in_tree("split_indices", 0, -1), "split_indices of tree 1 must be between 0 and 3"),
     (set_in_tree("split_indices", -1, 2**31 - 1), "must have 0 deleted nodes"),
     (set_in_tree("default_left", 0, 2), "default_left of tree 1 must be 0 or 1"),
     (set_in_tree("split_type", 0, 2), "split_type of tree 1 must be 0 or 1"),
-    (set_in_tree("split_conditions", 0, np.nan), "split_conditions of tree 1 must hold finite"),
-    (set_in_tree("base_weights", 0, np.inf), "base_weights of tree 1 must hold finite"),
-    (set_in_tree("sum_hessian", 0, -np.inf), "sum_hessian of tree 1 must hold finite"),
-    (set_in_tree("loss_changes", 0, np.nan), "loss_changes of tree 1 must hold finite"),
+    (set_in_tree("split_conditions", 0, np.nan), "split_conditions of tree 1 must contain finite"),
+    (set_in_tree("base_weights", 0, np.inf), "base_weights of tree 1 must contain finite"),
+    (set_in_tree("sum_hessian", 0, -np.inf), "sum_hessian of tree 1 must contain finite"),
+    (set_in_tree("loss_changes", 0, np.nan), "loss_changes of tree 1 must contain finite"),
     (set_in_tree("split_conditions", -1, 3e38), "theirs may overflow"),
-    (set_in_tree("categories", 0, -1), "categories of tree 1 must lie between 0 and 16777215"),
-    (set_in_tree("categories", 0, 2**24), "categories of tree 1 must lie between 0 and 16777215"),
+    (set_in_tree("categories", 0, -1), "categories of tree 1 must be between 0 and 16777215"),
+    (set_in_tree("categories", 0, 2**24), "categories of tree 1 must be between 0 and 16777215"),
     (set_in_tree("categories_nodes", 0, 10**6), "nodes whose split_type is 1"),
     (set_in_tree("categories_sizes", 0, 2**62), "categories_sizes of tree 1 must be above 0"),
     (set_in_tree("categories_sizes", 0, 0), "categories_sizes of tree 1 must be above 0"),
@@ -360,7 +360,7 @@ def test_a_deleted_node_is_neither_reached_nor_a_stranger_to_its_parent(monkeypa
 
     check_booster(raw, N_FEATURES)
     tree["parents"][deleted] = 10**6
-    with pytest.raises(ValueError, match=r"parents of tree .* must lie between"):
+    with pytest.raises(ValueError, match=r"parents of tree .* must be between"):
         check_booster(raw, N_FEATURES)
 
 
@@ -377,7 +377,7 @@ def test_a_base_score_outside_0_to_1_is_refused_for_probabilities(monkeypatch):
     model["learner"]["learner_model_param"]["base_score"] = "[1E0]"
     monkeypatch.setattr(ubjson, "read", lambda raw: model)
 
-    with pytest.raises(ValueError, match="must lie between 0 and 1; got 1"):
+    with pytest.raises(ValueError, match="must be between 0 and 1; got 1"):
         check_booster(raw, N_FEATURES)
 
 

@@ -1,4 +1,4 @@
-"""The manifest of a file: what it says, what it can hold, and how its faults are told."""
+"""The manifest of a file: what it says, what it can contain, and how faults are reported."""
 
 import hashlib
 import zipfile
@@ -121,12 +121,12 @@ def test_a_fault_is_named(change, reason, saved_file):
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b"[" * 10**6, "not sound JSON"),
-        (b'{"a":' * 10**6, "not sound JSON"),
-        (b'{"a":' + b"9" * 10**5 + b"}", "not sound JSON"),
-        (b'{"a":1,"a":1}', "a key comes twice"),
+        (b"[" * 10**6, "not valid JSON"),
+        (b'{"a":' * 10**6, "not valid JSON"),
+        (b'{"a":' + b"9" * 10**5 + b"}", "not valid JSON"),
+        (b'{"a":1,"a":1}', "a key occurs twice"),
         (b'{"a":NaN}', "NaN is not a JSON value"),
-        (b"\xff", "not sound JSON"),
+        (b"\xff", "not valid JSON"),
         (b"[]", "does not say that this is a toprank model"),
         (bytes(17 * 2**20), "at most 16777216 bytes long"),
     ],

@@ -71,7 +71,7 @@ def test_a_link_stays_a_link(saved_file):
 
 
 def test_an_unfitted_model_is_not_saved(tmp_path):
-    with pytest.raises(NotFittedError, match="this TinyRanker has learned nothing yet; call fit"):
+    with pytest.raises(NotFittedError, match="this TinyRanker is not fitted yet; call fit"):
         save(TinyRanker(), tmp_path / "model.toprank")
 
     assert not list(tmp_path.iterdir())
@@ -94,7 +94,7 @@ def test_a_booster_that_could_not_be_loaded_is_not_saved(tmp_path):
     model.booster_ = xgboost.train(
         {"booster": "dart", "nthread": 1}, xgboost.DMatrix(ROWS, np.arange(10)), 1
     )
-    with pytest.raises(ValueError, match=r"booster 'trees' is not sound.*got 'dart'"):
+    with pytest.raises(ValueError, match=r"booster 'trees' is not valid.*got 'dart'"):
         save(model, tmp_path / "model.toprank")
 
     assert not list(tmp_path.iterdir())
@@ -103,8 +103,8 @@ def test_a_booster_that_could_not_be_loaded_is_not_saved(tmp_path):
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b"{}", "booster 'trees' is not sound: the booster must hold"),
-        (b'{"a":1}', "booster 'trees' is not sound: UBJSON is broken"),
+        (b"{}", "booster 'trees' is not valid: the booster must have"),
+        (b'{"a":1}', "booster 'trees' is not valid: UBJSON is broken"),
     ],
 )
 def test_a_booster_that_is_not_sound_is_refused(raw, reason, saved_file):

@@ -104,7 +104,7 @@ def test_a_model_and_a_history_written_by_the_command_line_list_as_they_did(tmp_
 
 @pytest.fixture
 def by_command(tmp_path):
-    """The model that the command line wrote, and its history in a single file beside it."""
+    """The model that the command line wrote, and its history in a single file next to it."""
     for suffix in ("toprank", "history"):
         shutil.copy(FOLDER / f"by_command.{suffix}", tmp_path)
     return tmp_path / "by_command.toprank"
@@ -149,8 +149,8 @@ def test_payments_remembered_by_a_history_of_the_command_line_can_be_labelled(by
     assert run.stderr.startswith("3 labels: 2 new.\n")
     assert "no payment for 1 of the ids in 'id', such as 'nobody'" in run.stderr
     with PaymentModel.load(by_command) as model:
-        held = model.state_.ledger.as_known(LAST_KNOWN, ["new-3", "new-4"])
-        assert held.is_positive.tolist() == [True, False]
+        known = model.state_.ledger.as_known(LAST_KNOWN, ["new-3", "new-4"])
+        assert known.is_positive.tolist() == [True, False]
         card = model.state_.history.keys_of(["new-3"], "card")[0]
         assert model.known_cards().blocked == {card}
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from toprank import __version__
+from toprank import startup
 from toprank.cli import screen
 from toprank.cli.added_commands import ToprankGroup
 from toprank.cli.anomalies import anomalies
 from toprank.cli.compare import compare
+from toprank.cli.completion import completion
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
@@ -24,13 +25,17 @@ from toprank.cli.rank import rank
 from toprank.cli.refit import refit
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
+from toprank.cli.version_option import print_versions
 
 
 @click.group(
     cls=ToprankGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="toprank")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=print_versions,
+    help="Print the versions of toprank and of the libraries it uses.",
+)  # fmt: skip
 def commands() -> None:
     """Rank rare events: the shortest list of alerts with the most frauds in it.
 
@@ -44,14 +49,14 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, explain, evaluate, compare, anomalies, stream, simulate,
-    feedback,
+    feedback, completion,
 ):  # fmt: skip
     commands.add_command(command)
 
 
 def main() -> None:
-    """Run the command line: 0 when all went well, 1 for bad input, 2 for a wrong call."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # to leave as after Ctrl-C
+    """Run the command line; exit with 0 for success, 1 for bad input, 2 for a wrong call."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave as after Ctrl-C
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _remarks()
@@ -62,6 +67,7 @@ def _exit_code() -> int:
     try:
         commands(prog_name="toprank", standalone_mode=False)
         sys.stdout.flush()
+        _note_on_compiling()
         return 0
     except click.ClickException as mistake:
         mistake.show()
@@ -69,11 +75,20 @@ def _exit_code() -> int:
     except (click.Abort, KeyboardInterrupt):
         screen.remark("stopped; no file was left half-written.")
     except BrokenPipeError:
-        # the reader of our output has gone: what is left of it must not fail again at the exit
+        # nobody reads our output any more: flushing the rest of it at exit must not fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         screen.remark(f"toprank: {_sentence(error)}")
     return 1
+
+
+def _note_on_compiling() -> None:
+    """Say how the next command can start sooner, if this one could not keep what it compiled."""
+    if startup.forgets_kernels() and "numba" in sys.modules:
+        screen.remark(
+            "note: compiled code could not be kept, so every command compiles it again; set "
+            "NUMBA_CACHE_DIR to a folder that you can write to."
+        )
 
 
 def _sentence(error: Exception) -> str:
@@ -86,7 +101,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _remarks() -> Callable[..., None]:
-    """Return what shows each of our own warnings once; those of others are not for users."""
+    """Return a function that shows each of our own warnings once, and none of other packages."""
     shown: set[str] = set()
 
     def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:

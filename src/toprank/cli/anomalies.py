@@ -87,8 +87,10 @@ def anomalies(
     A row is unusual when few rows have values near its own, taken together. No label is needed,
     and no probability is given: unusual is not wrong. All columns are carried into the list.
     """
-    from toprank.cli import screen
+    from toprank.cli import paths, screen
     from toprank.cli.rank import as_written, document, print_list, write_list
+
+    paths.check_inputs(data)
     from toprank.workflow.alert_list import most_unusual
 
     _check_call(label, drop, detector, compare, tree)

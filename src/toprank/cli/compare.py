@@ -111,8 +111,9 @@ def compare(
     With --imbalance, one learner learns from the rows as they are and after every remedy for
     imbalance, at several ratios; ratios and thresholds are chosen on validation.
     """
-    from toprank.cli import screen
+    from toprank.cli import paths, screen
 
+    paths.check_inputs(data)
     check_roles(label, time, gap, drop)
     _check_use(imbalance)
     run = (

@@ -36,6 +36,8 @@ def evaluate(
 ) -> None:
     """Measure how well MODEL ranks the labelled rows of DATA."""
     from toprank.cli import paths, screen
+
+    paths.check_inputs(model, data)
     from toprank.present import summary
     from toprank.workflow.plain_facts import evaluation_facts
 

@@ -58,6 +58,9 @@ def explain(
 
     With --tree, no DATA is needed: the tree is printed, and then the rules of each of its groups.
     """
+    from toprank.cli import paths
+
+    paths.check_inputs(model, data)
     if is_tree:
         _check_alone()
         explain_tree(model, output, as_json)

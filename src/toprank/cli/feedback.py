@@ -103,8 +103,10 @@ def feedback(
     DATA (CSV or Parquet) needs --label, --time, --card, --terminal and --amount. Without DATA,
     payments are simulated.
     """
-    from toprank import BoostedRanker
     from toprank.cli import paths, screen
+
+    paths.check_inputs(data)
+    from toprank import BoostedRanker
     from toprank.simulator.feedback import STRATEGIES, facts_of, replay, text_of
 
     columns = _columns(

@@ -28,7 +28,7 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 
 
 @click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
-@click.argument("data")
+@click.argument("data", type=click.Path())
 @click.option("--label", required=True, help="Column that says which rows are positive.")
 @click.option(
     "--positive",
@@ -137,8 +137,6 @@ def fit(
     otherwise. The printed figures are those of the test rows, which nothing was learned from.
     """
     from toprank.cli import paths, screen
-    from toprank.present import summary
-    from toprank.workflow.plain_facts import training_facts
 
     check_roles(label, time, gap, drop)
     roles: dict[str, Any] = {
@@ -152,6 +150,8 @@ def fit(
     _check_learner(learner, cluster)
     path = Path(data)
     output = output or _model_beside(path if cluster is None else place_of(data))
+    if cluster is None:
+        paths.check_inputs(path, features)
     paths.check_output(output, path)
     page = report_path(output)
     options: dict[str, Any] = {
@@ -184,6 +184,9 @@ def fit(
             seed=seed, **options,
         )  # fmt: skip
         written = f"{output}; of a training on a cluster there is no HTML report."
+    from toprank.present import summary
+    from toprank.workflow.plain_facts import training_facts
+
     if as_json:
         screen.print_json(training_facts(trained, label, time))
     else:

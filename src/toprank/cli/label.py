@@ -51,6 +51,8 @@ def label(
     The exit code is 1 where no label found its payment.
     """
     from toprank.cli import paths, screen
+
+    paths.check_inputs(model, data)
     from toprank.data import tables
     from toprank.payments.verdicts import verdicts_in
 

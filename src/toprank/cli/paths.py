@@ -29,6 +29,19 @@ def opened_model(
         yield model
 
 
+def check_inputs(*given: Path | None) -> None:
+    """Raise unless every file is there: at once, before imports that take seconds."""
+    for path in given:
+        if path is not None and not path.exists():
+            from toprank.data.checks import nearest_name
+
+            folder = path.parent
+            names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+            raise FileNotFoundError(
+                f"there is no file {path}{nearest_name(path.name, names) or '.'}"
+            )
+
+
 def tree_noun(ranker: Any, label: str) -> str:
     """Return what the tree of a model finds: its positives, or space where no labels were."""
     from toprank.present import summary

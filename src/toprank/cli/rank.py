@@ -15,17 +15,6 @@ Examples:
 """
 
 
-def _span(_context: Any, _option: Any, value: str) -> str:
-    """Return a length of time, which must be one."""
-    from toprank.data.tables.spans import span_of
-
-    try:
-        span_of(value, "--cleared-within")
-    except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error)) from error
-    return value
-
-
 @click.command(epilog=EXAMPLES, short_help="List the rows to check, with reasons.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
@@ -42,7 +31,7 @@ def _span(_context: Any, _option: Any, value: str) -> str:
     help="Add the rows of DATA to the history, so that later payments know them.",
 )  # fmt: skip
 @click.option(
-    "--cleared-within", default="14d", show_default=True, callback=_span,
+    "--cleared-within", default="14d", show_default=True,
     help="Mark cards that an investigator cleared within this time.",
 )  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
@@ -70,8 +59,9 @@ def rank(
     front.
     """
     from toprank.cli import paths, screen
-    from toprank.payments.model_files import history_folder
 
+    paths.check_inputs(model, data, history)
+    _check_span(cleared_within)
     if output is not None:
         paths.check_list_output(output, data)
     as_text = not as_json and is_text(output)
@@ -97,7 +87,19 @@ def rank(
     elif output is None:
         print_list(alerts, for_verdicts=bool(payments.label_column))
     if is_remembered:
+        from toprank.payments.model_files import history_folder
+
         screen.remark(f"Remembered {alerts.n_seen:,} rows in {history or history_folder(model)}")
+
+
+def _check_span(value: str) -> None:
+    """Raise unless --cleared-within is a length of time."""
+    from toprank.data.tables.spans import span_of
+
+    try:
+        span_of(value, "--cleared-within")
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(str(error)) from error
 
 
 def write_list(alerts: Any, output: Path, for_verdicts: bool = False) -> None:

@@ -55,6 +55,9 @@ def refit(
     known by a verdict alone are left out of the comparison, since the current version chose what
     was checked. MODEL itself stays as it is until --promote, and every version is kept.
     """
+    from toprank.cli import paths
+
+    paths.check_inputs(model)
     from toprank.payments import versions
 
     if is_promoted and is_rolled_back:

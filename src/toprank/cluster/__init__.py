@@ -1,7 +1,7 @@
-"""Training on a Dask cluster: the rows stay with the workers, only totals travel.
+"""Training on a Dask cluster: the rows stay on the workers, only totals are sent.
 
-`fit` trains a `BoostedRanker` on any Dask frame, such as `read_parquet` gives, and `toprank fit
---cluster` does all that `toprank fit` does. Dask itself is loaded when it is needed.
+`fit` trains a `BoostedRanker` on any Dask frame, for example the one that `read_parquet` returns;
+`toprank fit --cluster` also splits the rows and reports figures. Dask is imported when needed.
 """
 
 from toprank.cluster.cluster_fit import fit

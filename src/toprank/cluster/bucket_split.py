@@ -1,8 +1,8 @@
-"""Whole lots parted into train, validation and test, by what was counted of each lot.
+"""Whole buckets of rows split into train, validation and test, by the counts of each bucket.
 
-    lots ->   [ train | validation | gap | test ]
+    buckets ->   [ train | validation | gap | test ]
 
-Lots are days that follow each other, or drawn at random, and then without a gap.
+Buckets are days in order of time, or drawn at random, and then there is no gap.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MICROSECOND = np.timedelta64(1, "us")
 
 
 class Counted(NamedTuple):
-    """How many rows there are and how many positives: what is known here of labels elsewhere.
+    """How many rows there are and how many positives: all the client knows of the labels.
 
-    `size`, `sum` and `mean` are those that an array of the labels would have.
+    `size`, `sum` and `mean` are what an array of the labels would give.
     """
 
     size: int
@@ -40,43 +40,47 @@ class Counted(NamedTuple):
         return self.n_positive / self.size
 
 
-class LotCounts(NamedTuple):
-    """All lots that hold rows, rising, with their rows and positives."""
+class BucketCounts(NamedTuple):
+    """All buckets with rows, in ascending order, with the numbers of rows and positives."""
 
-    lots: NDArray[np.int64]
+    buckets: NDArray[np.int64]
     n_rows: NDArray[np.int64]
     n_positive: NDArray[np.int64]
 
     @classmethod
-    def of(cls, found: list[PartCounts], positive: Any) -> LotCounts:
-        """Return the lots of all partitions together."""
+    def of(cls, found: list[PartCounts], positive: Any) -> BucketCounts:
+        """Return the buckets of all partitions together."""
         rows: Counter[int] = Counter()
         positives: Counter[int] = Counter()
         for part in found:
-            for value, (lots, n_rows) in part.by_label.items():
-                here = dict(zip(lots.tolist(), n_rows.tolist(), strict=True))
+            for value, (buckets, n_rows) in part.by_label.items():
+                here = dict(zip(buckets.tolist(), n_rows.tolist(), strict=True))
                 rows.update(here)
                 if value == positive:
                     positives.update(here)
         order = sorted(rows)
-        columns = (order, [rows[lot] for lot in order], [positives[lot] for lot in order])
+        columns = (
+            order,
+            [rows[bucket] for bucket in order],
+            [positives[bucket] for bucket in order],
+        )
         return cls(*(np.array(column, dtype=np.int64) for column in columns))
 
-    def inside(self, lots: NDArray[np.int64]) -> Counted:
-        """Return how many rows some of the lots hold together."""
-        here = np.isin(self.lots, lots)
+    def inside(self, buckets: NDArray[np.int64]) -> Counted:
+        """Return how many rows some of the buckets have in total."""
+        here = np.isin(self.buckets, buckets)
         return Counted(int(self.n_rows[here].sum()), int(self.n_positive[here].sum()))
 
 
 @dataclass(frozen=True, eq=False)
-class LotSplit:
-    """The lots of each part, with the rows in them.
+class BucketSplit:
+    """The buckets of each part, with the rows in them.
 
-    `scored` has the lots whose scores are fetched: all of validation and test, or a sample.
+    `scored` has the buckets whose scores are fetched: all of validation and test, or a sample.
     `periods` gives the first and the last moment of each part's days.
     """
 
-    lots: dict[str, NDArray[np.int64]]
+    buckets: dict[str, NDArray[np.int64]]
     scored: dict[str, NDArray[np.int64]]
     rows: dict[str, Counted]
     scored_rows: dict[str, Counted]
@@ -87,18 +91,20 @@ class LotSplit:
         return self.rows
 
 
-def split_lots(counts: LotCounts, roles: SplitColumns, gap: np.timedelta64 | None) -> LotSplit:
-    """Return the lots of each part, all of which must hold both classes."""
-    n_days = 0 if roles.time is None else _gap_days(counts.lots, gap)
-    lots = _parted(counts.lots, counts.n_rows, n_days)
+def split_buckets(
+    counts: BucketCounts, roles: SplitColumns, gap: np.timedelta64 | None
+) -> BucketSplit:
+    """Return the buckets of each part; every part must have both classes."""
+    n_days = 0 if roles.time is None else _gap_days(counts.buckets, gap)
+    buckets = _split(counts.buckets, counts.n_rows, n_days)
     generator = np.random.default_rng(roles.seed)
-    scored = {part: _sample(lots[part], counts, generator) for part in ("validation", "test")}
-    split = LotSplit(
-        lots,
+    scored = {part: _sample(buckets[part], counts, generator) for part in ("validation", "test")}
+    split = BucketSplit(
+        buckets,
         scored,
-        {part: counts.inside(each) for part, each in lots.items()},
+        {part: counts.inside(each) for part, each in buckets.items()},
         {part: counts.inside(each) for part, each in scored.items()},
-        None if roles.time is None else {part: period(each) for part, each in lots.items()},
+        None if roles.time is None else {part: period(each) for part, each in buckets.items()},
     )
     _check_classes("train", split.rows["train"])
     for part, rows in split.scored_rows.items():
@@ -113,62 +119,62 @@ def period(days: NDArray[np.int64]) -> tuple[np.datetime64, np.datetime64]:
 
 
 def _gap_days(days: NDArray[np.int64], gap: np.timedelta64 | None) -> int:
-    """Return the days that a gap takes up: as on one machine, but whole ones."""
+    """Return the length of the gap in days, rounded up."""
     span = (days[-1] - days[0]) * splits.DAY.astype("timedelta64[us]")
     return int(np.ceil(splits.checked_gap(gap, span) / splits.DAY))
 
 
-def _parted(
-    lots: NDArray[np.int64], n_rows: NDArray[np.int64], gap: int
+def _split(
+    buckets: NDArray[np.int64], n_rows: NDArray[np.int64], gap: int
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the lots of each part, by the rule of `splits.chronological`.
+    """Return the buckets of each part, by the rule of `splits.chronological`.
 
-    >>> lots = np.arange(100)
-    >>> parts = _parted(lots, np.full(100, 5), gap=7)
-    >>> {part: (int(lots[0]), int(lots[-1])) for part, lots in parts.items()}
+    >>> buckets = np.arange(100)
+    >>> parts = _split(buckets, np.full(100, 5), gap=7)
+    >>> {part: (int(buckets[0]), int(buckets[-1])) for part, buckets in parts.items()}
     {'train': (0, 52), 'validation': (53, 67), 'test': (75, 99)}
     """
     total = n_rows.sum()
-    test = _first_lot(n_rows, (1 - _TEST_SHARE) * total, "test", gap)
-    validation_end = int(np.searchsorted(lots, lots[test] - gap))
+    test = _first_bucket(n_rows, (1 - _TEST_SHARE) * total, "test", gap)
+    validation_end = int(np.searchsorted(buckets, buckets[test] - gap))
     before = n_rows[:validation_end]
     emptied = "train" if before.size else "validation"
-    validation = _first_lot(before, before.sum() - _VALIDATION_SHARE * total, emptied, gap)
+    validation = _first_bucket(before, before.sum() - _VALIDATION_SHARE * total, emptied, gap)
     return {
-        "train": lots[:validation],
-        "validation": lots[validation:validation_end],
-        "test": lots[test:],
+        "train": buckets[:validation],
+        "validation": buckets[validation:validation_end],
+        "test": buckets[test:],
     }
 
 
-def _first_lot(n_rows: NDArray[np.int64], n_before: float, part: str, gap: int) -> int:
-    """Return the place of the lot with the nearest to `n_before` rows before it."""
+def _first_bucket(n_rows: NDArray[np.int64], n_before: float, part: str, gap: int) -> int:
+    """Return the index of the bucket that has the closest to `n_before` rows before it."""
     if n_before <= 0 or n_rows.size < 2:
-        way_out = f"Choose a smaller gap (it is {gap} days), or bring rows of more days."
+        way_out = f"Choose a smaller gap (it is {gap} days), or add rows of more days."
         raise ValueError(
-            f"the {part} part would be empty. {way_out if gap else 'Bring more rows or days.'}"
+            f"the {part} part would be empty. {way_out if gap else 'Add rows or days.'}"
         )
     rows_before = np.cumsum(n_rows)[:-1]
     return 1 + int(np.abs(rows_before - n_before).argmin())
 
 
 def _sample(
-    lots: NDArray[np.int64], counts: LotCounts, generator: np.random.Generator
+    buckets: NDArray[np.int64], counts: BucketCounts, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return the lots whose rows are scored: as many as the limit allows, one at least.
+    """Return the buckets whose rows are scored: as many as the limit allows, at least one.
 
-    They are whole: the top of a day is another one when some of its rows are left out.
+    Days are scored whole: without some of its rows, a day would have another top.
     """
-    n_rows = counts.n_rows[np.isin(counts.lots, lots)]
-    order = generator.permutation(lots.size)
+    n_rows = counts.n_rows[np.isin(counts.buckets, buckets)]
+    order = generator.permutation(buckets.size)
     fits = np.cumsum(n_rows[order]) <= _MOST_SCORED
     fits[0] = True
-    return np.sort(lots[order[fits]])
+    return np.sort(buckets[order[fits]])
 
 
 def _check_classes(part: str, rows: Counted) -> None:
     if rows.n_positive in (0, rows.size):
         raise ValueError(
-            f"the {part} part must hold both classes; got {rows.n_positive} positives in "
-            f"{rows.size} rows. Bring more data, or data of a longer period."
+            f"the {part} part must have both classes; got {rows.n_positive} positives in "
+            f"{rows.size} rows. Add data, or data of a longer period."
         )

@@ -1,7 +1,7 @@
-"""Training a ranker on a Dask cluster: the rows stay with the workers.
+"""Training a ranker on a Dask cluster: the rows stay on the workers.
 
-One look at every partition learns the schema and counts the classes; a second encodes the rows,
-which stay where they are. Then each worker grows the same trees on its own rows.
+A first pass over the partitions learns the schema and counts the classes; a second encodes the
+rows, which stay where they are. Then the workers grow the same trees together, each on its rows.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ def fit(
     client: Any,
     progress: Progress | None = None,
 ) -> BoostedRanker:
-    """Return the ranker, fitted on the rows that the workers of `client` hold.
+    """Return the ranker, fitted on rows that stay on the workers of `client`.
 
     X is a Dask data frame, y and the weights are Dask series. `progress(what, done, total)` is
-    called after every tree. Nothing stops early on a cluster, and the threads are the workers'.
+    called after every tree. There is no early stopping on a cluster, and `n_jobs` is not used:
+    workers have their own threads.
     """
     if not isinstance(ranker, BoostedRanker):
         raise TypeError(f"ranker must be a BoostedRanker on a cluster; got {ranker!r}.")
@@ -99,17 +100,17 @@ def train(
 ) -> ClusterTraining:
     """Return what the workers of `client` learn from a Dask frame and the series of its labels.
 
-    Labels and weights have the partitions of the features. The trees are those of one machine up
-    to where XGBoost's sketch of all workers' values puts the bins. Batches (`batch_fraction`)
-    are drawn on each worker: as large as on one machine, but not the same rows.
+    Labels and weights have the same partitions as the features. The trees are those of one
+    machine, except that XGBoost's sketch of all values may place bins differently. Batches
+    (`batch_fraction`) are drawn on each worker: as large as on one machine, but other rows.
     """
     _check_input(client, features, labels, weight, plan)
     parts = _partitions(features, labels, weight)
     with lost_workers_named():
-        schema, facts = _look_at_all(client, parts)
+        schema, facts = _schema_and_labels(client, parts)
         classes, positive = label_facts.classes_of(facts, positive_label)
         counts = ClassCounts.of(facts, positive)
-        parts, counts = list(compress(parts, counts.n_rows)), counts.held()
+        parts, counts = list(compress(parts, counts.n_rows)), counts.with_rows()
         work = Work(plan, settings, schema.feature_types, max_bins, binning)
         with _encoded(client, parts, schema, positive) as encoded:
             trees = tracker.grow(client, encoded, counts.n_rows.tolist(), work)
@@ -137,7 +138,7 @@ def _check_collection(given: Any, name: str, kind: Any, features: Any) -> None:
     if not isinstance(given, kind):
         raise TypeError(
             f"{name} must be a Dask {kind.__name__} when a client is given; got "
-            f"{type(given).__name__}. Make it one, or leave the client out to train here."
+            f"{type(given).__name__}. Convert it, or fit on this machine, without a client."
         )
     if given.npartitions != features.npartitions:
         raise ValueError(
@@ -148,19 +149,19 @@ def _check_collection(given: Any, name: str, kind: Any, features: Any) -> None:
 
 def _partitions(features: Any, labels: Any, weight: Any) -> list[_Partition]:
     given = [features, labels] if weight is None else [features, labels, weight]
-    # Optimised one by one, columns read from the same files may join files differently; as they
-    # are, they share one reading of each.
+    # If optimised one by one, columns of the same files may be partitioned differently; without
+    # that, they share one reading of each file.
     columns = [collection.to_delayed(optimize_graph=False) for collection in given]
     if weight is None:
         columns.append([None] * features.npartitions)
     return list(zip(*columns, strict=True))
 
 
-def _look_at_all(client: Any, parts: list[_Partition]) -> tuple[Schema, list[LabelFacts]]:
+def _schema_and_labels(client: Any, parts: list[_Partition]) -> tuple[Schema, list[LabelFacts]]:
     """Return the schema of all partitions together, and the labels of each.
 
-    The workers join their findings two by two: the texts of a column with many categories meet on
-    one of them, not on the client.
+    The workers join their findings in pairs: the texts of a column with many categories end up on
+    one of the workers, not on the client.
     """
     delayed = import_dask().delayed
     columns = [delayed(column_facts.facts_of_columns)(features) for features, _, _ in parts]

@@ -1,9 +1,9 @@
 """From labelled Parquet files to a ranker with honest figures, on a Dask cluster.
 
-As `toprank.workflow.training` does on one machine, but rows stay with the workers. They count
-their rows by buckets, and whole buckets make up the parts. One ranker learns from train.
-Validation calibrates its probabilities and test gives the figures: of these rows the scores,
-labels and days come here, of a million rows each at most.
+Does what `toprank.workflow.training` does on one machine, but rows stay on the workers. They count
+their rows by bucket, and each part is made of whole buckets. One ranker learns from train.
+Validation calibrates its probabilities and test gives the figures: scores, labels and days of at
+most a million rows each are sent to the client.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from toprank.calibration import fit_calibration
 from toprank.cluster import cluster_fit
-from toprank.cluster.bucket_split import Counted, LotCounts, LotSplit, period, split_lots
-from toprank.cluster.buckets import PartCounts, SplitColumns, Wanted, chosen_rows, counted_lots
+from toprank.cluster.bucket_split import BucketCounts, BucketSplit, Counted, period, split_buckets
+from toprank.cluster.buckets import PartCounts, SplitColumns, Wanted, chosen_rows, counted_buckets
 from toprank.cluster.dask_client import import_dask
 from toprank.cluster.parquet import parquet_frame
 from toprank.cluster.partition_tasks import computed, for_each_partition
@@ -37,10 +37,10 @@ _TEXT_TABLES = (".csv", ".tsv", ".txt")
 
 @dataclass(frozen=True, eq=False)
 class ClusterTask:
-    """Rows on a cluster made ready to learn from.
+    """Rows on a cluster, ready to learn from.
 
-    What is counted has the names that a `Task` has on one machine: `summary` reads both. `time`
-    holds the first and the last moment only.
+    Counts have the names that they have in a `Task` on one machine: `summary` reads both. `time`
+    has the first and the last moment only.
     """
 
     frame: Any
@@ -50,7 +50,7 @@ class ClusterTask:
     negative: Any
     is_positive: Counted
     time: NDArray[np.datetime64] | None
-    split: LotSplit
+    split: BucketSplit
     n_unlabelled: int
 
     def remarks(self) -> list[str]:
@@ -61,7 +61,7 @@ class ClusterTask:
         n_scored, n_rows = self.split.scored_rows["test"].size, self.split.rows["test"].size
         if n_scored < n_rows:
             drawn = "drawn at random" if self.time is None else "in whole days drawn at random"
-            said.append(f"the figures are of {n_scored:,} of {n_rows:,} test rows, {drawn}.")
+            said.append(f"the figures are based on {n_scored:,} of {n_rows:,} test rows, {drawn}.")
         return said
 
 
@@ -71,7 +71,7 @@ class ClusterTrained:
 
     task: ClusterTask
     chosen: Candidate
-    account: None = None  # one recipe is trained, and none to compare it with
+    account: None = None  # one recipe is trained, without others to compare it with
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -97,11 +97,11 @@ def prepare(
     """
     roles = SplitColumns(label, time, checks.whole_number(random_state, "random_state", 0))
     frame, features = _opened(source, roles, list(drop))
-    tasks = for_each_partition(frame, counted_lots, roles, features)
+    tasks = for_each_partition(frame, counted_buckets, roles, features)
     found: list[PartCounts] = computed(client, tasks, "counting rows", progress)
     positive, negative = positive_and_negative(label, _label_counts(found), positive_label)
-    counts = LotCounts.of(found, positive)
-    is_positive = counts.inside(counts.lots)
+    counts = BucketCounts.of(found, positive)
+    is_positive = counts.inside(counts.buckets)
     return ClusterTask(
         frame,
         features,
@@ -109,8 +109,8 @@ def prepare(
         positive,
         negative,
         is_positive,
-        None if time is None else np.array(period(counts.lots)),
-        split_lots(counts, roles, gap),
+        None if time is None else np.array(period(counts.buckets)),
+        split_buckets(counts, roles, gap),
         n_unlabelled=sum(part.n_rows for part in found) - is_positive.size,
     )
 
@@ -137,11 +137,11 @@ def train(
     )
 
     scores = _scores(client, task, ranker, progress)
-    apart = scores.of(task.split.scored["validation"])
-    ranker.calibration_ = fit_calibration(apart.is_positive, apart.suspicion)
+    validation = scores.of(task.split.scored["validation"])
+    ranker.calibration_ = fit_calibration(validation.is_positive, validation.suspicion)
     test = scores.of(task.split.scored["test"])
     probability = ranker.calibration_.probability(test.suspicion)
-    day = None if task.time is None else test.lots
+    day = None if task.time is None else test.buckets
     figures = evaluate(test.is_positive, test.suspicion, probability, budget, day)
     return ClusterTrained(task, Candidate(BoostedTrees(loss).name, ranker, figures))
 
@@ -150,8 +150,8 @@ def _opened(source: str | Path, roles: SplitColumns, drop: list[str]) -> tuple[A
     """Return the files as a Dask frame, no row read yet, and the names of its features."""
     if str(source).lower().removesuffix(".gz").endswith(_TEXT_TABLES):
         raise tables.TableError(
-            f"{source} must be Parquet, of which every worker reads its own part; write its rows "
-            "to Parquet files, or train without a cluster, where a CSV will do."
+            f"{source} must be Parquet, so that every worker can read its own part; write the "
+            "rows to Parquet files, or train without a cluster, which also reads CSV."
         )
     names = [str(name) for name in parquet_frame(source).columns]
     others = [roles.label] if roles.time is None else [roles.label, roles.time]
@@ -171,7 +171,7 @@ def _label_counts(found: list[PartCounts]) -> Counter[Any]:
 def _training_rows(task: ClusterTask, names: NDArray) -> Any:
     """Return a Dask frame of the training rows, the label written as one of two names."""
     columns = [*task.features, task.roles.label]
-    wanted = Wanted(task.roles, task.positive, task.split.lots["train"])
+    wanted = Wanted(task.roles, task.positive, task.split.buckets["train"])
     return import_dask().dataframe.from_delayed(
         for_each_partition(task.frame, _named_rows, wanted, columns, names),
         meta=task.frame._meta[columns],
@@ -186,24 +186,24 @@ def _named_rows(part: Any, number: int, wanted: Wanted, columns: list[str], name
 
 
 class _Scores(NamedTuple):
-    """Labels, suspicions and lots of rows that were scored."""
+    """Labels, suspicions and buckets of rows that were scored."""
 
     is_positive: NDArray[np.bool_]
     suspicion: NDArray[np.float64]
-    lots: NDArray[np.int64]
+    buckets: NDArray[np.int64]
 
-    def of(self, lots: NDArray[np.int64]) -> _Scores:
-        """Return those of the rows in these lots."""
-        here = np.isin(self.lots, lots)
-        return _Scores(self.is_positive[here], self.suspicion[here], self.lots[here])
+    def of(self, buckets: NDArray[np.int64]) -> _Scores:
+        """Return the scores of the rows in these buckets."""
+        here = np.isin(self.buckets, buckets)
+        return _Scores(self.is_positive[here], self.suspicion[here], self.buckets[here])
 
 
 def _scores(
     client: Any, task: ClusterTask, ranker: BoostedRanker, progress: Progress | None
 ) -> _Scores:
-    """Return the scores of the validation and the test rows that are to be scored."""
-    lots = np.concatenate(list(task.split.scored.values()))
-    wanted = Wanted(task.roles, task.positive, lots)
+    """Return the scores of the chosen validation and test rows."""
+    buckets = np.concatenate(list(task.split.scored.values()))
+    wanted = Wanted(task.roles, task.positive, buckets)
     tasks = for_each_partition(task.frame, _scored, wanted, ranker)
     found = computed(client, tasks, "scoring", progress)
     return _Scores(*map(np.concatenate, zip(*found, strict=True)))
@@ -212,8 +212,8 @@ def _scores(
 def _scored(part: Any, number: int, wanted: Wanted, ranker: BoostedRanker) -> _Scores:
     from distributed import get_worker
 
-    rows, is_positive, lots = chosen_rows(part, number, wanted)
+    rows, is_positive, buckets = chosen_rows(part, number, wanted)
     if not rows.size:
-        return _Scores(is_positive, np.empty(0), lots)
+        return _Scores(is_positive, np.empty(0), buckets)
     ranker.booster_.set_param({"nthread": get_worker().state.nthreads})
-    return _Scores(is_positive, ranker.suspicion(part.iloc[rows]), lots)
+    return _Scores(is_positive, ranker.suspicion(part.iloc[rows]), buckets)

@@ -1,7 +1,7 @@
-"""What the columns of a large table hold, found out where its partitions are.
+"""What the columns of a large table contain, found out where its partitions are.
 
-The facts of one partition are small. Joined, they give the schema that the whole table would have
-given, though it never was in one place.
+The facts of one partition are small. Joined, they give the schema of the whole table, which never
+has to be in one place.
 """
 
 import warnings
@@ -25,7 +25,7 @@ _KEPT_HASHES = 4096
 
 @dataclass(frozen=True)
 class PartitionColumnFacts:
-    """What one column holds, in one partition or in several; without rows, nothing.
+    """What one column contains, in one partition or in several; without rows, nothing.
 
     `largest` is None unless all numbers are whole, `hashes` unless all are integers.
     """
@@ -38,7 +38,7 @@ class PartitionColumnFacts:
     hashes: NDArray[np.uint64] | None = field(default_factory=lambda: np.empty(0, np.uint64))
 
     def n_distinct(self) -> int | None:
-        """Return how many integers differ, by how close together the lowest hashes lie."""
+        """Return about how many integers are distinct, from how dense the lowest hashes are."""
         if self.hashes is None:
             return None
         if self.hashes.size < _KEPT_HASHES:
@@ -47,7 +47,7 @@ class PartitionColumnFacts:
 
 
 def facts_of_columns(frame: Any) -> dict[str, PartitionColumnFacts]:
-    """Return what each column of one partition holds."""
+    """Return what each column of one partition contains."""
     table = required_frame(frame)
     return {name: _facts(table.column(name), name) for name in table.names}
 
@@ -55,12 +55,12 @@ def facts_of_columns(frame: Any) -> dict[str, PartitionColumnFacts]:
 def joined(
     some: dict[str, PartitionColumnFacts], more: dict[str, PartitionColumnFacts]
 ) -> dict[str, PartitionColumnFacts]:
-    """Return what the columns of both hold; `some` comes before `more`."""
+    """Return what the columns of both contain; `some` comes before `more`."""
     return {name: _joined(name, some[name], more[name]) for name in some}
 
 
 def learned(facts: dict[str, PartitionColumnFacts]) -> tuple[Schema, list[str]]:
-    """Return the schema that the whole table has, and what there is to warn of.
+    """Return the schema of the whole table, and the warnings about it.
 
     >>> parts = [pa.table({"country": ["FR", None]}), pa.table({"country": ["DE", "FR"]})]
     >>> schema, _ = learned(joined(*map(facts_of_columns, parts)))
@@ -78,7 +78,7 @@ def _facts(values: pa.ChunkedArray, name: str) -> PartitionColumnFacts:
     if kind == "category":
         categories = column_values.category_counts(values)
         n_present = sum(categories.values())
-        # without any text, the type says little: other partitions decide
+        # without any text, the type is no evidence: other partitions decide
         known = kind if n_present else "missing"
         return PartitionColumnFacts(
             known, len(values), n_present, categories, largest=None, hashes=None
@@ -121,8 +121,8 @@ def _joined_kind(name: str, some: PartitionColumnFacts, more: PartitionColumnFac
     if kinds == {"number", "boolean"}:
         return "number"
     raise TableError(
-        f"column {name!r} must hold one kind of values; it holds {some.kind} values in some "
-        f"partitions and {more.kind} values in others; turn them into one of the two."
+        f"column {name!r} must have one kind of values; it has {some.kind} values in some "
+        f"partitions and {more.kind} values in others; convert them to one of the two."
     )
 
 
@@ -136,7 +136,7 @@ def _column(name: str, facts: PartitionColumnFacts) -> Column:
 
 
 def _lowest_hashes(values: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Return the lowest hashes of the distinct whole numbers, rising."""
+    """Return the lowest hashes of the distinct whole numbers, in ascending order."""
     distinct = pc.unique(values).drop_null().to_numpy(zero_copy_only=False)
     hashes = distinct.astype(np.int64, copy=False).view(np.uint64)
     # SplitMix64's finisher: spreads any numbers evenly over 64 bits

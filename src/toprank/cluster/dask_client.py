@@ -1,4 +1,4 @@
-"""The Dask client: how it is made, what it must have, and what it leaves behind."""
+"""The Dask client: how to connect, what the cluster must have, and how results are released."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ _SECONDS_TO_CONNECT = 10
 
 
 class LostWorkerError(RuntimeError):
-    """A worker went away during the training, and its rows with it."""
+    """A worker was lost during the training, and its rows with it."""
 
 
 def import_dask() -> Any:
@@ -20,14 +20,14 @@ def import_dask() -> Any:
     except ImportError:
         raise ImportError(
             "training on a cluster needs Dask, which is not installed; "
-            'install it with: pip install "toprank[cpu,dask]".'
+            'install it with: pip install "toprank[dask]".'
         ) from None
     return dask
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Give a client of the Dask scheduler at `address`, such as tcp://host:8786."""
+    """Give a client of the Dask scheduler at `address`, for example tcp://host:8786."""
     import_dask()
     from distributed import Client
 
@@ -56,24 +56,24 @@ def check_workers(client: Any) -> None:
 
 @contextmanager
 def lost_workers_named() -> Iterator[None]:
-    """Put Dask's word for a task that took several workers down with it into ours."""
+    """Turn Dask's error for a task that killed several workers into a `LostWorkerError`."""
     from distributed import KilledWorker
 
     try:
         yield
     except KilledWorker as error:
         raise LostWorkerError(
-            f"workers were lost over one partition, {error.last_worker.address} the last of them; "
-            "no model was made. They most likely ran out of memory: make partitions smaller or "
-            "give workers more, then call fit again."
+            f"several workers were lost on one partition, last {error.last_worker.address}; no "
+            "model was made. Most likely they ran out of memory: make partitions smaller or give "
+            "workers more memory, then fit again."
         ) from None
 
 
 @contextmanager
 def released(client: Any, futures: list[Any]) -> Iterator[None]:
-    """Make the workers forget the futures at the end, whoever else still holds them here.
+    """Make the workers forget the futures at the end, even if something here still refers to them.
 
-    An error or an interrupt would otherwise keep them alive by its traceback.
+    The traceback of an error or an interrupt would otherwise keep them alive.
     """
     try:
         yield
@@ -91,5 +91,5 @@ def _check_address(address: str) -> None:
         is_whole = False
     if not is_whole:
         raise ValueError(
-            f"the address of a cluster must be such as tcp://host:8786; got {address!r}."
+            f"the address of a cluster must look like tcp://host:8786; got {address!r}."
         )

@@ -1,4 +1,4 @@
-"""What the labels of a large table are, and how many there are of either class."""
+"""The labels of a large table, and the number of rows of each class."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from toprank.cluster.partition_rows import counted_rows
 from toprank.data import inputs
 
-_KEPT_LABELS = 3  # one more than may be
+_KEPT_LABELS = 3  # one more than is allowed
 
 
 class LabelFacts(NamedTuple):
-    """How often each label comes in one partition, rows of no weight left out."""
+    """How often each label occurs in one partition, not counting rows of zero weight."""
 
     values: NDArray
     counts: NDArray[np.int64]
@@ -28,32 +28,34 @@ def facts_of_labels(frame: Any, labels: Any, weight: Any) -> LabelFacts:
 
 
 def classes_of(facts: list[LabelFacts], positive_label: Any = None) -> tuple[NDArray, Any]:
-    """Return both classes in sorted order, and the positive one, as any `fit` has it.
+    """Return both classes in sorted order, and the positive one, by the rule of every `fit`.
 
     >>> classes, positive = classes_of([LabelFacts(np.array([0, 1]), np.array([97, 3]))])
     >>> classes.tolist(), int(positive)
     ([0, 1], 1)
     """
-    held = [part for part in facts if part.values.size]
-    if not held:
-        raise ValueError("X must hold at least one row of some weight; got none.")
-    classes, place = np.unique(np.concatenate([part.values for part in held]), return_inverse=True)
-    counts = np.bincount(place, np.concatenate([part.counts for part in held]))
-    # two of the more frequent and one of the rarer say the same as all rows
+    filled = [part for part in facts if part.values.size]
+    if not filled:
+        raise ValueError("X must have at least one row with a positive weight; got none.")
+    classes, place = np.unique(
+        np.concatenate([part.values for part in filled]), return_inverse=True
+    )
+    counts = np.bincount(place, np.concatenate([part.counts for part in filled]))
+    # two of the more frequent class and one of the rarer class are as good as all rows
     few = np.repeat(classes, np.where(counts > counts.min(), 2, 1))
     labels = inputs.read_labels(few, positive_label)
     return labels.classes, labels.positive
 
 
 class ClassCounts(NamedTuple):
-    """How many rows of either class each partition holds."""
+    """How many rows of each class every partition has."""
 
     positives: NDArray[np.int64]
     negatives: NDArray[np.int64]
 
     @classmethod
     def of(cls, facts: list[LabelFacts], positive: Any) -> ClassCounts:
-        """Return those of the partitions with these labels."""
+        """Return the counts of partitions with these labels."""
         positives = [int(part.counts[part.values == positive].sum()) for part in facts]
         rows = [int(part.counts.sum()) for part in facts]
         return cls(np.array(positives), np.array(rows) - np.array(positives))
@@ -62,7 +64,7 @@ class ClassCounts(NamedTuple):
     def n_rows(self) -> NDArray[np.int64]:
         return self.positives + self.negatives
 
-    def held(self) -> ClassCounts:
-        """Return those of the partitions that hold rows."""
+    def with_rows(self) -> ClassCounts:
+        """Return the counts of the partitions that have rows."""
         some = self.n_rows > 0
         return ClassCounts(self.positives[some], self.negatives[some])

@@ -1,4 +1,4 @@
-"""Waiting for workers that grow trees, any of which may fail or be lost."""
+"""Supervises workers that grow trees, any of which may fail or be lost."""
 
 import os
 from contextlib import suppress
@@ -14,7 +14,7 @@ _SECONDS_TO_END = 5
 def wait_for(client: Any, futures: dict[str, Any], processes: dict[str, int]) -> None:
     """Return when all workers are done; raise when one is lost or fails.
 
-    `futures` are by the worker's address, and so are the ids of the workers' `processes`.
+    `futures` and the ids of the workers' `processes` are by the address of the worker.
     """
     from distributed import wait
 
@@ -24,23 +24,23 @@ def wait_for(client: Any, futures: dict[str, Any], processes: dict[str, int]) ->
             with suppress(TimeoutError):
                 pending = wait(pending, timeout=1, return_when="FIRST_COMPLETED").not_done
             if any(future.status == "error" for future in futures.values()):
-                _look_for_a_loss(client, processes)
+                _check_for_a_loss(client, processes)
                 _raise_of(futures)
             _check_complete(processes, set(client.nthreads()))
     except Exception:
-        # the others notice by themselves, and must take their leave before they can be forgotten
+        # the others notice by themselves, and must end before their tasks can be released
         there = client.nthreads()
         with suppress(TimeoutError):
-            wait([futures[place] for place in there if place in futures], timeout=_SECONDS_TO_END)
+            wait([futures[each] for each in there if each in futures], timeout=_SECONDS_TO_END)
         raise
 
 
-def _look_for_a_loss(client: Any, processes: dict[str, int]) -> None:
-    """Raise if it was a lost worker that made the others fail; Dask may not know of it yet."""
+def _check_for_a_loss(client: Any, processes: dict[str, int]) -> None:
+    """Raise if a lost worker made the others fail; Dask may not know of it yet."""
     until = monotonic() + _SECONDS_TO_MISS_A_WORKER
     while monotonic() < until:
         now = client.run(os.getpid, workers=list(client.nthreads()), on_error="ignore")
-        # a worker that came back at the same address is another process, without the rows
+        # a worker restarted at the same address is another process, without the rows
         _check_complete(
             processes, {a for a, process in now.items() if processes.get(a) == process}
         )
@@ -54,13 +54,13 @@ def _check_complete(processes: dict[str, int], there: set[str]) -> None:
         raise LostWorkerError(
             f"{'worker' if one else 'workers'} {', '.join(lost)} {'was' if one else 'were'} lost "
             f"while the trees grew, and {'its' if one else 'their'} rows too; no model was made. "
-            "The log there says why; if memory ran out, give workers more or add some. Then call "
-            "fit again."
+            "The log there shows why; if memory ran out, give workers more memory or add some. "
+            "Then fit again."
         )
 
 
 def _raise_of(futures: dict[str, Any]) -> None:
-    """Raise what went wrong; that a neighbour broke off is the lesser news."""
+    """Raise what went wrong first of all; a lost connection to another worker comes last."""
     from xgboost.core import XGBoostError
 
     errors = [future.exception() for future in futures.values() if future.status == "error"]

@@ -1,4 +1,4 @@
-"""Parquet files as Dask collections, of which every worker reads its own part."""
+"""Parquet files as Dask collections, so that every worker reads its own part."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,9 +13,8 @@ def read_parquet(
 ) -> tuple[Any, Any, Any]:
     """Return features, labels and weights of Parquet files as Dask collections, no row read yet.
 
-    `source` is a file, a folder or a pattern such as "payments/*.parquet", in a place that every
-    worker can read. Rows without a label are left out. Weights are None unless their column is
-    named.
+    `source` is a file, a folder or a pattern ("payments/*.parquet") that every worker can read.
+    Rows without a label are left out. Weights are None unless their column is named.
 
     >>> import pyarrow as pa
     >>> import pyarrow.parquet as pq
@@ -40,15 +39,15 @@ def parquet_frame(source: str | Path, columns: list[str] | None = None) -> Any:
     frames = import_dask().dataframe
     _check_there(source)
     try:
-        # as on one machine, what pandas wrote as an index is a column like others; and Arrow's
-        # own types: in pandas', one missing value turns whole numbers into floats
+        # as on one machine, an index that pandas wrote is a column like the others; with pandas'
+        # types in place of Arrow's, one missing value would turn whole numbers into floats
         return frames.read_parquet(
             str(source), columns=columns, index=False, dtype_backend="pyarrow"
         )
     except ValueError as error:
         raise TableError(
-            f"{source} must be whole Parquet files, in a folder named *.parquet; some are not, or "
-            "there is none; write them again, or name others."
+            f"{source} must be complete Parquet files, in a folder named *.parquet; some are "
+            "damaged, or there is none; write them again, or name others."
         ) from error
 
 
@@ -58,6 +57,6 @@ def _check_there(source: str | Path) -> None:
     filesystem, _, paths = get_fs_token_paths(str(source))
     if not paths or not filesystem.exists(paths[0]):
         raise FileNotFoundError(
-            f"there is no Parquet file at {source}; name a file, a folder or a pattern such as "
-            "payments/*.parquet."
+            f"there is no Parquet file at {source}; name a file, a folder or a pattern, for "
+            "example payments/*.parquet."
         )

@@ -1,4 +1,4 @@
-"""The rows of one partition: checked, encoded, and several of them put together."""
+"""The rows of one partition, checked and encoded, and of several together."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from toprank.data.tables import Schema
 def counted_rows(
     frame: Any, labels: Any, weight: Any
 ) -> tuple[NDArray, NDArray[np.float64] | None, NDArray[np.bool_]]:
-    """Return labels and weights of the rows that have a weight, and which rows those are."""
+    """Return labels and weights of the rows with a positive weight, and which rows those are."""
     if len(labels) != len(frame):
         raise ValueError(
             "X and y must have the same rows in every partition; got one with "
@@ -22,7 +22,7 @@ def counted_rows(
     n_missing = int(labels.isna().sum())
     if n_missing:
         raise ValueError(
-            f"y must hold a label in every row; got a partition with {n_missing} of {len(labels)} "
+            f"y must have a label in every row; got a partition with {n_missing} of {len(labels)} "
             "missing. Drop those rows from X and y."
         )
     values = np.asarray(labels)
@@ -41,7 +41,7 @@ def counted_rows(
 
 
 def encoded(frame: Any, labels: Any, weight: Any, schema: Schema, positive: Any) -> TrainingRows:
-    """Return the rows of one partition, those of no weight left out."""
+    """Return the rows of one partition, without those of zero weight."""
     values, weights, chosen = counted_rows(frame, labels, weight)
     features = schema.encode(frame)
     return TrainingRows(

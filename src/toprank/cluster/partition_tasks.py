@@ -1,4 +1,4 @@
-"""A function run on every partition of a Dask frame, where its rows are."""
+"""Runs a function on every partition of a Dask frame, where its rows are."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +10,14 @@ from toprank.rankers.progress import Progress
 def for_each_partition(frame: Any, function: Callable[..., Any], *shared: Any) -> list[Any]:
     """Return the tasks `function(partition, its number, *shared)`."""
     delayed = import_dask().delayed
-    # not optimised, or files might be joined in another way each time: lots are drawn by number
+    # not optimised, as files might be joined differently each time: buckets depend on the number
     partitions = frame.to_delayed(optimize_graph=False)
     once = [delayed(each, traverse=False) for each in shared]
     return [delayed(function)(part, number, *once) for number, part in enumerate(partitions)]
 
 
 def computed(client: Any, tasks: list[Any], what: str, progress: Progress | None) -> list[Any]:
-    """Return what came of the tasks, which should be small; `progress` hears how many are done."""
+    """Return the results of the tasks, which should be small; `progress` counts those done."""
     from distributed import as_completed
 
     with lost_workers_named(), client.as_current():
@@ -37,5 +37,5 @@ def _raise_of(future: Any) -> None:
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"a worker cannot read {error.filename or error}; put the files where every worker "
-            "finds them under the same name."
+            "can read them under the same name."
         ) from None

@@ -1,4 +1,4 @@
-"""What a ranker keeps beside its trees: a calibration and usual values, by samples of the rows.
+"""What a ranker keeps in addition to its trees: calibration and usual values, from samples.
 
 Samples are taken by counting through all partitions, so one machine would take the same rows.
 """
@@ -17,21 +17,21 @@ from toprank.rankers import reasons
 from toprank.rankers.boosted import xgboost_engine
 
 _ROWS_FOR_USUAL = 100_000  # as on one machine
-_ROWS_FOR_CALIBRATION = 500_000  # of either class
+_ROWS_FOR_CALIBRATION = 500_000  # of each class
 
 
 def calibration(
     client: Any, encoded: list[Any], counts: ClassCounts, trees: bytes
 ) -> SigmoidCalibration:
-    """Return the calibration by the scores of the training rows, at most so many of a class.
+    """Return the calibration from the scores of the training rows, a limited number per class.
 
-    Few enough rows give the same as on one machine. Of more, every k-th of a class stands for k.
+    Up to the limit, it is the same as on one machine. Beyond, every k-th row counts as k.
     """
     steps = [_step(each, _ROWS_FOR_CALIBRATION) for each in counts]
     places = zip(
         *(_every(each, step) for each, step in zip(counts, steps, strict=True)), strict=True
     )
-    # as a task it can be done again, should the worker that holds it be lost
+    # a task can be repeated if the worker that has its result is lost
     with import_dask().config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
         model = client.submit(bytes, trees, pure=False)
     futures = [
@@ -47,7 +47,7 @@ def calibration(
 def usual_values(
     client: Any, encoded: list[Any], counts: ClassCounts, schema: Schema
 ) -> list[reasons.Usual]:
-    """Return what is usual in each column, by the negatives that one machine would look at."""
+    """Return the usual values of each column, from the negatives that one machine would use."""
     places = _every(counts.negatives, _step(counts.negatives, _ROWS_FOR_USUAL))
     samples = [
         client.submit(_ordinary, rows, place, pure=False)
@@ -92,7 +92,7 @@ def _usual_of(samples: list[NDArray[np.float32]], schema: Schema) -> list[reason
 
 
 def _step(counts: NDArray[np.int64], at_most: int) -> int:
-    """Return k such that every k-th of all rows are at most so many."""
+    """Return the smallest k such that every k-th of all rows are at most `at_most`."""
     return max(-(-int(counts.sum()) // at_most), 1)
 
 

@@ -1,4 +1,4 @@
-"""The workers meet: each gets its share of the rows, and together they grow one set of trees."""
+"""Connects the workers: each gets its share of the rows, and they grow one set of trees."""
 
 import os
 from collections.abc import Iterator
@@ -14,52 +14,54 @@ from toprank.cluster.worker import TOPIC, Work, grow_here
 from toprank.rankers.boosted.plan import Plan
 
 _LOCK = "toprank-training"
-_SECONDS_TO_MEET = 300  # for all workers to begin: each may have another task to end first
+_SECONDS_TO_START = 300  # for all workers: each may have to end another task first
 
 
 def grow(client: Any, encoded: list[Any], n_rows: list[int], work: Work) -> bytes:
-    """Return the trees that the workers grow on their partitions, which hold so many rows each."""
+    """Return the trees that the workers grow on their partitions, of `n_rows` rows each."""
     from distributed import Lock
 
     plan = work.plan
     run = uuid4().hex
-    # without progress, which can be anything and stays here
+    # `progress` may be any function and cannot be sent
     work = work._replace(plan=replace(plan, progress=None))
-    # two trainings at a time would wait for each other's workers for ever
+    # two trainings at the same time would block each other's workers for ever
     with client.as_current(), Lock(_LOCK):
-        places = _places(client, encoded, n_rows)
+        places = _partitions_by_worker(client, encoded, n_rows)
         processes = client.run(os.getpid, workers=list(places))
-        with _meeting(client, next(iter(places)), len(places), run) as tracker:
+        with _tracker(client, next(iter(places)), len(places), run) as tracker:
             futures = {
                 place: client.submit(
                     grow_here, rows, tracker, work, run, workers=[place], pure=False
                 )
                 for place, rows in places.items()
             }
-            with released(client, list(futures.values())), _told(client, plan, run):
+            with released(client, list(futures.values())), _progress_reported(client, plan, run):
                 wait_for(client, futures, processes)
                 found = client.gather(list(futures.values()))
     plan.report(plan.n_estimators)
     return next(trees for trees in found if trees is not None)
 
 
-def _places(client: Any, encoded: list[Any], n_rows: list[int]) -> dict[str, list[Any]]:
-    """Return which worker trains on which partitions; a worker without any takes no part."""
+def _partitions_by_worker(
+    client: Any, encoded: list[Any], n_rows: list[int]
+) -> dict[str, list[Any]]:
+    """Return which worker trains on which partitions; a worker without any is left out."""
     who_has = client.who_has(encoded)
     held_by = [min(who_has[part.key]) for part in encoded]
-    chosen = _shared_out(held_by, n_rows, sorted(client.nthreads()))
+    chosen = _balanced(held_by, n_rows, sorted(client.nthreads()))
     places: dict[str, list[Any]] = {}
     for part, place in zip(encoded, chosen, strict=True):
         places.setdefault(place, []).append(part)
     return dict(sorted(places.items()))
 
 
-def _shared_out(held_by: list[str], n_rows: list[int], workers: list[str]) -> list[str]:
-    """Return a worker for each partition: who holds it, unless that one has its fair share.
+def _balanced(held_by: list[str], n_rows: list[int], workers: list[str]) -> list[str]:
+    """Return a worker for each partition: the one that holds it, unless it has its fair share.
 
-    The slowest worker sets the pace, and Dask likes to keep small tasks together.
+    The slowest worker sets the pace, and Dask tends to keep small tasks together.
 
-    >>> _shared_out(["a", "a", "a", "b"], n_rows=[10, 10, 10, 10], workers=["a", "b"])
+    >>> _balanced(["a", "a", "a", "b"], n_rows=[10, 10, 10, 10], workers=["a", "b"])
     ['a', 'a', 'b', 'b']
     """
     fair = sum(n_rows) / len(workers)
@@ -78,20 +80,20 @@ def _shared_out(held_by: list[str], n_rows: list[int], workers: list[str]) -> li
 
 
 @contextmanager
-def _meeting(client: Any, host: str, n_workers: int, run: str) -> Iterator[dict[str, Any]]:
-    """Give the address at which the workers of a run find each other; one of them is host."""
+def _tracker(client: Any, host: str, n_workers: int, run: str) -> Iterator[dict[str, Any]]:
+    """Give the address at which the workers of a run find each other; `host` is one of them."""
     tracker = client.run(_start_tracker, n_workers, run, workers=[host])[host]
     try:
         yield tracker
     except Exception:
-        # who still waits there for a worker that was lost is sent away
+        # release workers that are still connecting to one that was lost
         if host in client.nthreads():
             client.run(_stop_tracker, run, workers=[host], on_error="ignore")
         raise
 
 
 _TRACKERS: dict[str, Any] = {}
-"""On a worker that is host: what each run meets at."""
+"""On the worker that is host: the tracker of each run."""
 
 
 def _start_tracker(n_workers: int, run: str, dask_worker: Any = None) -> dict[str, Any]:
@@ -102,7 +104,7 @@ def _start_tracker(n_workers: int, run: str, dask_worker: Any = None) -> dict[st
         n_workers=n_workers,
         host_ip=get_address_host(dask_worker.address),
         sortby="task",
-        timeout=_SECONDS_TO_MEET,
+        timeout=_SECONDS_TO_START,
     )
     tracker.start()
     _TRACKERS[run] = tracker
@@ -113,7 +115,7 @@ def _start_tracker(n_workers: int, run: str, dask_worker: Any = None) -> dict[st
 def _attend(tracker: Any, run: str) -> None:
     from xgboost.core import XGBoostError
 
-    with suppress(XGBoostError):  # the workers that fail say more
+    with suppress(XGBoostError):  # the errors of the workers are more precise
         tracker.wait_for()
     _stop_tracker(run)
 
@@ -128,18 +130,18 @@ def _stop_tracker(run: str) -> None:
 
 
 @contextmanager
-def _told(client: Any, plan: Plan, run: str) -> Iterator[None]:
+def _progress_reported(client: Any, plan: Plan, run: str) -> Iterator[None]:
     """Report every tree of the run while it grows."""
     if plan.progress is None:
         yield
         return
 
-    def tell(event: tuple[float, dict[str, Any]]) -> None:
-        _, told = event
-        if told["run"] == run and told["n_grown"] < plan.n_estimators:
-            plan.report(told["n_grown"])
+    def report(event: tuple[float, dict[str, Any]]) -> None:
+        _, news = event
+        if news["run"] == run and news["n_grown"] < plan.n_estimators:
+            plan.report(news["n_grown"])
 
-    client.subscribe_topic(TOPIC, tell)
+    client.subscribe_topic(TOPIC, report)
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
 """What each worker does while the trees grow.
 
-It trains as one machine does, on its own rows. XGBoost adds up the histograms over the workers,
-and `Gather` the sums of the loss.
+It trains on its own rows as one machine would. XGBoost adds up the histograms of all workers, and
+`Gather` the sums of the loss.
 """
 
 from dataclasses import replace
@@ -15,11 +15,11 @@ from toprank.rankers.boosted import xgboost_engine
 from toprank.rankers.boosted.plan import Plan
 
 TOPIC = "toprank-progress"
-"""Where the client hears of the trees grown."""
+"""The topic of events with the number of trees grown."""
 
 
 class Work(NamedTuple):
-    """What every worker is asked to grow."""
+    """The trees that every worker has to grow."""
 
     plan: Plan
     settings: dict[str, Any]
@@ -31,7 +31,7 @@ class Work(NamedTuple):
 def grow_here(
     parts: list[TrainingRows], tracker: dict[str, Any], work: Work, run: str
 ) -> bytes | None:
-    """Return the trees grown on this worker's rows and those of all others; one returns them."""
+    """Return the trees of all workers, from the first worker; the others return None."""
     from distributed import get_worker
     from xgboost import collective, config_context
     from xgboost.dask import CommunicatorContext
@@ -63,22 +63,22 @@ def grow_here(
 
 
 class _UnwantedError(Exception):
-    """Nobody waits for the trees any more."""
+    """The training was interrupted: the trees are not needed any more."""
 
 
 class _Watch(NamedTuple):
-    """Who asked for the trees: told of each, and asked whether they are still wanted."""
+    """Reports each tree to the client, and ends the training when the client is gone."""
 
     worker: Any
     task: str
     run: str
-    is_speaker: bool
+    is_reporter: bool
 
     def see(self, _what: str, n_grown: int, _n_trees: int) -> None:
-        """Tell how many trees there are; raise, on all workers at once, when they are unwanted."""
-        if self.is_speaker:
+        """Report how many trees there are; raise, on all workers at once, if not needed."""
+        if self.is_reporter:
             self.worker.log_event(TOPIC, {"run": self.run, "n_grown": n_grown})
-        # Dask cannot end a task that runs: after an interrupt it only marks it
+        # Dask cannot end a running task: after an interrupt it only marks it as cancelled
         task = self.worker.state.tasks.get(self.task)
         is_dropped = task is None or task.state == "cancelled"
         if xgboost_engine.across_machines(np.array([float(is_dropped)]), "max")[0]:

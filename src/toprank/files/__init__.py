@@ -1,8 +1,8 @@
 """Fitted models to and from disk: one `.toprank` file, never pickle.
 
-The file is a zip of `manifest.json`, which says what the model is and holds the sha256 of every
-other member; `.npy` arrays; and XGBoost models as `.ubj`. A file that reaches `load` may come from
-anyone: sizes, names, hashes and the structure of every member are checked before any is used.
+The file is a zip of `manifest.json`, which describes the model and has the sha256 of every other
+member, of `.npy` arrays, and of XGBoost models as `.ubj`. A file may come from anyone, so `load`
+checks sizes, names, hashes and the structure of every member before it uses any.
 """
 
 from toprank.files.faults import ModelFileError

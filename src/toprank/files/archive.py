@@ -1,10 +1,10 @@
-"""The zip archive a model travels in: read within limits.
+"""The zip archive of a model file, read within limits.
 
 A file ends as: members | directory, an entry per member | end record of 22 bytes. Before the end
 record of a file with sizes beyond 2 GB come a larger one of 56 bytes and its locator of 20.
 
-Members that are deflated may inflate to a fixed number of bytes at most. Where all are stored as
-they are, nothing can be larger than the file itself, and no other limit is needed.
+Deflated members may inflate to a fixed number of bytes at most. If all are stored uncompressed,
+nothing can be larger than the file itself, and no other limit is needed.
 """
 
 import os
@@ -28,7 +28,7 @@ _MOST_MEMBERS = 1_000
 _MOST_MEMBER_BYTES = 4 * 2**30  # all members together, once inflated
 _MOST_DIRECTORY_BYTES = 2**20
 _CHUNK = 2**20
-_LARGE = 2**20  # bytes of a member from which on speed counts for more than a tenth of its size
+_LARGE = 2**20  # for larger members (bytes), speed matters more than a tenth of the size
 _LEVEL_OF_LARGE = 1
 
 _END_RECORD_BYTES = 22
@@ -41,7 +41,7 @@ _ENCRYPTED = 0x41  # the plain and the strong flag
 
 
 def is_member_name(name: str) -> bool:
-    """Return whether a member beside the manifest may be called `name`.
+    """Return whether a member other than the manifest may have this name.
 
     >>> is_member_name("trees.ubj"), is_member_name("../trees.ubj"), is_member_name("trees.pkl")
     (True, False, False)
@@ -50,7 +50,7 @@ def is_member_name(name: str) -> bool:
 
 
 def write_archive(path: Path, members: dict[str, bytes]) -> None:
-    """Write members by name to a file; once back, it is on disk."""
+    """Write members by name to a file, and flush it to the disk."""
     if sum(map(len, members.values())) > _MOST_WRITTEN_BYTES:
         raise ValueError(f"a model must be at most {_MOST_WRITTEN_BYTES} bytes; use fewer trees.")
     with path.open("wb") as stream:
@@ -69,9 +69,9 @@ def write_archive(path: Path, members: dict[str, bytes]) -> None:
 def opened_archive(
     path: str | os.PathLike[str], shown_as: str | None = None
 ) -> Iterator[zipfile.ZipFile]:
-    """Open the file as a zip whose directory is within limits; its faults name the file.
+    """Open the file as a zip whose directory is within limits; errors name the file.
 
-    Whatever breaks inside the `with` block ends in a ModelFileError too.
+    Errors of the contents inside the `with` block become a ModelFileError, too.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -112,13 +112,13 @@ def inflated(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _opened(path: Path) -> BinaryIO:
-    if path.exists() and not path.is_file():  # opening a pipe would wait for ever
+    if path.exists() and not path.is_file():  # opening a pipe would block
         raise ModelFileError(f"{path.name} cannot be loaded: it is not a file.")
     return path.open("rb")
 
 
 def _checked_ends(stream: BinaryIO) -> int:
-    """Return the size, first and last bytes checked before the zip library reads anything."""
+    """Return the size, after checks of the first and last bytes that precede the zip library."""
     n_bytes = stream.seek(0, os.SEEK_END)
     stream.seek(0)
     if stream.read(2) != b"PK":
@@ -128,18 +128,20 @@ def _checked_ends(stream: BinaryIO) -> int:
     tail = stream.read(tail_bytes)
     if not tail[-_END_RECORD_BYTES:].startswith(_END_RECORD):
         raise ValueError(
-            "the end of the zip archive is missing; the file is cut short, copy it again."
+            "the end of the zip archive is missing; the file is truncated, copy it again."
         )
     end = _end_of(tail)
     if end.n_members > _MOST_MEMBERS or end.directory_bytes > _MOST_DIRECTORY_BYTES:
         raise ValueError(f"it must have at most {_MOST_MEMBERS} members; it has {end.n_members}.")
     if end.directory_start + end.directory_bytes + end.own_bytes != n_bytes:
-        raise ValueError("bytes were lost or added to its zip archive; copy or fit it again.")
+        raise ValueError(
+            "bytes of its zip archive were lost or added; copy the file or fit the model again."
+        )
     return n_bytes
 
 
 class _End(NamedTuple):
-    """What the end of an archive says, and how many bytes it takes to say so."""
+    """What the end of an archive says, and its own length in bytes."""
 
     n_members: int
     directory_bytes: int
@@ -156,7 +158,9 @@ def _end_of(tail: bytes) -> _End:
         fields = [tail[32:40], tail[40:48], tail[48:56]]
         own_bytes = len(tail)
     else:
-        raise ValueError("bytes were lost or added to its zip archive; copy or fit it again.")
+        raise ValueError(
+            "bytes of its zip archive were lost or added; copy the file or fit the model again."
+        )
     n_members, directory_bytes, directory_start = (
         int.from_bytes(field, "little") for field in fields
     )
@@ -167,7 +171,7 @@ def _check_directory(archive: zipfile.ZipFile, file_bytes: int) -> None:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if len(set(names)) != len(names):
-        raise ValueError("a member comes twice; the file was not written by toprank.save.")
+        raise ValueError("a member occurs twice; the file was not written by toprank.save.")
     for info in infos:
         if info.filename != MANIFEST and not is_member_name(info.filename):
             raise ValueError(
@@ -176,7 +180,9 @@ def _check_directory(archive: zipfile.ZipFile, file_bytes: int) -> None:
         if info.flag_bits & _ENCRYPTED:
             raise ValueError(f"{info.filename} is encrypted; decrypt the archive first.")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError(f"{info.filename} must be deflated or stored; pack it again so.")
+            raise ValueError(
+                f"{info.filename} must be deflated or stored; pack the archive again."
+            )
     _check_sizes(infos, file_bytes)
 
 

@@ -1,8 +1,8 @@
 """Arrays to and from `.npy` members, read more strictly than NumPy reads them.
 
-`np.lib.format.read_array` makes room for as many values as the header announces before it looks
-whether they are there, takes any number of empty strings, and falls back to the tokens of Python 2
-where the header is odd. Here nothing is believed beyond the bytes that are there.
+`np.lib.format.read_array` allocates as many values as the header announces before it checks that
+they exist, accepts any number of empty strings, and falls back to the tokens of Python 2 if the
+header is malformed. Here no length is trusted beyond the bytes that exist.
 
 The bytes are: magic, length of the header, header | values.
 """
@@ -31,7 +31,7 @@ def npy_bytes(name: str, array: np.ndarray) -> bytes:
     array([1.5, 2. ])
     """
     if array.dtype.kind not in "biufSU":
-        raise ValueError(f"array {name!r} must hold numbers or strings; got {array.dtype}.")
+        raise ValueError(f"array {name!r} must contain numbers or strings; got {array.dtype}.")
     stream = io.BytesIO()
     np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
     return stream.getvalue()
@@ -40,8 +40,8 @@ def npy_bytes(name: str, array: np.ndarray) -> bytes:
 def array_of(name: str, raw: bytes) -> np.ndarray:
     """Return the array in the bytes of the `.npy` member called `name`.
 
-    The header is a Python dict as text; it is matched in the one form `npy_bytes` gives it, since
-    evaluating a stranger's text can fail in many ways.
+    The header is a Python dict as text; only the form that `npy_bytes` writes is accepted, since
+    evaluating untrusted text can fail in many ways.
 
     >>> array_of("center.npy", b"1.5, 2.0")
     Traceback (most recent call last):
@@ -52,7 +52,7 @@ def array_of(name: str, raw: bytes) -> np.ndarray:
 
 
 def array_from(name: str, stream: IO[bytes], n_bytes: int) -> np.ndarray:
-    """Return the array in a stream of so many bytes, read piece by piece; see `array_of`."""
+    """Return the array in a stream of `n_bytes` bytes, read piece by piece; see `array_of`."""
     start = len(_MAGIC) + 2
     opening = stream.read(start)
     header_bytes = int.from_bytes(opening[len(_MAGIC) :], "little")
@@ -64,11 +64,11 @@ def array_from(name: str, stream: IO[bytes], n_bytes: int) -> np.ndarray:
     shape = tuple(int(size) for size in sizes.split(",") if size.strip())
     left = n_bytes - start - header_bytes
     if not dtype.itemsize or math.prod(shape) * dtype.itemsize != left:
-        raise ValueError(f"{name} must hold {shown(shape)} values; it has {left} bytes.")
+        raise ValueError(f"{name} must contain {shown(shape)} values; it has {left} bytes.")
     values = np.empty(left, dtype=np.uint8)
     _fill(values, stream, name)
     if dtype.kind == "b" and (values > 1).any():
-        raise ValueError(f"{name} must hold booleans; some are neither 0 nor 1.")
+        raise ValueError(f"{name} must contain booleans; some are neither 0 nor 1.")
     order: Literal["F", "C"] = "F" if is_fortran == "True" else "C"
     return values.view(dtype).reshape(shape, order=order)
 
@@ -77,8 +77,8 @@ def _fill(values: np.ndarray, stream: IO[bytes], name: str) -> None:
     at = 0
     while piece := stream.read(_CHUNK):
         if at + len(piece) > values.size:
-            break  # more than it declared: the difference is noticed below
+            break  # more than it declared: reported below
         values[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
         at += len(piece)
     if at != values.size or piece:
-        raise ValueError(f"{name} is not the bytes it declares; the file is damaged.")
+        raise ValueError(f"{name} does not have the size it declares; the file is damaged.")

@@ -1,9 +1,9 @@
 """Checks of a saved XGBoost model, made before XGBoost sees its bytes.
 
 XGBoost trusts what it loads: a child index out of range reads stray memory and a cycle never
-ends. So everything it would follow is checked here, and only what a ranker needs is let through:
-plain boosted trees with one score per row. Every key that is known must be there and be sound;
-others may stand beside it, since a later XGBoost may write more and this one does not read them.
+ends. So everything it would follow is checked here, and only what a ranker needs is accepted:
+plain boosted trees with one score per row. Every known key must be present and valid; others are
+allowed, since a later XGBoost may write more and this one does not read them.
 """
 
 import re
@@ -23,10 +23,10 @@ _DELETED = 2**31 - 1  # and as the feature of a node that pruning took out
 
 # XGBoost walks a tree by recursion when it explains a row; 1,000 levels fit on its stack.
 _DEEPEST_TREE = 1_000
-_LARGEST_CATEGORY = 2**24 - 1  # XGBoost's own limit: codes travel as float32
+_LARGEST_CATEGORY = 2**24 - 1  # XGBoost's own limit: codes are sent as float32
 # A split keeps one bit per category code up to its largest: 512 MiB in all.
 _MOST_CATEGORY_BITS = 2**32
-_MOST_FEATURES = 1_000_000  # XGBoost lays out a row of so many values per thread
+_MOST_FEATURES = 1_000_000  # XGBoost allocates a row of that many values per thread
 _LARGEST_SUM = float(np.finfo(np.float32).max) / 2
 
 _NODE_ARRAYS: dict[str, type[np.generic]] = {
@@ -52,14 +52,14 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][-+]?[0-9]{1,3})?", re.
 
 
 def check_booster(raw: bytes, n_features: int | None) -> None:
-    """Raise ValueError unless `raw` is a sound tree model: `booster.save_raw("ubj")`.
+    """Raise ValueError unless `raw` is a valid tree model: `booster.save_raw("ubj")`.
 
-    `n_features` is how many features it must have been trained on; None takes its own word.
+    `n_features` is how many features it must have been trained on; None accepts any number.
 
     >>> check_booster(b"{}", n_features=4)
     Traceback (most recent call last):
         ...
-    ValueError: the booster must hold learner, version; got nothing.
+    ValueError: the booster must have learner, version; got nothing.
     """
     model = _object(ubjson.read(raw), "the booster", ("learner", "version"))
     _check_version(model["version"])
@@ -119,9 +119,7 @@ def _checked_base_score(text: Any, objective: str) -> float:
         text = text[1:-1]
     base_score = _number(text, "base_score")
     if objective.startswith("binary:") and not 0 < base_score < 1:
-        raise ValueError(
-            f"base_score of {objective} must lie between 0 and 1; got {base_score:g}."
-        )
+        raise ValueError(f"base_score of {objective} must be between 0 and 1; got {base_score:g}.")
     return base_score
 
 
@@ -135,7 +133,7 @@ def _check_features(names: Any, types: Any, n_features: int) -> None:
         if not isinstance(values, list) or not _all_are(str, values):
             raise ValueError(f"{where} must be a list of strings.")
         if len(values) not in (0, n_features):
-            raise ValueError(f"{where} must hold {n_features} strings; got {len(values)}.")
+            raise ValueError(f"{where} must have {n_features} strings; got {len(values)}.")
     unknown = set(types).difference(_FEATURE_TYPES)
     if unknown:
         raise ValueError(
@@ -188,7 +186,7 @@ def _checked_n_trees(model: dict[str, Any]) -> int:
 
 
 def _check_iterations(starts: Any, n_trees: int) -> None:
-    """The trees of iteration i are those from starts[i] up to starts[i + 1]."""
+    """Raise unless starts are valid: iteration i has the trees from starts[i] to starts[i + 1]."""
     if not isinstance(starts, list) or not starts or not _all_are(int, starts):
         raise ValueError("iteration_indptr must be a list of whole numbers.")
     if starts[0] != 0 or starts[-1] != n_trees or sorted(set(starts)) != starts:
@@ -206,7 +204,7 @@ def _check_tree(tree: Any, index: int, n_features: int) -> tuple[float, int]:
         _check_array(tree[name], f"{name} of {where}", dtype)
         if name in _NODE_ARRAYS and tree[name].size != n_nodes:
             raise ValueError(
-                f"{name} of {where} must hold {n_nodes} nodes; got {tree[name].size}."
+                f"{name} of {where} must have {n_nodes} nodes; got {tree[name].size}."
             )
     _check_shape(tree, where, n_deleted)
     _check_splits(tree, where, n_features)
@@ -229,11 +227,11 @@ def _check_array(values: Any, where: str, dtype: type[np.generic]) -> None:
     if not isinstance(values, np.ndarray) or values.dtype != dtype:
         raise ValueError(f"{where} must be a typed array of {np.dtype(dtype).name}.")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError(f"{where} must hold finite numbers.")
+        raise ValueError(f"{where} must contain finite numbers.")
 
 
 def _check_shape(tree: dict[str, Any], where: str, n_deleted: int) -> None:
-    """Every node is the root, deleted, or below the root by exactly one way."""
+    """Raise unless every node is the root, deleted, or below the root on exactly one path."""
     left, right, parents = tree["left_children"], tree["right_children"], tree["parents"]
     is_deleted = tree["split_indices"] == _DELETED
     is_split = left >= 0
@@ -241,7 +239,7 @@ def _check_shape(tree: dict[str, Any], where: str, n_deleted: int) -> None:
         raise ValueError(f"a node of {where} must have two children or none.")
     # XGBoost goes right by adding 1 to the left child.
     if (right[is_split] != left[is_split] + 1).any():
-        raise ValueError(f"a right child of {where} must stand just behind the left one.")
+        raise ValueError(f"a right child of {where} must directly follow the left one.")
     if np.count_nonzero(is_deleted) != n_deleted or is_deleted[0] or is_deleted[is_split].any():
         raise ValueError(f"{where} must have {n_deleted} deleted nodes, all without children.")
     children = np.concatenate([left[is_split], right[is_split]])
@@ -254,13 +252,13 @@ def _check_shape(tree: dict[str, Any], where: str, n_deleted: int) -> None:
         raise ValueError(f"parents of {where} must be the nodes they are children of.")
     # XGBoost looks up the parent of a deleted node too.
     if ((parents[1:] < 0) | (parents[1:] >= left.size)).any():
-        raise ValueError(f"parents of {where} must lie between 0 and {left.size - 1}.")
+        raise ValueError(f"parents of {where} must be between 0 and {left.size - 1}.")
     if _n_reached(left, right, where) != left.size - n_deleted:
         raise ValueError(f"every node of {where} must be below its root; some form a cycle.")
 
 
 def _check_cover(tree: dict[str, Any], where: str) -> None:
-    """To explain a row, XGBoost divides what lies below a child by what lies below the node."""
+    """Raise unless covers fall: XGBoost divides a child's by its parent's to explain a row."""
     cover, left = tree["sum_hessian"].astype(np.float64), tree["left_children"]
     is_split = left >= 0
     below = np.maximum(cover[left[is_split]], cover[tree["right_children"][is_split]])
@@ -269,7 +267,7 @@ def _check_cover(tree: dict[str, Any], where: str) -> None:
 
 
 def _n_reached(left: NDArray[np.int32], right: NDArray[np.int32], where: str) -> int:
-    """Count the nodes below the root, level by level; each has one parent, so none comes twice."""
+    """Return how many nodes are below the root, counted level by level; each has one parent."""
     level, n_reached = np.zeros(1, dtype=np.int32), 0
     for _ in range(_DEEPEST_TREE):
         n_reached += level.size
@@ -284,7 +282,7 @@ def _check_splits(tree: dict[str, Any], where: str, n_features: int) -> None:
     indices = tree["split_indices"]
     is_live = indices != _DELETED
     if indices.min() < 0 or indices[is_live].max() >= n_features:
-        raise ValueError(f"split_indices of {where} must lie between 0 and {n_features - 1}.")
+        raise ValueError(f"split_indices of {where} must be between 0 and {n_features - 1}.")
     for name in ("default_left", "split_type"):
         if tree[name].max() > 1:
             raise ValueError(f"{name} of {where} must be 0 or 1; got {tree[name].max()}.")
@@ -293,7 +291,7 @@ def _check_splits(tree: dict[str, Any], where: str, n_features: int) -> None:
 def _check_categories(tree: dict[str, Any], where: str) -> int:
     """Return the bits the categories need: one per code up to the largest of each split.
 
-    The codes of all splits lie end to end: categories = [first split | second split | ...].
+    The codes of all splits are concatenated: categories = [first split | second split | ...].
     """
     codes, sizes, starts = (
         tree["categories"],
@@ -311,7 +309,7 @@ def _check_categories(tree: dict[str, Any], where: str) -> int:
     if not np.array_equal(starts, np.cumsum(sizes) - sizes):
         raise ValueError(f"categories_segments of {where} must follow one another.")
     if codes.min() < 0 or codes.max() > _LARGEST_CATEGORY:
-        raise ValueError(f"categories of {where} must lie between 0 and {_LARGEST_CATEGORY}.")
+        raise ValueError(f"categories of {where} must be between 0 and {_LARGEST_CATEGORY}.")
     return int(np.maximum.reduceat(codes, starts).sum(dtype=np.int64)) + sizes.size
 
 
@@ -320,8 +318,8 @@ def _object(value: Any, where: str, names: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{where} must be an object; got {type(value).__name__}.")
     if not value.keys() >= set(names):
-        held = ", ".join(sorted(value))[:200] or "nothing"
-        raise ValueError(f"{where} must hold {', '.join(sorted(names))}; got {held}.")
+        found = ", ".join(sorted(value))[:200] or "nothing"
+        raise ValueError(f"{where} must have {', '.join(sorted(names))}; got {found}.")
     return value
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a model file, and how it is told."""
+"""What goes wrong with a model file, and how it is reported."""
 
 import reprlib
 import struct
@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from typing import Any
 
-# What reading bytes nobody vouches for can raise.
+# What reading untrusted bytes can raise.
 BROKEN = (
     ArithmeticError,
     AttributeError,
@@ -24,11 +24,11 @@ BROKEN = (
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, is damaged, or would not be safe to load."""
+    """A file that is not a model, is damaged, or is not safe to load."""
 
 
 def shown(value: Any) -> str:
-    """Return the repr of a value out of a file, short however large the value is.
+    """Return the repr of a value from a file, short however large the value is.
 
     >>> shown([0] * 1_000_000)
     '[0, 0, 0, 0, 0, 0, ...]'

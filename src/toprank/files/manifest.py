@@ -63,7 +63,7 @@ def listing_manifest(
     facts: dict[str, Any],
     listed: dict[str, dict[str, Any]],
 ) -> bytes:
-    """Return the manifest of a model of whose other members hash and size are known."""
+    """Return the manifest of a model, given hash and size of its other members."""
     manifest = {
         "format": "toprank",
         "format_version": FORMAT_VERSION,
@@ -79,7 +79,7 @@ def listing_manifest(
 
 
 def checked_manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """Return the archive's manifest, which lists exactly the members that are there.
+    """Return the archive's manifest, which must list exactly the members of the archive.
 
     >>> from io import BytesIO
     >>> with zipfile.ZipFile(BytesIO(), "w") as archive:
@@ -122,12 +122,12 @@ def hashed_member(archive: zipfile.ZipFile, name: str, manifest: dict[str, Any])
 
 
 def check_hash(name: str, found: str, manifest: dict[str, Any]) -> None:
-    """Raise unless the sha256 found of a member is the one in the manifest."""
-    said = manifest["members"][name]["sha256"]
-    if said != found:
+    """Raise unless the sha256 of a member is the one in the manifest."""
+    listed = manifest["members"][name]["sha256"]
+    if listed != found:
         raise ValueError(
-            f"{MANIFEST} says sha256 {said[:12]}... of {name} but the member has "
-            f"{found[:12]}...: the file is damaged, fit or copy it again."
+            f"{MANIFEST} says sha256 {listed[:12]}... of {name} but the member has "
+            f"{found[:12]}...: the file is damaged; copy it or fit the model again."
         )
 
 
@@ -152,7 +152,7 @@ def _installed_version(distribution: str) -> str | None:
 
 
 def _as_json(value: Any, where: str, depth: int = 0) -> Any:
-    """Return `value` in what JSON can hold, so that reading it gives the same value."""
+    """Return `value` as JSON can express it, so that reading it gives the same value."""
     if depth > _DEEPEST_JSON:
         raise ValueError(f"{where[:60]}... must nest at most {_DEEPEST_JSON} deep.")
     if isinstance(value, np.generic):
@@ -169,7 +169,7 @@ def _as_json(value: Any, where: str, depth: int = 0) -> Any:
         return {key: _as_json(item, f"{where}.{key}", depth + 1) for key, item in value.items()}
     raise TypeError(
         f"{where} must be a number, a string, a boolean, None, or a list or dict of them, to be "
-        f"kept in a model file; got {type(value).__name__}."
+        f"saved in a model file; got {type(value).__name__}."
     )
 
 
@@ -183,15 +183,15 @@ def _parsed_json(raw: bytes) -> Any:
         )
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"{MANIFEST} is not sound JSON ({error}); the file is damaged."
+            f"{MANIFEST} is not valid JSON ({error}); the file is damaged."
         ) from error
 
 
 def _dict_of(pairs: list[tuple[str, Any]]) -> Any:
-    """Return the object of these pairs, or the float that a tagged object stands for."""
+    """Return the object of these pairs, or the float that a tagged object encodes."""
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("a key comes twice")
+        raise ValueError("a key occurs twice")
     if _FLOAT_TAG not in members:
         return members
     if len(members) != 1 or members[_FLOAT_TAG] not in _NOT_FINITE:
@@ -217,14 +217,14 @@ def _check_format_version(version: Any) -> None:
 
 
 def _check_members(archive: zipfile.ZipFile, listed: dict[str, Any]) -> None:
-    """The archive holds exactly the members the manifest lists, each as long as it says."""
+    """Raise unless the archive has exactly the listed members, each of the listed size."""
     present = {info.filename: info.file_size for info in archive.infolist()}
     del present[MANIFEST]
     if present.keys() != listed.keys():
         odd = min(present.keys() ^ listed.keys())
         where = f"in {MANIFEST} only" if odd in listed else f"not in {MANIFEST}"
         raise ValueError(
-            f"member {shown(odd)} is {where}; the file is damaged, copy or fit it again."
+            f"member {shown(odd)} is {where}; the file is damaged; copy it or fit the model again."
         )
     for name, entry in listed.items():
         if not isinstance(entry, dict) or type(entry.get("bytes")) is not int:
@@ -234,5 +234,5 @@ def _check_members(archive: zipfile.ZipFile, listed: dict[str, Any]) -> None:
         if entry["bytes"] != present[name]:
             raise ValueError(
                 f"{MANIFEST} says {shown(entry['bytes'])} bytes of {name} but the member has "
-                f"{present[name]}: the file is damaged, fit or copy it again."
+                f"{present[name]}: the file is damaged; copy it or fit the model again."
             )

@@ -1,4 +1,4 @@
-"""A fitted ranker inside another: its members stand beside the other's, as those of a part."""
+"""A fitted ranker inside another: its members are saved with the other's, under a prefix."""
 
 from typing import Any
 
@@ -9,18 +9,17 @@ from toprank.files.state import part_of, parts_together
 def kept_of(ranker: Any, part: str | int) -> tuple[dict[str, Any], Saved]:
     """Return the facts about a fitted ranker, and its arrays and boosters as those of `part`.
 
-    The facts are JSON; the state of what comes back beside them is empty.
+    The facts are JSON and contain the state; the state of the returned `Saved` is empty.
     """
     if not hasattr(ranker, "_to_saved"):
         raise TypeError(
-            f"what is inside must be a ranker of toprank to be saved; got "
-            f"{type(ranker).__name__}, which only Python itself can keep."
+            f"the inner ranker must be one of toprank's to be saved; got {type(ranker).__name__}."
         )
     saved = ranker._to_saved()
-    told = saved.parameters
+    own = saved.parameters
     facts = {
         "learner": type(ranker).__name__,
-        "parameters": ranker.get_params(deep=False) if told is None else told,
+        "parameters": ranker.get_params(deep=False) if own is None else own,
         "state": saved.state,
     }
     arrays, boosters = parts_together({part: saved.arrays}), parts_together({part: saved.boosters})
@@ -28,7 +27,7 @@ def kept_of(ranker: Any, part: str | int) -> tuple[dict[str, Any], Saved]:
 
 
 def restored(facts: Any, saved: Saved, part: str | int, kind: type, name: str = "ranker") -> Any:
-    """Return the ranker that `kept_of` told of; ValueError where it is not of `kind`."""
+    """Return the ranker that `kept_of` described; ValueError if it is not of `kind`."""
     learner = learner_class(facts["learner"])
     if not issubclass(learner, kind):
         raise ValueError(f"{name} must be a {kind.__name__.lower()}; got {facts['learner']!r}.")

@@ -1,4 +1,4 @@
-"""The learners a model file may hold, and what each gives to be kept."""
+"""The learners a model file may contain, and what is saved of each."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from toprank.files.faults import shown
 
 
 class Saved(NamedTuple):
-    """What a fitted learner gives to be kept, beside its parameters."""
+    """What is saved of a fitted learner, in addition to its parameters."""
 
     state: dict[str, Any]
     """JSON: numbers, strings, booleans, None, lists and dicts of them."""
@@ -17,11 +17,11 @@ class Saved(NamedTuple):
     boosters: dict[str, bytes]
     """XGBoost models in UBJSON: `booster.save_raw("ubj")`."""
     parameters: dict[str, Any] | None = None
-    """The parameters, where they are not JSON as they are; None for those of `get_params`."""
+    """The parameters, if those of `get_params` are not JSON; else None."""
 
 
 def learner_names() -> list[str]:
-    """Return the names of all that a model file may hold, as the registry has them.
+    """Return the names of everything that a model file may contain.
 
     >>> "BoostedRanker" in learner_names()
     True

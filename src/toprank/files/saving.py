@@ -1,4 +1,4 @@
-"""Fitted models saved and loaded: a learner's parts become members of an archive, and back."""
+"""Saves and loads fitted models: the parts of a learner are the members of an archive."""
 
 import os
 import zipfile
@@ -17,8 +17,8 @@ from toprank.files.saved_learners import Saved, learner_class, learner_names
 def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None = None) -> None:
     """Write a fitted model to `path`; a file already there is replaced in one step.
 
-    `facts` is kept with the model and shown by `read_manifest`: its training window, its
-    metrics, whatever JSON can hold. Tuples come back as lists.
+    `facts` are saved with the model and returned by `read_manifest`: its training window, its
+    metrics, anything that JSON can express. Tuples become lists.
 
     >>> save("a model", "payments.toprank")
     Traceback (most recent call last):
@@ -26,16 +26,16 @@ def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None 
     TypeError: save takes a fitted AdaBoostOL, ...; got str.
     """
     name = _checked_learner(model)
-    target = Path(path).resolve()  # a link stays, the file it names is replaced
+    target = Path(path).resolve()  # a link is kept, and the file it names is replaced
     saved = model._to_saved()
     members = _members_of(saved)
     parameters = saved.parameters
     if parameters is None:
         parameters = model.get_params(deep=False)
     manifest = manifest_bytes(name, parameters, saved.state, facts or {}, members)
-    with atomic_path(target) as beside:
-        write_archive(beside, {MANIFEST: manifest, **members})
-        with opened_archive(beside, shown_as=target.name) as archive:
+    with atomic_path(target) as new:
+        write_archive(new, {MANIFEST: manifest, **members})
+        with opened_archive(new, shown_as=target.name) as archive:
             checked_manifest(archive)  # a model beyond the limits is refused now, not later
 
 
@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def open_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
-    """Return the fitted model in a file and what `read_manifest` says of it, opened once."""
+    """Return the fitted model in a file and its manifest, opening the file once."""
     with opened_archive(path) as archive:
         manifest = checked_manifest(archive)
         learner = learner_class(manifest["learner"])
@@ -69,9 +69,9 @@ def open_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what the file says of its model: learner, parameters, facts, versions, members.
+    """Return the manifest of a model file: learner, parameters, facts, versions, members.
 
-    The manifest is checked against the list of members; their bytes are left unread.
+    The manifest is checked against the list of members; their contents are not read.
 
     >>> from tempfile import TemporaryDirectory
     >>> from toprank import BoostedRanker
@@ -88,7 +88,7 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _checked_learner(model: Any) -> str:
-    """Return the name of the learner `model` is, fitted."""
+    """Return the name of the learner, which must be fitted."""
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -96,18 +96,16 @@ def _checked_learner(model: Any) -> str:
     if name not in known or type(model) is not learner_class(name):
         raise TypeError(f"save takes a fitted {', '.join(known)}; got {name}.")
     if not hasattr(model, "fit"):
-        return name  # a stream, which is whole before its first row
+        return name  # a stream, which is complete before its first row
     try:
         check_is_fitted(model)
     except NotFittedError as error:
-        raise NotFittedError(
-            f"this {name} has learned nothing yet; call fit before save."
-        ) from error
+        raise NotFittedError(f"this {name} is not fitted yet; call fit before save.") from error
     return name
 
 
 def _members_of(saved: Saved) -> dict[str, bytes]:
-    """Return the members by name, in one order whatever the order they were given in."""
+    """Return the members by name, always in the same order."""
     members = {f"{name}.npy": npy_bytes(name, saved.arrays[name]) for name in saved.arrays}
     members |= {f"{name}.ubj": bytes(saved.boosters[name]) for name in saved.boosters}
     for name in members:
@@ -118,7 +116,7 @@ def _members_of(saved: Saved) -> dict[str, bytes]:
 
 
 def _saved_in(archive: zipfile.ZipFile, manifest: dict[str, Any]) -> Saved:
-    """Return what the learner gave to be kept, every member checked."""
+    """Return what was saved of the learner, with every member checked."""
     names = sorted(manifest["members"])
     members = {name: hashed_member(archive, name, manifest) for name in names}
     saved = Saved(
@@ -135,7 +133,7 @@ def _check_boosters(boosters: dict[str, bytes]) -> None:
         try:
             check_booster(raw, n_features=None)
         except BROKEN as error:
-            raise ValueError(f"booster {name!r} is not sound: {error}") from error
+            raise ValueError(f"booster {name!r} is not valid: {error}") from error
 
 
 def _is_array(name: str) -> bool:

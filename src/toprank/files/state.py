@@ -1,7 +1,7 @@
-"""What a learner keeps in a file: arrays by name, checked, and those of its parts under prefixes.
+"""The arrays of a learner in a file, by name and checked, those of its parts under prefixes.
 
-The arrays of a part called `window` stand among the learner's own as `window-scores`,
-`window-is_positive` and so on, since the members of a model file have no folders.
+The arrays of a part called `window` are saved with the learner's own as `window-scores`,
+`window-is_positive` and so on, since a model file has no folders.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def stored_vector(
 
 
 def parts_together(parts: Mapping[Any, Mapping[str, _T]]) -> dict[str, _T]:
-    """Return the members of all parts in one dict, each with its part's name in front.
+    """Return the members of all parts in one dict, each with the name of its part in front.
 
     >>> parts_together({"window": {"scores": 1}, 0: {"scores": 2}})
     {'window-scores': 1, '0-scores': 2}

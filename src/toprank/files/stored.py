@@ -1,8 +1,8 @@
-"""Arrays of any size to and from archives whose members are stored as they are, not deflated.
+"""Arrays of any size to and from archives whose members are stored uncompressed.
 
 Histories grow with the payments they remember. Their files have the form of a model file without
 its limit of 2 GB: no member can be larger than the file on disk, so none can be a zip bomb.
-Arrays are written, read and hashed piece by piece; one at a time is held beside the result.
+Arrays are written, read and hashed piece by piece, one array at a time.
 """
 
 import hashlib
@@ -64,11 +64,11 @@ class _Hashed:
 
 
 def _written(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> dict[str, Any]:
-    """Write an array; return what the manifest lists of it."""
+    """Write an array; return its entry for the manifest."""
     if not is_member_name(name):
         raise ValueError(f"a member's name must be letters, digits, _ and -; got {name!r}.")
     if array.dtype.kind not in "biufSU":
-        raise ValueError(f"array {name!r} must hold numbers or strings; got {array.dtype}.")
+        raise ValueError(f"array {name!r} must contain numbers or strings; got {array.dtype}.")
     info = _plain(name)
     info.file_size = array.nbytes + _LONGEST_HEADER  # decides whether its size takes 64 bits
     with archive.open(info, "w") as stream:

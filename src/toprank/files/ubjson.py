@@ -1,7 +1,7 @@
 """A reader of UBJSON, the binary JSON in which XGBoost writes its models.
 
-It is made for bytes nobody vouches for: no length is believed beyond the bytes that are there,
-nesting and the number of values are bounded, and whatever is odd ends in a ValueError.
+It is made for untrusted bytes: no length is trusted beyond the bytes that exist, nesting and the
+number of values are bounded, and anything malformed is a ValueError.
 """
 
 import struct
@@ -26,7 +26,7 @@ _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 
 
 def read(raw: bytes) -> Any:
-    """Return what `raw` holds: dict, list, str, int, float, bool, None; typed arrays as NumPy's.
+    """Return what `raw` contains: dict, list, str, int, float, bool, None; typed arrays as NumPy.
 
     >>> read(b"{i\\x05depthU\\x06i\\x05gains[$d#i\\x02\\x3f\\x80\\x00\\x00\\x40\\x00\\x00\\x00}")
     {'depth': 6, 'gains': array([1., 2.], dtype=float32)}
@@ -39,7 +39,7 @@ def read(raw: bytes) -> Any:
 
 
 class _Reader:
-    """The bytes and how far they are read."""
+    """The bytes and the position of the reader."""
 
     def __init__(self, raw: bytes):
         self.raw = raw
@@ -53,7 +53,7 @@ class _Reader:
     def value_of(self, marker: bytes, depth: int) -> Any:
         self.n_values += 1
         if self.n_values > _MOST_VALUES:
-            raise ValueError(f"UBJSON must hold at most {_MOST_VALUES} values.")
+            raise ValueError(f"UBJSON must have at most {_MOST_VALUES} values.")
         if marker in _NUMBERS:
             return self.number(marker)
         if marker in _CONSTANTS:
@@ -75,7 +75,7 @@ class _Reader:
         if count is not None:
             return [self.value(depth) for _ in range(count)]
         values = []
-        while not self.steps_over(b"]"):
+        while not self.skips(b"]"):
             values.append(self.value(depth))
         return values
 
@@ -83,7 +83,7 @@ class _Reader:
         kind, count = self.kind_and_count()
         members: dict[str, Any] = {}
         n_read = 0
-        while n_read < count if count is not None else not self.steps_over(b"}"):
+        while n_read < count if count is not None else not self.skips(b"}"):
             key = self.text(self.length())
             if key in members:  # readers differ on which of the two counts
                 raise self.odd(f"the key {key[:40]!r} comes twice")
@@ -94,15 +94,15 @@ class _Reader:
     def kind_and_count(self) -> tuple[bytes | None, int | None]:
         """Read the optional `$type` and `#count` that may open an array or an object."""
         kind = count = None
-        if self.steps_over(b"$"):
+        if self.skips(b"$"):
             kind = self.take(1)
-            # Any other type would let a few bytes stand for billions of values.
+            # Any other type would let a few bytes announce billions of values.
             if kind not in _NUMBERS:
                 raise self.odd(f"a container's type must be a number; got {kind!r}")
-        if self.steps_over(b"#"):
+        if self.skips(b"#"):
             count = self.length()
             if count > self.n_bytes - self.at:
-                raise self.odd(f"it cannot hold the {count} values announced")
+                raise self.odd(f"there is no room for the {count} values announced")
         elif kind is not None:
             raise self.odd("a typed container must announce its length")
         return kind, count
@@ -140,8 +140,8 @@ class _Reader:
         self.at = end
         return self.raw[start:end]
 
-    def steps_over(self, marker: bytes) -> bool:
-        """Step over `marker` if it comes next, and say whether it did."""
+    def skips(self, marker: bytes) -> bool:
+        """Skip `marker` if it comes next, and return whether it did."""
         found = self.raw[self.at : self.at + 1] == marker
         self.at += found
         return found

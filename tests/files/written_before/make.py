@@ -207,7 +207,7 @@ def scores_of(ranker, rows):
 
 
 def write_by_command(payments):
-    """Write what `toprank fit --card` writes: a model, and a history beside it."""
+    """Write what `toprank fit --card` writes: a model, and a history next to it."""
     data = FOLDER / "payments.csv"
     pyarrow.csv.write_csv(payments, data)
     words = "--label fraud --time time --card card --terminal terminal --amount amount --id id"

@@ -24,8 +24,8 @@ def import_xgboost() -> ModuleType:
         import xgboost
     except ImportError:
         raise ImportError(
-            "the boosting engine XGBoost is not installed; "
-            'install it with: pip install "toprank[cpu]" (or "toprank[gpu]" for CUDA).'
+            "XGBoost, which grows the trees, is not installed; "
+            "install it with: pip install xgboost-cpu."
         ) from None
     return xgboost
 

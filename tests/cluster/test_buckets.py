@@ -1,4 +1,4 @@
-"""Lots drawn at random."""
+"""Buckets drawn at random."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
-from toprank.cluster.buckets import SplitColumns, lots_of
+from toprank.cluster.buckets import SplitColumns, buckets_of
 from toprank.data.tables.labels import rows_by_value
 
 
@@ -18,11 +18,11 @@ from toprank.data.tables.labels import rows_by_value
     st.integers(0, 9),
     st.integers(0, 9),
 )
-def test_lots_drawn_hold_their_share_of_every_label(labels, seed, number):
+def test_drawn_buckets_have_their_share_of_every_label(labels, seed, number):
     part = pa.table({"y": pa.array(labels, pa.string())})
     rows = rows_by_value(part, "y")
     drawn = [
-        lots_of(SizedTable(part), number, SplitColumns("y", None, seed), rows) for _ in range(2)
+        buckets_of(SizedTable(part), number, SplitColumns("y", None, seed), rows) for _ in range(2)
     ]
 
     np.testing.assert_array_equal(*drawn)

@@ -1,4 +1,4 @@
-"""Workers that grow trees together: who takes part, who is lost, what is left behind."""
+"""Workers that grow trees together: which take part, which are lost, what is released."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from toprank.cluster import LostWorkerError, cluster_fit, tracker
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 100)), min_size=1, max_size=12))
 def test_no_worker_gets_more_than_its_fair_share_and_one_partition(parts):
     held_by, n_rows = (list(column) for column in zip(*parts, strict=True))
-    chosen = tracker._shared_out(held_by, n_rows, workers=["a", "b", "c"])
+    chosen = tracker._balanced(held_by, n_rows, workers=["a", "b", "c"])
     rows_of = Counter()
     for worker, rows in zip(chosen, n_rows, strict=True):
         rows_of[worker] += rows
@@ -27,42 +27,47 @@ def test_no_worker_gets_more_than_its_fair_share_and_one_partition(parts):
         assert chosen == held_by
 
 
-def test_a_worker_without_rows_takes_no_part(client, places):
+@pytest.mark.slow
+def test_a_worker_without_rows_takes_no_part(two_workers, placements):
     X, y = table()
-    training = trained(client, *in_parts(X, y, borders=()))
-    assert len(places[0]) == 1
+    training = trained(two_workers, *in_parts(X, y, borders=()))
+    assert len(placements[0]) == 1
     check_same(training, BoostedRanker("ap-exp", **LOCALLY).fit(X, y), X)
 
 
-def test_progress_hears_of_trees_and_of_the_last(client):
+def test_progress_is_reported_up_to_the_last_tree(one_worker):
     X, y = table(400)
-    told = []
-    trained(client, *in_parts(X, y), progress=lambda *each: told.append(each))
-    assert told[-1] == ("growing trees", N_TREES, N_TREES)
-    assert told == sorted(set(told))
+    reported = []
+    trained(one_worker, *in_parts(X, y), progress=lambda *each: reported.append(each))
+    assert reported[-1] == ("growing trees", N_TREES, N_TREES)
+    assert reported == sorted(set(reported))
 
 
-def test_a_killed_worker_is_named_and_the_next_training_works(client_to_hurt, places):
+@pytest.mark.slow
+def test_a_killed_worker_is_named_and_the_next_training_works(two_workers_to_kill, placements):
     X, y = table(400)
-    lost, process = oldest_worker(client_to_hurt)
+    lost, process = oldest_worker(two_workers_to_kill)
 
     def kill(_what, n_grown, _n_trees):
         if n_grown == 3:
             os.kill(process, signal.SIGKILL)
 
     with pytest.raises(LostWorkerError, match=f"worker {lost} was lost while the trees"):
-        trained(client_to_hurt, *in_parts(X, y), n_trees=3000, progress=kill)
-    wait_for_another(client_to_hurt, process)
-    trained(client_to_hurt, *in_parts(X, y))
-    assert len(places[-1]) == 2
+        trained(two_workers_to_kill, *in_parts(X, y), n_trees=3000, progress=kill)
+    wait_for_another(two_workers_to_kill, process)
+    trained(two_workers_to_kill, *in_parts(X, y))
+    assert len(placements[-1]) == 2
 
 
-@pytest.mark.parametrize(("module", "step"), [(cluster_fit, "_look_at_all"), (tracker, "grow")])
-def test_a_worker_lost_before_or_after_the_trees_grow_is_made_up_for(
-    client_to_hurt, monkeypatch, module, step
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "step"), [(cluster_fit, "_schema_and_labels"), (tracker, "grow")]
+)
+def test_a_worker_lost_before_or_after_the_trees_grow_is_replaced(
+    two_workers_to_kill, monkeypatch, module, step
 ):
     X, y = table()
-    _, process = oldest_worker(client_to_hurt)
+    _, process = oldest_worker(two_workers_to_kill)
     do = getattr(module, step)
 
     def do_and_kill(*arguments):
@@ -71,7 +76,7 @@ def test_a_worker_lost_before_or_after_the_trees_grow_is_made_up_for(
         return done
 
     monkeypatch.setattr(module, step, do_and_kill)
-    training = trained(client_to_hurt, *in_parts(X, y))
+    training = trained(two_workers_to_kill, *in_parts(X, y))
     check_same(training, BoostedRanker("ap-exp", **LOCALLY).fit(X, y), X)
 
 
@@ -82,17 +87,18 @@ def oldest_worker(client):
 
 
 def wait_for_another(client, lost):
-    """Wait until Dask has missed a killed process and started another in its place."""
+    """Wait until Dask has noticed a killed process and started another in its place."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
         processes = client.run(os.getpid, on_error="ignore").values()
         if len(processes) == 2 and lost not in processes:
             return
         time.sleep(0.2)
-    raise TimeoutError("no worker came for the one that was killed")
+    raise TimeoutError("no worker was started in place of the one that was killed")
 
 
-def test_an_interrupted_training_leaves_nothing_behind(client, monkeypatch):
+@pytest.mark.slow
+def test_an_interrupted_training_leaves_nothing_on_the_workers(two_workers, monkeypatch):
     X, y = table(400)
     is_growing = threading.Event()
 
@@ -103,12 +109,12 @@ def test_an_interrupted_training_leaves_nothing_behind(client, monkeypatch):
     monkeypatch.setattr(tracker, "wait_for", interrupt)
     parts = in_parts(X, y)
     with pytest.raises(KeyboardInterrupt):  # so many trees would take minutes
-        trained(client, *parts, n_trees=100_000, progress=lambda *_: is_growing.set())
+        trained(two_workers, *parts, n_trees=100_000, progress=lambda *_: is_growing.set())
     end = time.monotonic() + 30
-    while n_tasks(client) and time.monotonic() < end:
+    while n_tasks(two_workers) and time.monotonic() < end:
         time.sleep(0.1)
-    assert n_tasks(client) == 0
-    assert not client.who_has()
+    assert n_tasks(two_workers) == 0
+    assert not two_workers.who_has()
 
 
 def n_tasks(client):
