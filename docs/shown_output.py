@@ -7,9 +7,16 @@
     ```
 
 The blocks of a page run one after the other, in one process and one temporary folder. A block
-`{run} python` is executed there as well; what it prints is shown below it. A command that fails
-fails the build, unless `:exit:` gives its exit code. `:lines:` shows only the first lines of each
+`{run} python` is executed there as well; what it prints is shown below it, and `{name}` in a later
+command becomes the value of that variable. A command that fails fails the build, unless `:exit:`
+gives its exit code. `$DOCS` is this folder. `:lines:` shows only the first lines of each
 output, and `:hidden:` runs a block without showing it.
+
+Directive `shown` repeats commands of another page with their output, found by how they begin:
+
+    ```{shown} tutorial
+    toprank fit
+    ```
 
 The pages run two at a time, while Sphinx reads the other ones.
 """
@@ -30,6 +37,7 @@ from typing import Any, NamedTuple
 
 BLOCK = re.compile(r"^```\{run\}[ ]*(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 AT_A_TIME = 2
+HERE = Path(__file__).parent
 SHELL = re.compile(r"[|<>;&$*]")
 
 
@@ -69,13 +77,15 @@ class _Screen(io.TextIOWrapper):
         return True
 
 
-def run_page(text: str) -> list[list[str]]:
-    """Return what each command of a page prints, block by block; the current folder is used."""
+def run_page(text: str) -> list[list[tuple[str, str]]]:
+    """Return each command of a page with what it prints, by block; runs in the current folder."""
     names: dict[str, Any] = {"__name__": "__page__"}
-    return [[_output(step, line, names) for line in step.lines] for step in steps_of(text)]
+    return [[_ran(step, line, names) for line in step.lines] for step in steps_of(text)]
 
 
-def _output(step: Step, line: str, names: dict[str, Any]) -> str:
+def _ran(step: Step, line: str, names: dict[str, Any]) -> tuple[str, str]:
+    if step.kind == "console":
+        line = re.sub(r"\{(\w+)\}", lambda found: str(names[found[1]]), line)
     with tempfile.TemporaryFile() as file:
         with _printing_to(file):
             code = _run(step.kind, line, names)
@@ -83,7 +93,7 @@ def _output(step: Step, line: str, names: dict[str, Any]) -> str:
         printed = file.read().decode()
     if code != int(step.options.get("exit", 0)):
         raise RuntimeError(f"exit code {code}: {line}\n{printed}")
-    return printed
+    return line, printed
 
 
 @contextmanager
@@ -131,20 +141,20 @@ class Runs:
 
     def __init__(self, folder: Path) -> None:
         self._pool = ThreadPoolExecutor(AT_A_TIME)
-        self._of: dict[str, Future[list[list[str]]]] = {}
+        self._of: dict[str, Future[list[Any]]] = {}
         for path in sorted(folder.rglob("*.md")):
             text = path.read_text()
             if BLOCK.search(text):
                 page = path.relative_to(folder).with_suffix("").as_posix()
                 self._of[page] = self._pool.submit(_outputs, page, text)
 
-    def of(self, page: str) -> list[list[str]]:
-        """Return what the blocks of a page print."""
+    def of(self, page: str) -> list[Any]:
+        """Return the commands of a page with what they print, by block."""
         return self._of[page].result()
 
 
-def _outputs(page: str, text: str) -> list[list[str]]:
-    environment = {**os.environ, "COLUMNS": "90", "OMP_NUM_THREADS": "1"}
+def _outputs(page: str, text: str) -> list[Any]:
+    environment = {**os.environ, "COLUMNS": "90", "OMP_NUM_THREADS": "1", "DOCS": str(HERE)}
     with tempfile.TemporaryDirectory() as folder:
         (shim := Path(folder, ".bin", "toprank")).parent.mkdir()
         shim.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{_ENTRY}" "$@"\n')
@@ -164,7 +174,6 @@ _ENTRY = "from toprank.cli import main; main()"
 
 def setup(app: Any) -> dict[str, Any]:
     """Add the directive."""
-    from docutils import nodes
     from sphinx.util.docutils import SphinxDirective
 
     runs: list[Runs] = []
@@ -183,19 +192,42 @@ def setup(app: Any) -> dict[str, Any]:
             outputs = runs[0].of(page)[place]
             if "hidden" in step.options:
                 return []
-            text = _shown(step, outputs)
-            block = nodes.literal_block(text, text, language=step.kind)
-            block["classes"] += ["run"]
-            return [block]
+            return [_block(_shown(step, outputs), step.kind)]
+
+    class Shown(SphinxDirective):
+        has_content = True
+        required_arguments = 1
+
+        def run(self) -> list[Any]:
+            page = self.arguments[0]
+            self.env.note_dependency(self.env.doc2path(page))
+            steps = steps_of(Path(self.env.doc2path(page)).read_text())
+            found = [_found(beginning, steps, runs[0].of(page)) for beginning in self.content]
+            return [_block("\n".join(found), "console")]
 
     app.add_directive("run", Run)
+    app.add_directive("shown", Shown)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
 
 
-def _shown(step: Step, outputs: list[str]) -> str:
+def _block(text: str, language: str) -> Any:
+    from docutils import nodes
+
+    return nodes.literal_block(text, text, language=language)
+
+
+def _found(beginning: str, steps: list[Step], blocks: list[Any]) -> str:
+    for step, ran in zip(steps, blocks, strict=True):
+        for line, output in ran:
+            if line.startswith(beginning):
+                return _shown(step, [(line, output)])
+    raise ValueError(f"no command begins with {beginning!r}")
+
+
+def _shown(step: Step, ran: list[tuple[str, str]]) -> str:
     most = int(step.options.get("lines", 0)) or None
     parts = []
-    for line, output in zip(step.lines, outputs, strict=True):
+    for line, output in ran:
         printed = output.rstrip("\n").split("\n") if output.strip() else []
         if most is not None and len(printed) > most:
             printed = [*printed[:most], "..."]
