@@ -17,9 +17,9 @@ import toprank
 import toprank.cli
 import toprank.decisions
 
-sys.path.insert(0, str(Path(__file__).parent))  # for shown_output
-
-CHANGES = Path(__file__).parents[1] / "changes"
+HERE = Path(__file__).parent
+# shown_output is here; the experiments are described in the reference and need not be installed
+sys.path[:0] = [str(HERE), str(HERE.parent / "bench" / "src")]
 
 project = "toprank"
 version = release = toprank.__version__
@@ -69,19 +69,11 @@ def setup(app: Sphinx) -> None:
     """Connect the functions below to the events of Sphinx."""
     # autosummary asks dir() whether there is an `__all__`, which this one leaves out
     vars(toprank.decisions).pop("__dir__", None)
-    app.connect("source-read", add_changes)
     app.connect("source-read", add_help_texts)
     app.connect("source-read", add_results)
     app.connect("autodoc-skip-member", skip_members_of_others)
     app.connect("autodoc-process-signature", shorten_hints)
     app.connect("autodoc-process-docstring", read_as_plain_text, priority=400)  # 500: napoleon
-
-
-def add_changes(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the files of changes/ on the page of that name, the latest first."""
-    if page == "changes":
-        texts = [path.read_text() for path in sorted(CHANGES.glob("*.md"), reverse=True)]
-        source[0] = "\n---\n\n".join([source[0], *texts])
 
 
 def add_help_texts(app: Sphinx, page: str, source: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The guide is true: its commands run while it is built, every command is in it, its words are ours."""
+"""The guide is true: its commands run, every command is in it, and its words are plain."""
 
 import json
 import re
@@ -21,7 +21,7 @@ PAGES = [
 # `toprank bench` makes these pages from recorded rows, and its tests read them
 WRITTEN = [page for page in PAGES if not page.is_relative_to("docs/results")]
 
-# words of earlier versions that have a plain one: reported, split, baseline, resumed, skipped, pending
+# a plain word exists: reported, split, baseline, resumed, skipped, pending
 NOT_OURS = (
     r"told|untold|tells?|parted|parting|stands?|mend|gone on|goes on|passed over|of no use|"
     r"for want of|rather not|the mark|a row a row|seed of everything|with commas between"

@@ -67,8 +67,9 @@ def _photograph(page: Path, picture: Path) -> None:
         subprocess.run(
             [
                 browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-                "--disable-background-networking", "--hide-scrollbars", f"--user-data-dir={profile}",
-                f"--window-size={WINDOW}", f"--screenshot={picture}", page.resolve().as_uri(),
+                "--disable-background-networking", "--hide-scrollbars",
+                f"--user-data-dir={profile}", f"--window-size={WINDOW}", f"--screenshot={picture}",
+                page.resolve().as_uri(),
             ],
             check=True, capture_output=True,
         )  # fmt: skip
