@@ -4,14 +4,22 @@ Nothing here or on the pages is fetched from elsewhere, at build time or in the 
 """
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
+import click
 from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
 
 import toprank
+import toprank.cli
 import toprank.decisions
+
+HERE = Path(__file__).parent
+# shown_output is here; the experiments are described in the reference and need not be installed
+sys.path[:0] = [str(HERE), str(HERE.parent / "bench" / "src")]
 
 project = "toprank"
 version = release = toprank.__version__
@@ -21,14 +29,16 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "shown_output",
 ]
 exclude_patterns = ["images", "static", "templates"]
 templates_path = ["templates"]
 
+myst_enable_extensions = ["deflist"]
 # links such as results.md#anomalies lead to headings, as on a code host
 myst_heading_anchors = 4
 
-# `name` in a docstring is code, as in Markdown, and "log" may be typed as it stands
+# `name` in a docstring is code, as in Markdown, and quotes stay straight
 default_role = "code"
 smartquotes = False
 
@@ -38,7 +48,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
-# what stands after a parameter's colon is in words, no name to look up
+# the text after a parameter's colon is prose, not a name to look up
 napoleon_use_param = False
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
@@ -52,15 +62,33 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
+html_theme_options = {"navigation_with_keys": True}
 
 
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx when to call the functions below."""
+    """Connect the functions below to the events of Sphinx."""
     # autosummary asks dir() whether there is an `__all__`, which this one leaves out
     vars(toprank.decisions).pop("__dir__", None)
+    app.connect("source-read", add_help_texts)
+    app.connect("source-read", add_results)
     app.connect("autodoc-skip-member", skip_members_of_others)
     app.connect("autodoc-process-signature", shorten_hints)
     app.connect("autodoc-process-docstring", read_as_plain_text, priority=400)  # 500: napoleon
+
+
+def add_help_texts(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the help of every command on the page of commands."""
+    if page == "commands":
+        source[0] += "".join(
+            f"\n## toprank {name}\n\n```text\n{_help_text(name, command)}\n```\n"
+            for name, command in toprank.cli.commands.commands.items()
+        )
+
+
+def add_results(app: Sphinx, page: str, source: list[str]) -> None:
+    """List the pages of results under their first page, unless it does so itself."""
+    if page == "results/index" and "{toctree}" not in source[0]:
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n../results\n*\n```\n"
 
 
 def skip_members_of_others(
@@ -95,6 +123,13 @@ def read_as_plain_text(
         else:
             paragraphs += [paragraph if ">>>" in paragraph else _escaped(paragraph)]
     lines[:] = "\n\n".join([*paragraphs, ""]).split("\n")
+
+
+def _help_text(name: str, command: click.Command) -> str:
+    parent = click.Context(toprank.cli.commands, info_name="toprank")
+    context = click.Context(command, parent=parent, info_name=name, max_content_width=90)
+    context.terminal_width = 90
+    return command.get_help(context).rstrip()
 
 
 def _escaped(text: str) -> str:
