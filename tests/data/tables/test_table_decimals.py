@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 from examples import examples
 from toprank.data.tables import Column, Schema, TableError, TableWarning, read_batches, read_table
-from toprank.data.tables.decimals import looks_like_number
+from toprank.data.tables.number_formats import looks_like_number
 
 SCHEMA = Schema(
     (
@@ -75,7 +75,7 @@ def test_decimal_commas_give_numbers_and_whole_numbers_stay_whole(file, delimite
     assert first_batch(path)["note"].to_pylist()[1] == "ok, fine"
 
 
-def test_times_are_read_beside_decimal_commas(file):
+def test_times_are_read_next_to_decimal_commas(file):
     path = file("at;amount", "2018-04-01 10:30:00.5;73,37", "2018-04-02 10:30:00;1,5")
 
     table = read_table(path)
@@ -109,22 +109,23 @@ def test_a_point_in_text_leaves_decimal_commas_alone(file):
     assert table["b"].to_pylist() == ["1.5", "see 2.5", "01.04.2018"]
 
 
-def test_a_quoted_comma_in_a_comma_delimited_file_is_no_decimal_comma(file):
+def test_a_quoted_comma_in_a_comma_delimited_file_separates_thousands_with_a_remark(file):
     path = file('a,b\n"1,234",2.5')
 
-    assert read_table(path).to_pylist() == [{"a": "1,234", "b": 2.5}]
+    with pytest.warns(TableWarning, match=r"'a'.*'1,234'.*1234.*assumption.*`decimal=','`"):
+        assert read_table(path).to_pylist() == [{"a": 1234.0, "b": 2.5}]
 
 
-def test_where_both_marks_are_used_points_win_with_a_remark(file):
+def test_where_both_marks_are_used_each_column_has_its_own_with_a_remark(file):
     path = file("a;b", "1.5;73,37", "2.5;8,1")
 
-    with pytest.warns(TableWarning, match=r"column 'b' in events.csv is read as text.* '73,37'; "):
+    with pytest.warns(TableWarning, match=r"column 'b' is text such as '73,37'.* 73.37 \(decimal"):
         table = read_table(path)
 
-    assert table.to_pylist()[0] == {"a": 1.5, "b": "73,37"}
+    assert table.to_pylist()[0] == {"a": 1.5, "b": 73.37}
 
 
-def test_under_a_schema_only_its_number_columns_tell_the_mark(file):
+def test_under_a_schema_only_its_number_columns_decide_the_mark(file):
     path = file("old_score;amount;n_items;note", "0.97;73,37;1;1,5")
 
     assert first_batch(path).to_pylist() == [
@@ -137,21 +138,19 @@ def test_under_a_schema_only_its_number_columns_tell_the_mark(file):
 
 
 @pytest.mark.parametrize("grouped", ["1.234,56", "1 234,56", "1\u00a0234,56", "1'234,56"])
-def test_thousands_set_apart_are_text_with_a_remark_and_no_number_of_a_schema(file, grouped):
+def test_separated_thousands_are_numbers_with_a_remark(file, grouped):
     path = file("amount;n_items;note", "73,37;1;x", f"{grouped};1;x")
 
-    with pytest.warns(TableWarning, match=r"'amount' .* read as text.*nothing between thousands"):
-        assert read_table(path)["amount"].to_pylist() == ["73,37", grouped]
-    with pytest.raises(
-        TableError, match=r"'amount' .* must hold numbers; got .* one decimal mark"
-    ):
-        first_batch(path)
+    with pytest.warns(TableWarning, match="'amount' .* 1234.56 .decimal comma, thousands"):
+        assert read_table(path)["amount"].to_pylist() == [73.37, 1234.56]
+    with pytest.warns(TableWarning, match="'amount' in events.csv .* 1234.56"):
+        assert first_batch(path)["amount"].to_pylist() == [73.37, 1234.56]
 
 
-def test_a_wrong_value_beside_decimal_commas_is_the_one_that_is_named(file):
+def test_a_wrong_value_among_decimal_commas_is_the_one_that_is_named(file):
     path = file("amount;n_items;note", "73,37;1;x", "8,1;1;x", "many;1;x")
 
-    with pytest.raises(TableError, match="must hold numbers; got 'many'; mend that value"):
+    with pytest.raises(TableError, match="'amount'.*must hold numbers.*line 4 has 'many'"):
         first_batch(path)
 
 

@@ -16,11 +16,24 @@ from toprank.data import checks
 
 
 class TableError(ValueError):
-    """A table that cannot be used as it is; the message says what to mend."""
+    """A table that cannot be used as it is; the message says what to change."""
 
 
 class TableWarning(UserWarning):
     """Something in a table that is allowed but seldom meant."""
+
+
+Place = Callable[[int], str]
+"""Where a row, counted from 0, is in its source, in words: "line 17 of payments.csv"."""
+
+
+def row_number(row: int) -> str:
+    """Return where a row of a table is, in words.
+
+    >>> row_number(16)
+    'row 17'
+    """
+    return f"row {row + 1:,}"
 
 
 class Frame:
@@ -114,6 +127,23 @@ def check_distinct(names: Sequence[str], source: str = "the table") -> None:
                 "rename or drop the copies."
             )
         seen.add(name)
+
+
+def plain_names(names: Sequence[str], source: str = "the table") -> list[str]:
+    """Return column names without spaces around them; one without a name gets that of its place.
+
+    >>> plain_names(["", "city ", "amount"])
+    ['Unnamed: 0', 'city', 'amount']
+    """
+    plain = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(names)]
+    for i, name in enumerate(plain):
+        if plain.count(name) > 1 and list(names).count(names[i]) == 1:
+            raise TableError(
+                f"column names in {source} must differ; {plain.count(name)} are {name!r} but for "
+                "spaces around them; rename one of them."
+            )
+    check_distinct(plain, source)
+    return plain
 
 
 def arrow_of_cell(cell: Any, name: str) -> pa.ChunkedArray:

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 
-WAY_OUT = "write all numbers of the file with one decimal mark and nothing between thousands."
-
 _NUMBER = re.compile(
     r"""
     \s* [+-]?
@@ -37,15 +35,6 @@ def decimal_mark(examples: Sequence[str]) -> str:
     (',', '.', '.')
     """
     return "," if examples and all("," in example for example in examples) else "."
-
-
-def looks_like_number(text: str) -> bool:
-    """Return whether `text` is a number with either decimal mark.
-
-    >>> looks_like_number("-73,37"), looks_like_number("1.234,56"), looks_like_number("1,2,3")
-    (True, True, False)
-    """
-    return _NUMBER.fullmatch(text) is not None
 
 
 def _example(fields: Sequence[str]) -> str:

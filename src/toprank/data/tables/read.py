@@ -1,4 +1,4 @@
-"""Tables from files: CSV and Parquet, whole or in batches of bounded memory."""
+"""Tables from files: CSV, Parquet, JSON, Excel and Feather, whole or in batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,12 +10,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from toprank.data import checks
-from toprank.data.tables import delimited, typed_text
-from toprank.data.tables.columns import TableError, check_columns, check_distinct
+from toprank.data.tables import delimited, record_files
+from toprank.data.tables.columns import (
+    TableError,
+    check_columns,
+    check_distinct,
+    plain_names,
+    row_number,
+)
+from toprank.data.tables.reading import Reading
 from toprank.data.tables.schema import Schema
+from toprank.data.tables.text_columns import TypedColumns, read_columns
 
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
+_START = 512  # bytes that show what a file is
 
 
 class WrittenBatch(NamedTuple):
@@ -31,15 +40,22 @@ def read_table(
     *,
     as_text: Sequence[str] = (),
     required: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    reading: Reading | None = None,
 ) -> pa.Table:
-    """Return the rows of a CSV or Parquet file, all columns or those named.
+    """Return the rows of a file, all columns or those named.
 
-    The columns `required` must be there: they are looked for before any row is read.
+    The columns `required` must be there: in a CSV or Parquet file, they are looked for before any
+    row is read.
 
-    A CSV may be gzipped; commas, semicolons, tabs and bars are told apart by the header, and
-    decimal commas by the numbers when the delimiter is another. Empty fields, NA, N/A, NaN and
-    null are missing and ISO timestamps become timestamps. What a CSV has in the columns
+    A CSV may be gzipped; its delimiter (comma, semicolon, tab or bar) is found from the header,
+    and decimal commas from the numbers when the delimiter is another. Empty fields, NA, N/A, NaN
+    and null are missing and ISO timestamps become timestamps. What a CSV has in the columns
     `as_text` stays text: a card 0012 is not the number 12.
+
+    Text that is mostly numbers, such as "1,234.56" or "EUR 12.50", is read as numbers, with a
+    warning that says how; in columns of `labels`, text is never read as numbers. `reading` says
+    how a file is written where that cannot be seen from it.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -49,13 +65,14 @@ def read_table(
     [{'amount': 9.5, 'country': 'FR'}, {'amount': None, 'country': 'DE'}]
     """
     path = _existing(path)
-    if not _is_parquet(path):
-        return delimited.read(path, columns, as_text, required)
-    with _parquet_file(path) as file:
-        check_columns([*required, *(columns or [])], file.schema_arrow.names, path.name)
-        table = file.read(columns=None if columns is None else list(columns))
-        _check_rows(table.num_rows, path)
-        return table if columns is None else table.select(list(columns))
+    reading = reading or Reading()
+    kind = _kind_of(path)
+    if kind == "csv":
+        return delimited.read(path, columns, as_text, required, reading, labels)
+    table = _whole(path, kind, reading, [*required, *(columns or [])], columns)
+    return read_columns(
+        table, reading, row_number, as_they_are=[*as_text, *labels], is_typed=True
+    )
 
 
 def read_batches(
@@ -64,18 +81,22 @@ def read_batches(
     schema: Schema | None = None,
     rows: int = 100_000,
     on_bytes: Callable[[int], None] | None = None,
+    reading: Reading | None = None,
 ) -> Iterator[pa.Table]:
     """Return an iterator over the file, `rows` rows at a time and the rest in the last table.
 
     With a `schema`, a CSV's number columns are read as float64, its booleans as booleans and all
     else as unchanged text, so that no later row can change a type. Without one, the first rows
-    decide the types. `on_bytes` is told how many bytes of a CSV have been read so far.
+    decide the types. The columns of times that `reading` names become timestamps. `on_bytes` is
+    called with how many bytes of a CSV have been read so far.
     """
     path = _existing(path)
     rows = checks.whole_number(rows, "rows", low=1)
-    if _is_parquet(path):
-        return _regrouped(_parquet_batches(path, schema), rows)
-    return _regrouped(delimited.batches(path, schema, on_bytes), rows)
+    reading = reading or Reading()
+    kind = _kind_of(path)
+    if kind == "csv":
+        return _regrouped(delimited.batches(path, schema, on_bytes, reading), rows)
+    return (each.table for each in _typed_batches(path, kind, schema, rows, reading))
 
 
 def read_written(
@@ -84,6 +105,7 @@ def read_written(
     schema: Schema | None = None,
     rows: int = 100_000,
     on_bytes: Callable[[int], None] | None = None,
+    reading: Reading | None = None,
 ) -> Iterator[WrittenBatch]:
     """Return an iterator over the file as `read_batches` does, each batch also as it is written.
 
@@ -101,26 +123,33 @@ def read_written(
     """
     path = _existing(path)
     rows = checks.whole_number(rows, "rows", low=1)
-    if _is_parquet(path):
-        for table in _regrouped(_parquet_batches(path, schema), rows):
-            yield WrittenBatch(table, table)
+    reading = reading or Reading()
+    kind = _kind_of(path)
+    if kind != "csv":
+        yield from _typed_batches(path, kind, schema, rows, reading)
         return
-    layout = delimited.layout_of(path)
+    layout = delimited.layout_of(path, reading)
+    typing = delimited.typed_columns(path, layout, schema, reading)
     for text in _regrouped(delimited.text_batches(path, layout, schema, on_bytes), rows):
-        yield WrittenBatch(typed_text.typed(text, layout, schema, path), text)
+        yield WrittenBatch(typing.typed(text), text)
+    typing.end()
 
 
-def rows_as_written(path: str | Path, row_numbers: Sequence[int]) -> pa.Table:
+def rows_as_written(
+    path: str | Path, row_numbers: Sequence[int], reading: Reading | None = None
+) -> pa.Table:
     """Return the rows of these numbers, counted from 1, in the order given.
 
     Of a CSV, every field is the text it is in the file: no digit of an id is lost.
     """
     path = _existing(path)
+    reading = reading or Reading()
     wanted = np.asarray(row_numbers, dtype=np.int64)
-    if _is_parquet(path):
-        batches = _parquet_batches(path, None)
+    kind = _kind_of(path)
+    if kind == "csv":
+        batches = delimited.text_batches(path, delimited.layout_of(path, reading))
     else:
-        batches = delimited.text_batches(path, delimited.layout_of(path))
+        batches = _batches_of(path, kind, reading, [])
     parts, found, n_seen = [], [np.empty(0, dtype=np.int64)], 0
     for batch in batches:
         here = np.unique(wanted[(wanted > n_seen) & (wanted <= n_seen + batch.num_rows)])
@@ -136,19 +165,23 @@ def rows_as_written(path: str | Path, row_numbers: Sequence[int]) -> pa.Table:
     return pa.concat_tables(parts).take(np.searchsorted(numbers, wanted))
 
 
-def column_names(path: str | Path) -> list[str]:
-    """Return the names of the columns of a CSV or Parquet file, its rows left unread."""
+def column_names(path: str | Path, reading: Reading | None = None) -> list[str]:
+    """Return the names of the columns of a file; the rows of CSV and Parquet are left unread."""
     path = _existing(path)
-    if not _is_parquet(path):
-        return delimited.layout_of(path).names
-    with _parquet_file(path) as file:
-        return list(file.schema_arrow.names)
+    reading = reading or Reading()
+    kind = _kind_of(path)
+    if kind == "csv":
+        return delimited.layout_of(path, reading).names
+    if kind == "parquet":
+        with _parquet_file(path) as file:
+            return plain_names(file.schema_arrow.names, path.name)
+    return record_files.read_whole(path, kind, reading.encoding).column_names
 
 
 def count_rows(path: str | Path) -> int | None:
-    """Return how many rows a Parquet file holds; None for a CSV, which would have to be read."""
+    """Return how many rows a Parquet file holds; None for others, which would have to be read."""
     path = _existing(path)
-    if not _is_parquet(path):
+    if _kind_of(path) != "parquet":
         return None
     with _parquet_file(path) as file:
         return file.metadata.num_rows
@@ -157,7 +190,7 @@ def count_rows(path: str | Path) -> int | None:
 def _existing(path: str | Path) -> Path:
     path = Path(path)
     if path.is_dir():
-        raise TableError(f"{path} must be a CSV or Parquet file; it is a folder; name one file.")
+        raise TableError(f"{path} must be a table; it is a folder; name one file.")
     if not path.exists():
         folder = path.parent
         names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
@@ -172,19 +205,67 @@ def _existing(path: str | Path) -> Path:
     return path
 
 
-def _is_parquet(path: Path) -> bool:
+def _kind_of(path: Path) -> str:
+    """Return "parquet", "json", "ndjson", "excel", "feather", or "csv" for all else."""
     with path.open("rb") as file:
-        start = file.read(len(_PARQUET_MAGIC))
+        start = file.read(_START)
     if not start:
         raise TableError(f"{path.name} must hold a table; the file is empty.")
-    if start == _PARQUET_MAGIC:
-        return True
+    if start.startswith(_PARQUET_MAGIC):
+        return "parquet"
     if path.suffix.lower() in _PARQUET_SUFFIXES:
         raise TableError(
             f"{path.name} must be Parquet, as its suffix says, but does not start like Parquet; "
             "write it again, or rename it if it is a CSV."
         )
-    return False
+    return record_files.kind_of_file(path, start) or "csv"
+
+
+def _whole(
+    path: Path,
+    kind: str,
+    reading: Reading,
+    required: Sequence[str],
+    columns: Sequence[str] | None = None,
+) -> pa.Table:
+    """Return all rows of a file that is no CSV."""
+    if kind == "parquet":
+        with _parquet_file(path) as file:
+            names = plain_names(file.schema_arrow.names, path.name)
+            check_columns(required, names, path.name)
+            own_name = dict(zip(names, file.schema_arrow.names, strict=True))
+            chosen = names if columns is None else list(columns)
+            table = file.read(columns=[own_name[name] for name in chosen])
+            table = table.select([own_name[name] for name in chosen]).rename_columns(chosen)
+    else:
+        table = record_files.read_whole(path, kind, reading.encoding)
+        check_columns(required, table.column_names, path.name)
+        table = table if columns is None else table.select(list(columns))
+    _check_rows(table.num_rows, path)
+    return table
+
+
+def _typed_batches(
+    path: Path, kind: str, schema: Schema | None, rows: int, reading: Reading
+) -> Iterator[WrittenBatch]:
+    """Yield the rows of a file that is no CSV, columns of text in the types of a schema."""
+    batches = _batches_of(path, kind, reading, schema.names if schema else [])
+    return _typed(_regrouped(batches, rows), TypedColumns(schema, reading, path.name, row_number))
+
+
+def _typed(tables: Iterable[pa.Table], typing: TypedColumns) -> Iterator[WrittenBatch]:
+    for table in tables:
+        yield WrittenBatch(typing.typed(table), table)
+    typing.end()
+
+
+def _batches_of(
+    path: Path, kind: str, reading: Reading, required: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a file that is no CSV; what is wrong with all of it is found at once."""
+    if kind == "parquet":
+        return _parquet_batches(path, required)
+    return iter(_whole(path, kind, reading, required).to_batches())
 
 
 @contextmanager
@@ -202,16 +283,18 @@ def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
         ) from error
 
 
-def _parquet_batches(path: Path, schema: Schema | None) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(path: Path, required: Sequence[str]) -> Iterator[pa.RecordBatch]:
     with _parquet_file(path) as file:
-        check_columns(schema.names if schema else [], file.schema_arrow.names, path.name)
+        names = plain_names(file.schema_arrow.names, path.name)
+        check_columns(required, names, path.name)
         _check_rows(file.metadata.num_rows, path)
-    return _row_groups(path)
+    return _row_groups(path, names)
 
 
-def _row_groups(path: Path) -> Iterator[pa.RecordBatch]:
+def _row_groups(path: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
     with _parquet_file(path) as file:
-        yield from file.iter_batches()
+        for batch in file.iter_batches():
+            yield batch.rename_columns(names)
 
 
 def _check_rows(n_rows: int, path: Path) -> None:
@@ -220,16 +303,16 @@ def _check_rows(n_rows: int, path: Path) -> None:
 
 
 def _regrouped(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    n_held = 0
+    pending: list[pa.RecordBatch] = []
+    n_pending = 0
     for batch in batches:
-        held.append(batch)
-        n_held += batch.num_rows
-        if n_held >= rows:
-            table = pa.Table.from_batches(held)
-            n_held %= rows
-            for start in range(0, table.num_rows - n_held, rows):
+        pending.append(batch)
+        n_pending += batch.num_rows
+        if n_pending >= rows:
+            table = pa.Table.from_batches(pending)
+            n_pending %= rows
+            for start in range(0, table.num_rows - n_pending, rows):
                 yield table.slice(start, rows)
-            held = table.slice(table.num_rows - n_held).to_batches()
-    if n_held:
-        yield pa.Table.from_batches(held)
+            pending = table.slice(table.num_rows - n_pending).to_batches()
+    if n_pending:
+        yield pa.Table.from_batches(pending)

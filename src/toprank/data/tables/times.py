@@ -1,6 +1,7 @@
-"""The times of a table's rows, from timestamps, dates, text or seconds."""
+"""The times of a table's rows, from timestamps, dates, text or numbers."""
 
-from typing import Any
+import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -8,35 +9,72 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
-from toprank.data.tables.columns import TableError, required_frame, shortened
-from toprank.data.tables.delimited import MISSING
+from toprank.data.tables import time_formats
+from toprank.data.tables.columns import (
+    Place,
+    TableError,
+    TableWarning,
+    required_frame,
+    row_number,
+    shortened,
+)
+from toprank.data.tables.number_formats import MISSING
 from toprank.data.tables.values import decoded, is_number, is_text
 
-_LAST_SECOND = 1e11  # in the year 5138; numbers beyond are milliseconds or finer
+# the largest number of each unit since 1970, in the year 5138; larger ones are of the next unit
+_UNITS = ((1e11, 1_000_000.0), (1e14, 1_000.0), (1e17, 1.0), (np.inf, 0.001))
+_FIRST_DAY, _LAST_DAY = 19_000_101, 20_991_231  # of dates that are written 20180401
+_FEW_MOMENTS, _MANY_ROWS = 3, 100
+_FORMAT_SAMPLE = 10_000
+_OLDEST = np.datetime64("1980-01-01", "us")
 
 
-def time_column(table: Any, name: str) -> NDArray[np.datetime64]:
+class Times(NamedTuple):
+    """The moment of each row, and the format of text that is not ISO; None for others."""
+
+    moments: NDArray[np.datetime64]
+    format: str | None
+
+
+def time_column(
+    table: Any, name: str, time_format: str | None = None
+) -> NDArray[np.datetime64]:
     """Return column `name` as datetime64[us], in UTC where the column knows its time zone.
 
-    Timestamps, dates and ISO text are read as such. Numbers, also as text, are seconds since the
-    start of 1970.
+    Timestamps, dates, ISO text and the usual ways to write a date are read as such, other text by
+    `time_format`, as `strptime` has it. Numbers are seconds since the start of 1970, or milli- or
+    microseconds where they are that large, or dates such as 20180401.
 
     >>> time_column(pa.table({"at": ["2018-04-01 10:30:00"]}), "at")
     array(['2018-04-01T10:30:00.000000'], dtype='datetime64[us]')
+    >>> time_column(pa.table({"at": ["31/12/2018 5:45 PM"]}), "at")
+    array(['2018-12-31T17:45:00.000000'], dtype='datetime64[us]')
     """
-    values = decoded(required_frame(table).column(name))
+    return times_of(required_frame(table).column(name), name, time_format).moments
+
+
+def times_of(
+    values: pa.ChunkedArray,
+    name: str,
+    time_format: str | None = None,
+    place: Place = row_number,
+) -> Times:
+    """Return the times of one column; an error says at which `place` it is wrong."""
+    values = decoded(values)
+    if time_format is not None and is_number(values.type):
+        values = values.cast(pa.string())
     if is_text(values.type):
-        values = _parsed(values, name)
+        return _of_text(values, name, time_format, place)
     if is_number(values.type):
-        return _from_seconds(values, name)
-    _check_complete(values.null_count, len(values), name)
+        return _of_numbers(values, name, place)
+    _check_complete(values, name, place)
     if not (pt.is_timestamp(values.type) or pt.is_date(values.type)):
         raise TableError(
             f"column {name!r} must hold times; it holds values of type {values.type}; name a "
-            "column of timestamps, dates, ISO text or seconds."
+            "column of times with `time`."
         )
     zone = getattr(values.type, "tz", None)
-    return _microseconds(values.cast(pa.timestamp("us", zone), safe=False))
+    return Times(_microseconds(values.cast(pa.timestamp("us", zone), safe=False)), None)
 
 
 def with_times(table: pa.Table, name: str) -> pa.Table:
@@ -49,48 +87,136 @@ def with_times(table: pa.Table, name: str) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, times)
 
 
-def _parsed(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    missing = pc.is_in(values, pa.array(MISSING, values.type))
-    values = pc.if_else(missing, pa.scalar(None, values.type), values)
-    readings = [pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
-    for reading in (*readings, pa.float64()):
-        try:
-            return values.cast(reading)
-        except pa.ArrowInvalid:
-            continue
-    raise TableError(
-        f"column {name!r} must hold ISO times such as 2018-04-01 10:30:00, all with a time zone "
-        f"or all without; got {shortened(_first_unreadable(values))}; rewrite such values."
+def warn_of_odd_times(values: pa.ChunkedArray, times: NDArray[np.datetime64], name: str) -> None:
+    """Warn where what was taken for the times of rows may well be something else."""
+    first, last = times.min(), times.max()
+    if is_number(values.type) and last < _OLDEST:
+        warnings.warn(
+            f"column {name!r} holds numbers that are no dates of our time: read as seconds since "
+            f"1970, they go from {_shown(first)} to {_shown(last)}; if it is an id or another "
+            "number, name the column of times with `time`.",
+            TableWarning,
+            stacklevel=3,
+        )
+    n_moments = np.unique(times).size
+    if n_moments <= _FEW_MOMENTS and times.size >= _MANY_ROWS:
+        warnings.warn(
+            f"column {name!r} has only {n_moments} different times in {times.size:,} rows; rows "
+            "of one time stay together when they are split; is it the right column for `time`?",
+            TableWarning,
+            stacklevel=3,
+        )
+
+
+def _shown(moment: np.datetime64) -> str:
+    return str(moment.astype("datetime64[s]")).replace("T", " ")
+
+
+def _of_text(values: pa.ChunkedArray, name: str, time_format: str | None, place: Place) -> Times:
+    is_missing = pc.is_in(values, pa.array(MISSING, values.type))
+    values = pc.if_else(is_missing, pa.scalar(None, values.type), values)
+    _check_complete(values, name, place)
+    if time_format is None:
+        readings = [pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")]
+        for reading in (pa.int64(), pa.float64(), *readings):
+            try:
+                found = values.cast(reading)
+            except pa.ArrowInvalid:
+                continue
+            if is_number(found.type):
+                return _of_numbers(found, name, place)
+            return Times(_microseconds(found), None)
+    return _of_written(values, name, time_format, place)
+
+
+def _of_written(
+    values: pa.ChunkedArray, name: str, time_format: str | None, place: Place
+) -> Times:
+    """Return times from text in the format given, or in that of most of the rows."""
+    if time_format is None:
+        step = max(len(values) // _FORMAT_SAMPLE, 1)
+        found = time_formats.format_of(values.take(np.arange(0, len(values), step)).to_pylist())
+        if found is None:
+            raise TableError(
+                f"column {name!r} must hold times; {place(0)} has {shortened(values[0].as_py())}; "
+                "name a column of times with `time`, or say how they are written with "
+                "`time_format`, such as '%d/%m/%Y %H:%M'."
+            )
+        found = time_formats.ordered_format(found, values)
+        if found.other is not None:
+            raise TableError(
+                f"column {name!r} may have the day or the month first: all its dates, such as "
+                f"{shortened(values[0].as_py())}, can be read both ways; say which with "
+                f"`time_format={found.text!r}` or `time_format={found.other!r}`."
+            )
+        if found.is_by_order:
+            warnings.warn(
+                f"column {name!r} is read as {found.text}: only so are its rows in order of time; "
+                f"if day and month are the other way round, say so with `time_format`.",
+                TableWarning,
+                stacklevel=5,
+            )
+        form = found.text
+    else:
+        form = time_formats.check_format(time_format)
+    moments, is_time = time_formats.parsed(values, form)
+    if not is_time.all():
+        row = int(np.flatnonzero(~is_time)[0])
+        n_others = int(np.count_nonzero(~is_time)) - 1
+        more = f", and {n_others:,} more do not" if n_others else ""
+        raise TableError(
+            f"column {name!r} must hold times in one format, {form}"
+            f"{', as most of its rows do' if time_format is None else ''}; {place(row)} has "
+            f"{shortened(values[row].as_py())}{more}; correct it, or say how times are written "
+            "with `time_format`."
+        )
+    return Times(moments, form)
+
+
+def _of_numbers(values: pa.ChunkedArray, name: str, place: Place) -> Times:
+    _check_complete(values, name, place)
+    if pt.is_integer(values.type):
+        numbers = values.cast(pa.int64()).to_numpy()
+    else:
+        numbers = values.cast(pa.float64(), safe=False).to_numpy()
+    is_missing = np.isnan(numbers)
+    if is_missing.any():
+        first = place(int(is_missing.argmax()))
+        raise _missing_time(name, first, int(np.count_nonzero(is_missing)), numbers.size)
+    if np.isinf(numbers).any():
+        first = place(int(np.isinf(numbers).argmax()))
+        raise TableError(f"column {name!r} must hold times; {first} has an infinite number.")
+    lowest, highest = (numbers.min(), numbers.max()) if numbers.size else (0, 0)
+    if _FIRST_DAY <= lowest and highest <= _LAST_DAY and (numbers == np.rint(numbers)).all():
+        texts = pa.chunked_array([pa.array(numbers.astype(np.int64)).cast(pa.string())])
+        moments, is_time = time_formats.parsed(texts, "%Y%m%d")
+        if is_time.all():
+            return Times(moments, None)
+    if lowest >= _FIRST_DAY * 10**6 and highest < (_LAST_DAY + 1) * 10**6:
+        texts = pa.chunked_array([pa.array(numbers.astype(np.int64)).cast(pa.string())])
+        moments, is_time = time_formats.parsed(texts, "%Y%m%d%H%M%S")
+        if is_time.all():
+            return Times(moments, None)
+    largest = max(abs(int(lowest)), abs(int(highest)))
+    factor = next(factor for limit, factor in _UNITS if largest < limit)
+    if numbers.dtype.kind == "i" and factor >= 1:
+        microseconds = numbers * int(factor)
+    else:
+        microseconds = np.round(numbers * factor).astype(np.int64)
+    return Times(microseconds.view("datetime64[us]"), None)
+
+
+def _check_complete(values: pa.ChunkedArray, name: str, place: Place) -> None:
+    if values.null_count:
+        first = pc.index(values.is_null(), True).as_py()
+        raise _missing_time(name, place(first), values.null_count, len(values))
+
+
+def _missing_time(name: str, place: str, n_missing: int, n_rows: int) -> TableError:
+    return TableError(
+        f"column {name!r} must give every row its time; {n_missing:,} of {n_rows:,} are missing, "
+        f"first in {place}; remove those rows or fill them in."
     )
-
-
-def _first_unreadable(values: pa.ChunkedArray) -> str:
-    for value in values.drop_null():
-        try:
-            value.cast(pa.timestamp("us"))
-        except pa.ArrowInvalid:
-            return value.as_py()
-    return ""
-
-
-def _from_seconds(values: pa.ChunkedArray, name: str) -> NDArray[np.datetime64]:
-    seconds = values.cast(pa.float64(), safe=False).to_numpy()
-    _check_complete(int(np.count_nonzero(np.isnan(seconds))), seconds.size, name)
-    largest = float(np.abs(seconds).max(initial=0))
-    if largest > _LAST_SECOND:
-        raise TableError(
-            f"column {name!r} must hold seconds since the start of 1970; got {largest:g}; "
-            "divide milliseconds by 1,000."
-        )
-    return np.round(seconds * 1e6).astype(np.int64).view("datetime64[us]")
-
-
-def _check_complete(n_missing: int, n_rows: int, name: str) -> None:
-    if n_missing:
-        raise TableError(
-            f"column {name!r} must give every row its time; {n_missing} of {n_rows} are missing; "
-            "drop those rows or fill them in."
-        )
 
 
 def _microseconds(values: pa.ChunkedArray) -> NDArray[np.datetime64]:

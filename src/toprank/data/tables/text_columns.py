@@ -1,0 +1,341 @@
+"""Columns of text as the numbers, booleans and times that they are meant to be.
+
+`read_columns` does so for a whole table, whose columns may be anything. `TypedColumns` does so for
+a file that comes in batches, with the schema of a model that says which columns are numbers.
+"""
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toprank.data.tables import number_formats
+from toprank.data.tables.columns import Place, TableError, TableWarning, shortened
+from toprank.data.tables.number_formats import (
+    MISSING,
+    Codes,
+    NotNumbers,
+    NumberFormat,
+    NumberReading,
+)
+from toprank.data.tables.reading import Reading
+from toprank.data.tables.schema import Schema
+from toprank.data.tables.time_formats import parsed
+from toprank.data.tables.times import times_of
+from toprank.data.tables.values import is_text
+
+_SAMPLE = 1_000
+_FEW_CODES = 20  # texts that are whole numbers; with more, a remark is due
+_SPACE = " \t"  # around a number
+_TRUE = ("1", "true", "True", "TRUE")
+_FALSE = ("0", "false", "False", "FALSE")
+
+
+def read_columns(
+    table: pa.Table,
+    reading: Reading,
+    place: Place,
+    *,
+    as_they_are: Iterable[str] = (),
+    default_mark: str = ".",
+    is_typed: bool = False,
+) -> pa.Table:
+    """Return a table with columns of text that are mostly numbers as numbers, and its times.
+
+    Columns `as_they_are` stay text. Where a file has types of its own (`is_typed`), so do whole
+    numbers that it has as text: they may be codes.
+    """
+    untouched = {*as_they_are, *reading.times}
+    numbers: dict[str, NumberFormat] = {}
+    for i, name in enumerate(table.column_names):
+        values = table[name]
+        if name in untouched or not is_text(values.type) or not _may_be_numbers(values):
+            continue
+        counts = _text_counts(values)
+        found = number_formats.reading_of(
+            counts,
+            decimal=reading.decimal,
+            thousands=reading.thousands,
+            default=default_mark,
+        )
+        if isinstance(found, NotNumbers):
+            row = pc.index(values, pa.scalar(found.text, values.type)).as_py()
+            raise _not_numbers(name, found, place(row))
+        if isinstance(found, Codes):
+            _note(
+                f"column {name!r} is read as categories: most of it is whole numbers, but "
+                f"{shortened(found.text)} is not."
+            )
+        elif isinstance(found, NumberReading):
+            if is_typed and found.is_whole:
+                if len(counts) > _FEW_CODES:
+                    _note(
+                        f"column {name!r} is read as categories: it holds whole numbers as text; "
+                        "if they are amounts, write them as numbers."
+                    )
+                continue
+            _note(_how_it_was_read(name, found))
+            numbers[name] = found.format
+            column = _converted(values, found.format, name, place)
+            table = table.set_column(i, name, column)
+    table, times = with_times(table, reading.time_formats, place)
+    known = replace(reading, known_numbers=numbers, known_times=times)
+    return known.found_in(table)
+
+
+def with_times(
+    table: pa.Table, formats: Mapping[str, str | None], place: Place
+) -> tuple[pa.Table, dict[str, str]]:
+    """Return the table with these columns as timestamps, and the formats that were not ISO."""
+    found: dict[str, str] = {}
+    for name, form in formats.items():
+        if name in table.column_names:
+            i = table.column_names.index(name)
+            if not is_text(table[name].type) and form is None:
+                continue  # numbers and timestamps are read where they are needed
+            times = times_of(table[name], name, form, place)
+            if times.format is not None:
+                found[name] = times.format
+            table = table.set_column(i, name, pa.array(times.moments))
+    return table, found
+
+
+class TypedColumns:
+    """Reads the columns of a schema from batches of text; all other columns stay text.
+
+    `default_mark` is the decimal mark of the file as its first rows show it, and `samples` holds
+    some cells of each column. How a column is read is decided once, for the whole file.
+    """
+
+    def __init__(
+        self,
+        schema: Schema | None,
+        reading: Reading,
+        source: str,
+        place: Place,
+        default_mark: str = ".",
+        samples: Mapping[str, list[str]] | None = None,
+    ) -> None:
+        self._schema = schema
+        self._reading = reading
+        self._source = source
+        self._place = place
+        self._default_mark = default_mark
+        self._formats: dict[str, NumberFormat] = {}
+        self._n_missing: dict[str, int] = {}
+        self._time_formats: dict[str, str | None] = dict(reading.time_formats)
+        self._n_rows = 0
+        for column in schema.columns if schema else ():
+            if column.kind == "number":
+                self._decide(column.name, (samples or {}).get(column.name, []))
+
+    @property
+    def arrow_mark(self) -> str | None:
+        """The decimal mark with which Arrow itself can read all numbers; None if it cannot."""
+        marks = {form.decimal for form in self._formats.values()} or {self._default_mark}
+        if len(marks) > 1 or any(form.thousands for form in self._formats.values()):
+            return None
+        return marks.pop()
+
+    def typed(self, batch: pa.Table) -> pa.Table:
+        """Return the next rows with columns of text in the types of the schema."""
+        for column in self._schema.columns if self._schema else ():
+            i = batch.column_names.index(column.name)
+            values = batch[column.name]
+            if not is_text(values.type) or column.kind == "category":
+                continue
+            if column.kind == "number":
+                found = self._numbers(column.name, values)
+            else:
+                found = self._booleans(column.name, values)
+            batch = batch.set_column(i, column.name, found)
+        batch = self._with_times(batch)
+        self._n_rows += batch.num_rows
+        return batch
+
+    def end(self) -> None:
+        """Report how many cells became missing."""
+        for name, n_missing in self._n_missing.items():
+            cells = "cell" if n_missing == 1 else "cells"
+            _note(
+                f"column {name!r} in {self._source} has {n_missing:,} {cells} without a number, "
+                "read as missing."
+            )
+
+    def _decide(self, name: str, sample: list[str]) -> None:
+        """Choose how a column of numbers is read, by a sample of its cells if they say so."""
+        known = self._reading.known_numbers.get(name)
+        given = self._reading.decimal, self._reading.thousands
+        if known is None and given == (None, None):
+            self._formats[name] = NumberFormat(self._default_mark)
+            return
+        found = self._reading_of(name, dict.fromkeys(sample, 1), known)
+        if isinstance(found, NumberReading):
+            self._formats[name] = found.format
+        else:
+            fitting = number_formats.allowed_formats(*given)
+            self._formats[name] = known if known in fitting else fitting[0]
+
+    def _reading_of(
+        self, name: str, counts: dict[str, int], known: NumberFormat | None
+    ) -> NumberReading | NotNumbers | Codes | None:
+        return number_formats.reading_of(
+            counts,
+            decimal=self._reading.decimal,
+            thousands=self._reading.thousands,
+            known=known,
+            default=self._default_mark,
+        )
+
+    def _numbers(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        form = self._formats[name]
+        if not form.thousands:
+            try:
+                return _simple_numbers(values, form.decimal)
+            except pa.ArrowInvalid:
+                pass
+        found = self._reading_of(name, _text_counts(values), form)
+        if isinstance(found, NumberReading) and found.format != form:
+            if self._n_rows == 0 or form == NumberFormat(self._default_mark):
+                _note(_how_it_was_read(name, found, self._source))
+                form = self._formats[name] = found.format
+        column = _converted(values, form, name, self._here, self._source)
+        n_words = column.null_count - _without_missing(values).null_count
+        if n_words:
+            self._n_missing[name] = self._n_missing.get(name, 0) + n_words
+        return column
+
+    def _booleans(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        values = _without_missing(values)
+        is_true, is_false = (
+            pc.is_in(values, pa.array(words, values.type)) for words in (_TRUE, _FALSE)
+        )
+        is_read = pc.or_(pc.or_(is_true, is_false), pc.is_null(values))
+        if not pc.all(is_read).as_py():
+            row = pc.index(is_read, False).as_py()
+            raise TableError(
+                f"column {name!r} in {self._source} must hold true or false; {self._here(row)} "
+                f"has {shortened(values[row].as_py())}; correct it or leave it empty."
+            )
+        return pc.if_else(pc.is_null(values), pa.scalar(None, pa.bool_()), is_true)
+
+    def _with_times(self, batch: pa.Table) -> pa.Table:
+        for name, known in self._reading.known_times.items():
+            is_open = self._time_formats.get(name, "") is None and name in batch.column_names
+            if is_open and batch.num_rows and is_text(batch[name].type):
+                _, is_time = parsed(batch[name].slice(0, 1), known)
+                if is_time.all():
+                    self._time_formats[name] = known
+        batch, found = with_times(batch, self._time_formats, self._here)
+        self._time_formats |= found
+        return batch
+
+    def _here(self, row: int) -> str:
+        return self._place(self._n_rows + row)
+
+
+def _may_be_numbers(values: pa.ChunkedArray) -> bool:
+    """Return whether a sample of a column has enough numbers to look at all of it."""
+    present = values.drop_null()
+    if not len(present):
+        return False
+    step = max(len(present) // _SAMPLE, 1)
+    sample = present.take(np.arange(0, len(present), step)).to_pylist()
+    n_numbers = sum(map(number_formats.looks_like_number, sample))
+    n_words = sum(map(number_formats.is_missing_word, sample))
+    return n_numbers > 0 and n_numbers >= 0.4 * (len(sample) - n_words)
+
+
+def _text_counts(values: pa.ChunkedArray) -> dict[str, int]:
+    """Return how many rows hold each text; those that say missing in any file are left out."""
+    counted = pc.value_counts(values.drop_null())
+    texts = counted.field("values").to_pylist()
+    counts = counted.field("counts").to_pylist()
+    return {
+        text: n for text, n in zip(texts, counts, strict=True) if text.strip() not in MISSING
+    }
+
+
+def _simple_numbers(values: pa.ChunkedArray, mark: str) -> pa.ChunkedArray:
+    """Return plain numbers as Arrow's CSV reader reads them; ArrowInvalid for others."""
+    values = pc.utf8_trim(_without_missing(values), characters=_SPACE)
+    if mark == ",":
+        if pc.any(pc.match_substring(values, ".")).as_py():
+            raise pa.ArrowInvalid("a point in numbers whose decimal mark is a comma")
+        values = pc.replace_substring(values, ",", ".")
+    return values.cast(pa.float64())
+
+
+def _without_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_missing = pc.is_in(values, pa.array(MISSING, values.type))
+    return pc.if_else(is_missing, pa.scalar(None, values.type), values)
+
+
+def _converted(
+    values: pa.ChunkedArray, form: NumberFormat, name: str, place: Place, source: str = ""
+) -> pa.ChunkedArray:
+    """Return cells as numbers, missing where they say so."""
+    encoded = values.combine_chunks().dictionary_encode()
+    numbers = [number_formats.number_in(text, form) for text in encoded.dictionary.to_pylist()]
+    if None in numbers:
+        code = numbers.index(None)
+        row = pc.index(encoded.indices, pa.scalar(code, encoded.indices.type)).as_py()
+        raise _wrong_cell(name, encoded.dictionary[code].as_py(), form, place(row), source)
+    per_text = np.array([*numbers, math.nan], dtype=np.float64)
+    found = per_text[encoded.indices.fill_null(len(numbers)).to_numpy()]
+    return pa.chunked_array([pa.array(found, mask=np.isnan(found))])
+
+
+def _not_numbers(name: str, found: NotNumbers, place: str) -> TableError:
+    return TableError(
+        f"column {name!r} cannot be read as numbers: {found.reason}, but {place} has "
+        f"{shortened(found.text)}; correct or empty such cells, say how numbers are written with "
+        f"`decimal` and `thousands`, or leave the column out with `drop={[name]!r}`."
+    )
+
+
+def _wrong_cell(
+    name: str, text: str, form: NumberFormat, place: str, source: str
+) -> TableError:
+    where = f" in {source}" if source else ""
+    return TableError(
+        f"column {name!r}{where} must hold numbers (with a {form}); {place} has "
+        f"{shortened(text)}; correct it or leave it empty, or say how numbers are written with "
+        "`decimal` and `thousands`."
+    )
+
+
+def _how_it_was_read(name: str, found: NumberReading, source: str = "") -> str:
+    """Return in words how a column was read, and what became missing."""
+    where = f" in {source}" if source else ""
+    said = (
+        f"column {name!r}{where} is text such as {shortened(found.example)}, read as the number "
+        f"{found.value:.12g} ({found.format})"
+    )
+    if found.other is not None:
+        said += _assumption(found)
+    if found.words:
+        words = sorted(found.words, key=lambda word: -found.words[word])
+        shown = ", ".join(shortened(word) for word in words[:3])
+        cells = "cell" if found.n_missing == 1 else "cells"
+        said += f"; {found.n_missing:,} {cells} such as {shown} became missing"
+    return f"{said}."
+
+
+def _assumption(found: NumberReading) -> str:
+    other = found.other
+    assert other is not None
+    option = f"`decimal={other.decimal!r}`"
+    if other.thousands:
+        option = f"`thousands={other.thousands!r}`"
+    return (
+        f"; that is an assumption, as it could also have a {other}: say so with {option} if it does"
+    )
+
+
+def _note(text: str) -> None:
+    warnings.warn(text, TableWarning, stacklevel=4)
