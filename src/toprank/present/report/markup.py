@@ -48,7 +48,7 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def count(number: int) -> str:
-    """Return a count with its thousands set apart.
+    """Return a count with commas between its thousands.
 
     >>> count(1234567)
     '1,234,567'
@@ -70,11 +70,20 @@ def interval(measured: Interval, form: str = ".3f") -> str:
 
     >>> interval(Interval(83.2, 79, 88.4), ".0f")
     '83 <span class="bounds">(79–88)</span>'
+    >>> interval(Interval(0.832, 0.79, 0.884), ".2f")
+    '.83 <span class="bounds">(.79–.88)</span>'
     """
     if not math.isfinite(measured.value):
         return "not known"
-    shown = [percent(n) if form == "%" else f"{n:,{form}}" for n in measured[:3]]
+    shown = [_number(n, form) for n in measured[:3]]
     if not (math.isfinite(measured.low) and math.isfinite(measured.high)):
         return shown[0]
     low, high = shown[1].removesuffix(" %"), shown[2]
     return f'{shown[0]} <span class="bounds">({low}–{high})</span>'
+
+
+def _number(number: float, form: str) -> str:
+    if form == "%":
+        return percent(number)
+    # ratios have no zero before their point, as on the screen
+    return wording.decimal(number, int(form[1])) if form in (".2f", ".3f") else f"{number:,{form}}"
