@@ -16,16 +16,15 @@ import pyarrow as pa
 
 from toprank import wording
 from toprank.data.atomic import atomic_path
-from toprank.present.report.markup import count, percent, text
+from toprank.present.report.markup import count, percent, prose, text
 from toprank.present.summary import counted, moment_text
 from toprank.rankers.reasons import number_text
 from toprank.workflow.alert_list import AlertList
 
 PAST_DAYS = 30
-_ROWS_SHOWN = 60
+_ROWS_SHOWN = 40
 _VALUES_SHOWN = 12
 _COLUMNS_SHOWN = 4
-_WIDTH, _HEIGHT, _BASE = 720, 110, 92
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def _header(page: AlertPage) -> str:
         )
     return (
         f"<header>\n<h1>{text(page.title)}</h1>\n"
-        f'<p class="headline">{text(headline)}.</p>\n<p>{text(" ".join(notes))}</p>\n</header>'
+        f'<p class="headline">{prose(headline)}.</p>\n<p>{text(" ".join(notes))}</p>\n</header>'
     )
 
 
@@ -223,8 +222,8 @@ def _reason(words: str) -> str:
     """Return a reason with what it is compared with in a softer tone."""
     first, *others = words.split("; ")
     if not others:
-        return text(first)
-    return f"<b>{text(first)}</b><small>{text('; '.join(others))}</small>"
+        return prose(first)
+    return f"<b>{prose(first)}</b><small>{prose('; '.join(others))}</small>"
 
 
 def _past(page: AlertPage, place: int) -> str:
@@ -241,7 +240,7 @@ def _past(page: AlertPage, place: int) -> str:
         noun = page.noun.removesuffix("s") if n_positive == 1 else page.noun
         words += f", {count(n_positive)} known {noun}"
     return (
-        f"<details><summary>{text(words)}</summary>\n{_picture(rows)}\n"
+        f"<details><summary>{prose(words)}</summary>\n{_picture(rows, page.noun)}\n"
         f"{_past_table(page, rows[:_ROWS_SHOWN], len(rows))}\n</details>"
     )
 
@@ -275,34 +274,34 @@ def _past_row(page: AlertPage, row: PastRow, others: list[str], has_labels: bool
     return f"<tr{_class(kind)}>{time}{''.join(cells)}</tr>"
 
 
-def _picture(rows: Sequence[PastRow]) -> str:
+def _picture(rows: Sequence[PastRow], noun: str) -> str:
     """Return the amounts over time, a line each: this alert and known positives in colour."""
     drawn = [row for row in rows if row.amount is not None]
     if not drawn:
         return ""
     last = max(row.time for row in rows)
-    first = last - timedelta(days=PAST_DAYS)
-    highest = max(max(abs(row.amount or 0) for row in drawn), 1e-9)
+    span = timedelta(days=PAST_DAYS)
+    first = last - span
+    highest = max(abs(row.amount or 0) for row in drawn) or 1.0
     lines = []
     for row in sorted(drawn, key=lambda each: (_kind(each) != "", each.time)):
-        x = 6 + (_WIDTH - 12) * max((row.time - first) / timedelta(days=PAST_DAYS), 0)
-        y = _BASE - (_BASE - 22) * abs(row.amount or 0) / highest
-        kind = _kind(row)
-        lines.append(
-            f"<g{_class(kind)}>"
-            f'<line x1="{x:.1f}" y1="{_BASE}" x2="{x:.1f}" y2="{y:.1f}"/>'
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{4 if kind else 2.5}"/></g>'
-        )
-    days = f"{first.day} {first:%b}", f"{last.day} {last:%b}"
+        x = 1 + 98 * max((row.time - first) / span, 0)
+        y = 100 - 97 * abs(row.amount or 0) / highest
+        lines.append(f'<path{_class(_kind(row))} d="M{x:.2f} 100V{y:.1f}"/>')
+    keys = ['<span class="listed">this alert</span>'] if any(row.is_listed for row in rows) else []
+    if any(_kind(row) == "positive" for row in drawn):
+        keys.append(f'<span class="positive">known {text(noun)}</span>')
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="Amounts of the last {PAST_DAYS} days">'
-        f'<line class="axis" x1="0" y1="{_BASE}" x2="{_WIDTH}" y2="{_BASE}"/>'
-        + "".join(lines)
-        + f'<text x="6" y="12">{text(number_text(highest))}</text>'
-        f'<text x="6" y="{_HEIGHT - 3}">{days[0]}</text>'
-        f'<text x="{_WIDTH - 6}" y="{_HEIGHT - 3}" text-anchor="end">{days[1]}</text></svg>'
+        f"<figure><figcaption><span>{text(number_text(highest))}</span>"
+        f'<span class="keys">{"".join(keys)}</span></figcaption>'
+        '<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" '
+        f'aria-label="Amounts of the last {PAST_DAYS} days">{"".join(lines)}</svg>'
+        f'<div class="days"><span>{_day(first)}</span><span>{_day(last)}</span></div></figure>'
     )
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day} {moment:%b}"
 
 
 def _class(kind: str) -> str:

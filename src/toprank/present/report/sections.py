@@ -9,7 +9,7 @@ from toprank import wording
 from toprank.metrics import Interval, checks_curve, precision_at_k, recall_at_k
 from toprank.present.report import figures
 from toprank.present.report.contents import Alert, ListReport, Period, Report, TreeGroup
-from toprank.present.report.markup import count, interval, percent, section, table, text
+from toprank.present.report.markup import count, interval, percent, prose, section, table, text
 
 _MOST_BARS = 15
 _MOST_CURVES = 4  # beyond that nobody can distinguish the lines; the table has every model
@@ -33,16 +33,16 @@ def header(
 
     `period` says which rows the page is about, where that could be mistaken.
     """
-    about = f'<p class="period">{text(period)}</p>\n' if period else ""
+    about = f'<p class="period">{prose(period)}</p>\n' if period else ""
     figures_shown = "\n".join(
         f"<div><dt>{name}</dt><dd>{value}</dd><dd>{note}</dd></div>" for name, value, note in tiles
     )
     return (
         f"<header>\n<h1>{text(report.title)}</h1>\n"
-        f'<p class="headline">{text(report.headline)}</p>\n'
+        f'<p class="headline">{prose(report.headline)}</p>\n'
         f"{about}"
         f'<dl class="tiles">\n{figures_shown}\n</dl>\n'
-        f"<p>{words}</p>\n"
+        f"<p>{prose(words)}</p>\n"
         f"{_remarks(report.remarks)}</header>"
     )
 
@@ -129,7 +129,7 @@ def cards(report: Report) -> str:
     return section(
         "cards",
         "Checking cards instead of rows",
-        f"<p>{text(days.words)}</p>",
+        f"<p>{prose(days.words)}</p>",
         "<p>Each day the most suspicious cards are checked, a card being as suspicious as its "
         "most suspicious row of the day. A card that is found is blocked and does not count "
         "again. The line is the mean of the week around each day, points are single days; grey "
@@ -275,7 +275,11 @@ def _tiles(report):
     times = right.value / base
     against = f"{times:,.{0 if times >= 10 else 1}f}×" if np.isfinite(times) else "not known"
     return (
-        ("Positives found", interval(found, ".0f"), f"in {_budget_words(report)}"),
+        (
+            "Positives found",
+            interval(found, ".0f" if found.value >= 10 else ".1f"),
+            f"in {_budget_words(report)}",
+        ),
         ("Checks that are right", interval(right, "%"), f"{percent(base)} if made at random"),
         ("Against chance", against, "as many found as at random"),
         ("Average precision", interval(model.average_precision, ".2f"), "1 would be perfect"),
@@ -285,7 +289,7 @@ def _tiles(report):
 def _remarks(remarks):
     if not remarks:
         return ""
-    items = "\n".join(f"<li>{text(remark)}</li>" for remark in remarks)
+    items = "\n".join(f"<li>{prose(remark)}</li>" for remark in remarks)
     return f'<ul class="remarks" aria-label="Remarks">\n{items}\n</ul>\n'
 
 
@@ -333,14 +337,14 @@ def _score(alert: Alert) -> str:
 def _reasons(reasons):
     if not reasons:
         return "a combination of ordinary values"
-    return "<ul>" + "".join(f"<li>{text(reason)}</li>" for reason in reasons) + "</ul>"
+    return "<ul>" + "".join(f"<li>{prose(reason)}</li>" for reason in reasons) + "</ul>"
 
 
 def _against(reasons):
     """Return what makes a row less suspicious, apart from the reasons to check it."""
     if not reasons:
         return ""
-    items = "".join(f"<li>{text(reason)}</li>" for reason in reasons)
+    items = "".join(f"<li>{prose(reason)}</li>" for reason in reasons)
     return f'<div class="against">Less suspicious:<ul>{items}</ul></div>'
 
 
