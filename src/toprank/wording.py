@@ -1,12 +1,14 @@
 """Numbers, lists and tables as text; it knows nothing else of the package, so that all may use it.
 
-Shares are written with a space before the percent sign, ratios without the zero before the point.
+Shares are written with a space before the percent sign, ratios without the zero before the point:
+the same on the screen, in reports and in plots.
 """
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 def percent(share: float) -> str:
@@ -25,6 +27,35 @@ def percent(share: float) -> str:
     if 0 < points < 1e-6:
         return "<0.000001 %"
     return f"{points:.0f} %" if points >= 10 else f"{_two_digits(points)} %"
+
+
+def significant(values: ArrayLike, digits: int) -> NDArray[np.float64]:
+    """Return numbers rounded to so many significant digits.
+
+    >>> significant([0.732198943, 1234567.0, 0.0, -0.00012345], 3).tolist()
+    [0.732, 1230000.0, 0.0, -0.000123]
+    """
+    return np.array([float(f"{value:.{digits}g}") for value in np.atleast_1d(values).tolist()])
+
+
+def plural(word: str, count: float) -> str:
+    """Return a word as it is after a count.
+
+    >>> plural("check", 1), plural("check", 2), plural("category", 3), plural("day", 3)
+    ('check', 'checks', 'categories', 'days')
+    """
+    if count == 1:
+        return word
+    return f"{word[:-1]}ies" if word.endswith("y") and word[-2:-1] not in "aeiou" else f"{word}s"
+
+
+def noun_of(label: str) -> str:
+    """Return what the positives of a label column are called.
+
+    >>> noun_of("is_fraud"), noun_of("churned")
+    ('frauds', 'positives')
+    """
+    return "frauds" if "fraud" in label.lower() else "positives"
 
 
 def ratio(value: float) -> str:

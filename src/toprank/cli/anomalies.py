@@ -112,6 +112,7 @@ def anomalies(
         _write_report(report, data, fitted, alerts, features, bounds, seed, remarks)
     if output is not None:
         write_list(as_written(alerts, data, output), output)
+        screen.remark(f"Wrote {output}")
     if as_json:
         screen.print_json(
             {"detector": type(fitted).__name__, **document(alerts), **_tree_facts(fitted, tree)}

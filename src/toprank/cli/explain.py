@@ -92,13 +92,14 @@ def _explain_rows(
         with paths.batches(data, payments.schema_, "reading") as batches:
             rows = _rows_of(payments.batches_with_features(batches), numbers, data.name)
         ranker, label = payments.ranker_, payments.label_column
+        describer = payments.describer()
     scored = _scored(ranker, rows, numbers, paths.tree_noun(ranker, label))
     if len(numbers) == 1:
-        given: Sequence[Any] = why.explain(ranker, rows, n_reasons)[0]
+        given: Sequence[Any] = why.explain(ranker, rows, n_reasons, describer)[0]
     else:
         given = why.why_above(ranker, rows, 0, 1, n_reasons)
     if as_json:
-        listed = [vars(each) | {"text": str(each)} for each in given]
+        listed = [each.to_json() for each in given]
         screen.print_json({"rows": scored, "reasons": listed})
         return
     digits = _digits([each.contribution for each in given])

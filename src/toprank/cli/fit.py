@@ -56,6 +56,11 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     help="With --card: JSON file of features, in place of the default ones.",
 )  # fmt: skip
 @click.option(
+    "--names", type=click.Path(path_type=Path),
+    help="JSON or CSV file of columns in words for the reasons, such as "
+    '{"TX_AMOUNT": "amount in euros"}; kept with the model.',
+)  # fmt: skip
+@click.option(
     "--budget", "-k", default=100, show_default=True, type=click.IntRange(1),
     help="Checks per day, or per list.",
 )  # fmt: skip
@@ -118,6 +123,7 @@ def fit(
     delay: int | None,
     row_id: str | None,
     features: Path | None,
+    names: Path | None,
     budget: int,
     drop: tuple[str, ...],
     learner: str,
@@ -158,6 +164,7 @@ def fit(
         "time": time, "gap": gap_of(gap), "positive_label": positive, "drop": drop,
     }  # fmt: skip
     if cluster is None:
+        from toprank.cli.rank import read_names
         from toprank.payments.payment_model import PaymentModel
 
         paths.check_output(page, path)
@@ -167,6 +174,7 @@ def fit(
             **roles,
             delay="7d" if delay is None else f"{delay}d",
             features=None if features is None else _features_in(features),
+            names=None if names is None else read_names(names),
             budget=budget,
             learner=learner,
             losses=_loss_names(losses),
@@ -199,19 +207,23 @@ def fit(
 def fit_and_write(model: Any, table: Any, output: Path, title: str) -> str:
     """Fit a payment model, write it, its history and its report; return what was written."""
     from toprank.cli import screen
+    from toprank.cli.rank import note_unknown_names
     from toprank.payments.model_files import history_folder
     from toprank.present import summary
     from toprank.present.report import report_of, write_report
 
     with screen.progress_bar() as progress:
         model.fit(table, progress=progress)
+    if model.names:
+        note_unknown_names(model.names, model)
     remarks = []
     if n_unlabelled := model.training_.task.n_unlabelled:
         remarks.append(f"{n_unlabelled:,} rows without a label were left out.")
         screen.remark(f"note: {remarks[0]}")
     page = report_path(output)
     with screen.busy("writing the report"):
-        report = report_of(model.training_, title, summary.noun_of(model.label_column), remarks)
+        noun = summary.noun_of(model.label_column)
+        report = report_of(model.training_, title, noun, remarks, model.describer())
         model.save(output)
         model.close()
         write_report(report, page)
@@ -259,6 +271,7 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
             "minutes": "one recipe is trained there; --trees says how long it takes",
             "losses": "one recipe is trained there; --loss names what it learns",
             "jobs": "the threads are those of the workers",
+            "names": "no report is written there; give it to rank",
         },
     )
 

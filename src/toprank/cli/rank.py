@@ -11,6 +11,7 @@ Examples:
   toprank rank payments.toprank today.csv -k 100 -o alerts.csv
   toprank rank payments.toprank today.parquet -k 20
   toprank rank payments.toprank today.parquet --remember -o alerts.csv
+  toprank rank payments.toprank today.csv --names words.json -o alerts.csv
   toprank rank payments.toprank today.csv --json | jq '.alerts[0].reasons'
 """
 
@@ -24,7 +25,7 @@ Examples:
 )
 @click.option(
     "--history", type=click.Path(path_type=Path),
-    help="History of a model fitted with --card.  [default: the one beside it]",
+    help="History of a model fitted with --card.  [default: the one next to MODEL]",
 )  # fmt: skip
 @click.option(
     "--remember", "is_remembered", is_flag=True,
@@ -34,7 +35,18 @@ Examples:
     "--cleared-within", default="14d", show_default=True,
     help="Mark cards that an investigator cleared within this time.",
 )  # fmt: skip
+@click.option(
+    "--names", type=click.Path(path_type=Path),
+    help="JSON or CSV file of columns in words for the reasons, such as "
+    '{"TX_AMOUNT": "amount in euros"}.  [default: as given to fit]',
+)  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
+@click.option(
+    "--page", type=click.Path(path_type=Path),
+    help="HTML page to write: the alerts, their reasons and the last 30 days of each card.  "
+    "[default: next to -o, as .html]",
+)  # fmt: skip
+@click.option("--no-page", is_flag=True, help="Write no HTML page.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def rank(
     model: Path,
@@ -44,7 +56,10 @@ def rank(
     history: Path | None,
     is_remembered: bool,
     cleared_within: str,
+    names: Path | None,
     output: Path | None,
+    page: Path | None,
+    no_page: bool,
     as_json: bool,
 ) -> None:
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
@@ -64,12 +79,19 @@ def rank(
     _check_span(cleared_within)
     if output is not None:
         paths.check_list_output(output, data)
+    page = _page_path(page, no_page, output, model)
+    if page is not None:
+        paths.check_output(page, data)
+    given_names = None if names is None else read_names(names)
     as_text = not as_json and is_text(output)
     with paths.opened_model(model, history, for_writing=is_remembered) as payments:
         if is_remembered and payments.state_ is None:
             raise click.UsageError(
                 "--remember must be left out: the model was fitted without --card."
             )
+        if given_names is not None:
+            payments.names = {**(payments.names or {}), **given_names}
+            note_unknown_names(given_names, payments)
         with paths.batches(data, payments.schema_, "scoring", is_written=as_text) as batches:
             alerts = payments.rank(
                 batches,
@@ -78,10 +100,23 @@ def rank(
                 remember=is_remembered,
                 cleared_within=cleared_within,
             )
+        shown = None
+        if page is not None:
+            as_listed = alerts if as_text else as_written(alerts, data)
+            shown = _alert_page(as_listed, payments, model, data, is_remembered)
     screen.remark(_what_was_done(alerts, payments))
+    written = []
     if output is not None:
         listed = alerts if as_text else as_written(alerts, data, output)
         write_list(listed, output, for_verdicts=bool(payments.label_column))
+        written.append(str(output))
+    if page is not None:
+        from toprank.present.alert_page import write_alert_page
+
+        write_alert_page(shown, page)
+        written.append(str(page))
+    if written:
+        screen.remark(f"Wrote {' and '.join(written)}")
     if as_json:
         screen.print_json(document(alerts))
     elif output is None:
@@ -103,12 +138,10 @@ def _check_span(value: str) -> None:
 
 
 def write_list(alerts: Any, output: Path, for_verdicts: bool = False) -> None:
-    """Write the list to a file, and say so."""
-    from toprank.cli import screen
+    """Write the list to a file; text has our numbers rounded for reading."""
     from toprank.data import tables
 
-    tables.write_rows(alerts.to_table(for_verdicts), output)
-    screen.remark(f"Wrote {output}")
+    tables.write_rows(alerts.to_table(for_verdicts, rounded=is_text(output)), output)
 
 
 def print_list(alerts: Any, for_verdicts: bool = False) -> None:
@@ -118,16 +151,110 @@ def print_list(alerts: Any, for_verdicts: bool = False) -> None:
     if screen.is_terminal():
         click.echo(screen.alert_lines(alerts))
     else:
-        screen.print_csv(alerts.to_table(for_verdicts))
+        screen.print_csv(alerts.to_table(for_verdicts, rounded=True))
 
 
 def document(alerts: Any) -> dict[str, Any]:
     """Return the list in plain values, the reasons apart and in words."""
     rows = alerts.to_table().drop_columns(["reasons"]).to_pylist()
-    for row, reasons in zip(rows, alerts.reasons, strict=True):
-        row["reasons"] = [vars(reason) | {"text": str(reason)} for reason in reasons]
+    for place, row in enumerate(rows):
+        row["reasons"] = [each.to_json() for each in alerts.reasons[place]]
+        if alerts.less_suspicious is not None:
+            row["less_suspicious"] = [each.to_json() for each in alerts.less_suspicious[place]]
     expected = {} if alerts.expected is None else {"expected": alerts.expected._asdict()}
     return {"rows": alerts.n_seen, **expected, "alerts": rows}
+
+
+def read_names(path: Path) -> dict[str, str]:
+    """Return columns in words from a JSON object, or from the first two fields of CSV lines."""
+    import csv
+    import json
+
+    content = path.read_text(encoding="utf-8-sig")
+    try:
+        if path.suffix.lower() == ".json":
+            found = json.loads(content)
+        else:
+            lines = [line for line in csv.reader(content.splitlines()) if any(line)]
+            found = {column.strip(): words.strip() for column, words in lines}
+    except ValueError as error:
+        raise ValueError(_no_names(path)) from error
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise ValueError(_no_names(path))
+    return {column: words for column, words in found.items() if words}
+
+
+def note_unknown_names(names: dict[str, str], payments: Any) -> None:
+    """Report names of columns that the model does not have."""
+    from toprank.cli import screen
+    from toprank.data import checks
+
+    known = [*payments.ranker_.schema_.names, *payments.facts.values()]
+    if payments.state_ is not None:
+        known += payments.state_.history.columns
+    if payments.schema_ is not None:
+        known += payments.schema_.names
+    for name in names:
+        if name not in known and name.lower() != "column":
+            hint = checks.nearest_name(name, known) or "."
+            screen.remark(f"note: --names has {name!r}, which the model does not use{hint}")
+
+
+def _no_names(path: Path) -> str:
+    return (
+        f"{path.name} must have a column and its words per line (CSV), or be a JSON object such "
+        'as {"TX_AMOUNT": "amount in euros"}; see --names.'
+    )
+
+
+def _page_path(page: Path | None, no_page: bool, output: Path | None, model: Path) -> Path | None:
+    """Return where the page of a list is written; None if it is not."""
+    if no_page:
+        if page is not None:
+            raise click.UsageError("--page must be left out with --no-page.")
+        return None
+    if page is not None:
+        if page.suffix.lower() not in (".html", ".htm"):
+            raise click.UsageError(f"--page must end in .html; got {page.name}.")
+        return page
+    if output is None:
+        return None
+    beside = output.parent / f"{output.name.split('.')[0]}.html"
+    if beside.resolve() == model.with_suffix(".html").resolve():
+        raise click.UsageError(
+            f"the page of {output.name} would replace the report of {model.name}; name it with "
+            "--page, or leave it out with --no-page."
+        )
+    return beside
+
+
+def _alert_page(alerts: Any, payments: Any, model: Path, data: Path, is_remembered: bool) -> Any:
+    """Return the page of a list, with the latest payments of each card from the history."""
+    from toprank import __version__
+    from toprank.cli import paths
+    from toprank.present import summary
+    from toprank.present.alert_page import PAST_DAYS, AlertPage, past_rows
+
+    pasts = None
+    if payments.state_ is not None:
+        if is_remembered:
+            rows = payments.recent_payments(alerts, PAST_DAYS)
+        else:
+            with paths.batches(data, payments.schema_, "reading again") as batches:
+                rows = payments.recent_payments(alerts, PAST_DAYS, batches)
+        pasts = [
+            past_rows(each, payments.facts, payments.label_column, fact)
+            for each, fact in zip(rows, alerts.facts.to_pylist(), strict=True)
+        ]
+    return AlertPage(
+        title=f"Alerts in {data.name}",
+        alerts=alerts,
+        facts=payments.facts,
+        noun=summary.noun_of(payments.label_column),
+        made_with=f"toprank {__version__} from {model.name}",
+        names=payments.names or {},
+        pasts=pasts,
+    )
 
 
 def _what_was_done(alerts: Any, payments: Any) -> str:

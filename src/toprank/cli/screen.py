@@ -40,12 +40,16 @@ def remark(text: str) -> None:
 
 
 def alert_lines(alerts: Any, most: int | None = None) -> str:
-    """Return the top of a list as people read it: one line an alert, its reasons below."""
+    """Return the top of a list as people read it: one line per alert, its reasons below."""
+    from toprank.present.summary import alert_heading
+
     lines = []
-    for i, reasons in enumerate(alerts.reasons[:most]):
+    for i in range(len(alerts.suspicion[:most])):
         rule = [] if alerts.rules is None else [alerts.rules[i]]
-        head = f"{i + 1:>4}  row {alerts.row_numbers[i]:,}  {_score(alerts, i)}"
-        lines += [head, *(f"        {each}" for each in (*reasons, *rule))]
+        lines.append(f"{i + 1:>4}  {alert_heading(alerts, i)}")
+        lines += [f"        {each}" for each in (*alerts.reason_texts(i), *rule)]
+        against = [] if alerts.less_suspicious is None else alerts.less_suspicious[i]
+        lines += [f"        less suspicious: {each}" for each in against]
     return "\n".join(lines)
 
 
@@ -95,15 +99,6 @@ def _bars() -> Iterator[Any]:
     is_shown = sys.stderr.isatty() and console.is_interactive
     with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
         yield progress
-
-
-def _score(alerts: Any, i: int) -> str:
-    """Return how probable an alert is, or how suspicious where nobody knows."""
-    if alerts.probability is None:
-        return f"suspicion {alerts.suspicion[i]:.2f}"
-    from toprank.present.summary import percent
-
-    return f"probability {percent(alerts.probability[i])}"
 
 
 def _finite(value: Any) -> Any:

@@ -83,6 +83,8 @@ def facts_of(model: Any, version: int) -> dict[str, Any]:
         "drop": list(model.drop),
         "gap": None if model.gap is None else int(span_of(model.gap, "gap").astype(int)),
     }
+    if model.names:
+        facts["settings"]["names"] = dict(model.names)
     if model.state_ is not None:
         roles = Roles(model.time, model.card, model.terminal, model.amount, model.row_id)
         facts["payments"], facts["history"] = roles._asdict(), model.state_.history.id
@@ -108,6 +110,7 @@ def settings_in(facts: dict[str, Any], ranker: Any) -> dict[str, Any]:
     if isinstance(settings, dict):
         found |= {name: settings[name] for name in _SETTINGS if name in settings}
         found["drop"] = tuple(settings.get("drop") or ())
+        found["names"] = _noted_names(settings.get("names"))
         if isinstance(settings.get("gap"), int):
             found["gap"] = np.timedelta64(settings["gap"], "us")
     return found
@@ -231,6 +234,13 @@ def _shortest_delay(features: Iterable[Feature], default: str) -> str:
 def _classes_of(ranker: Any) -> tuple[Any, Any]:
     first, second = ranker.classes_.tolist()
     return (first, second) if first == ranker.positive_label_ else (second, first)
+
+
+def _noted_names(noted: Any) -> dict[str, str] | None:
+    """Return columns in words, as noted; None where they were not, or are not sound."""
+    if not isinstance(noted, dict) or not all(isinstance(each, str) for each in noted.values()):
+        return None
+    return noted
 
 
 def _noted_roles(noted: Any) -> Roles | None:

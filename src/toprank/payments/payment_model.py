@@ -8,6 +8,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.data import checks, tables
+from toprank.data.inputs import Encoded
 from toprank.data.tables import Schema, TableWarning, WrittenBatch
 from toprank.data.tables.columns import arrow_table
 from toprank.data.tables.spans import span_of
@@ -28,6 +30,8 @@ from toprank.payments.history_store.history_store import FeaturesOf
 from toprank.payments.join_watch import JoinWatch
 from toprank.payments.known_cards import KnownCards, known_cards
 from toprank.payments.payment_state import MemoryState, PaymentState
+from toprank.payments.payment_words import words_of_list
+from toprank.payments.recent_payments import recent_payments
 from toprank.payments.roles import (
     Roles,
     columns_to_read,
@@ -64,6 +68,8 @@ class PaymentModel(BaseEstimator):
         The time after which labels are known, such as "7d"; also the gap before the test rows.
     features
         Features of the past in place of the default ones.
+    names
+        Columns and features in words, such as `{"TX_AMOUNT": "amount in euros"}`, for reasons.
     positive_label
         The label to rank first; None for the one that names itself, else the rarer.
     drop, gap, budget, learner, losses, n_estimators, time_limit, random_state, n_jobs
@@ -106,6 +112,7 @@ class PaymentModel(BaseEstimator):
         row_id: str | None = None,
         delay: str = "7d",
         features: Iterable[Feature] | None = None,
+        names: Mapping[str, str] | None = None,
         positive_label: Any = None,
         drop: Iterable[str] = (),
         gap: Any = None,
@@ -125,6 +132,7 @@ class PaymentModel(BaseEstimator):
         self.row_id = row_id
         self.delay = delay
         self.features = features
+        self.names = names
         self.positive_label = positive_label
         self.drop = drop
         self.gap = gap
@@ -198,13 +206,15 @@ class PaymentModel(BaseEstimator):
         n_reasons: int = 5,
         remember: bool = False,
         cleared_within: Any = CLEARED_WITHIN,
+        compare_past: bool = True,
     ) -> AlertList:
         """Return the `k` most suspicious rows with reasons; with a card, one row per card.
 
         `payments` is a table, or tables one after the other where one would be too large. With
         `remember`, the rows are added to the history; otherwise it stays as it was. Cards that
         the ledger knows as fraud are left out, and those that an investigator cleared within
-        `cleared_within` are marked.
+        `cleared_within` are marked. With `compare_past`, reasons compare each listed row with
+        what its card did before, up to a day before the row.
         """
         check_is_fitted(self, "ranker_")
         known = self.known_cards(cleared_within)
@@ -215,19 +225,38 @@ class PaymentModel(BaseEstimator):
             n_reasons,
             one_per=self.card,
             left_out=known.blocked,
+            facts=self.facts,
+            describer_of=partial(self._describer, is_compared=compare_past),
         )
         return alerts if self.card is None else known.marked(alerts, self.card)
+
+    def recent_payments(
+        self, alerts: AlertList, days: int = 30, today: Iterable[Any] = ()
+    ) -> list[pa.Table]:
+        """Return for each listed row the payments of its card in the days before it.
+
+        They come from the history; `today` are tables that it does not have yet, such as those
+        that were ranked without being remembered.
+        """
+        if self.state_ is None or self.roles is None or alerts.facts is None:
+            raise ValueError("the model must be fitted with card to know payments; it was not.")
+        if not len(alerts.suspicion):
+            return []
+        return recent_payments(
+            self.state_, self.roles, alerts.facts, self.classes_, days, _tables(today)
+        )
 
     def score(
         self, payment: Mapping[str, Any], *, n_reasons: int = 5, remember: bool = False
     ) -> Explained:
         """Return suspicion, probability and reasons of one payment, given as a dict.
 
-        They are, to the last bit, what `rank` gives the payment in a table.
+        They are, to the last bit, what `rank` gives the payment in a table; reasons are those
+        without `compare_past`, since the card's earlier payments are not read for one score.
         """
         check_is_fitted(self, "ranker_")
         if self.state_ is None:
-            return self.ranker_.explain_one(payment, n_reasons)
+            return self._explained(payment, n_reasons)
         features_of = self.state_.one if remember else self.state_.look
         return self._scored(payment, n_reasons, features_of)
 
@@ -252,7 +281,9 @@ class PaymentModel(BaseEstimator):
         check_is_fitted(self, "ranker_")
         rows = self.with_features(payments)
         if above is None:
-            return reasons.explain(self.ranker_, rows.slice(row, 1), n_reasons)[0]
+            return reasons.explain(self.ranker_, rows.slice(row, 1), n_reasons, self.describer())[
+                0
+            ]
         return reasons.why_above(self.ranker_, rows.take([row, above]), 0, 1, n_reasons)
 
     def with_features(self, payments: Any) -> pa.Table:
@@ -402,7 +433,36 @@ class PaymentModel(BaseEstimator):
         if features_of != history.look:  # what cannot be scored must not be remembered either
             checks.whole_number(n_reasons, "n_reasons", 0)
             self.ranker_.schema_.encode_row({**row, **dict.fromkeys(history.names, math.nan)})
-        return self.ranker_.explain_one({**row, **features_of(row)}, n_reasons)
+        return self._explained({**row, **features_of(row)}, n_reasons)
+
+    def _explained(self, row: Mapping[str, Any], n_reasons: int) -> Explained:
+        """Return the score of one row, with reasons as on a list."""
+        scored = self.ranker_.explain_one(row, 0)
+        if not n_reasons or scored.probability is None:
+            return scored if not n_reasons else self.ranker_.explain_one(row, n_reasons)
+        encoded = Encoded(self.ranker_.schema_.encode_row(row)[np.newaxis])
+        (found,) = reasons.reasons_for_list(self.ranker_, encoded, n_reasons, self.describer())
+        return scored._replace(reasons=found.reasons, less_suspicious=found.less_suspicious)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The columns that say what a row is: by card, time, terminal, amount and id."""
+        named = {
+            "card": self.card, "time": self.time, "terminal": self.terminal,
+            "amount": self.amount, "id": self.row_id,
+        }  # fmt: skip
+        return {role: name for role, name in named.items() if name is not None}
+
+    def describer(self) -> reasons.Describer:
+        """Return what puts reasons into words where no card's earlier payments are read."""
+        return self._describer(pa.table({}), is_compared=False)
+
+    def _describer(self, facts: pa.Table, is_compared: bool) -> reasons.Describer:
+        """Return what puts the reasons of listed rows into words."""
+        roles = self.roles
+        if self.state_ is None or roles is None:
+            return reasons.ColumnNames(self.names or {})
+        return words_of_list(self.state_, roles, self.label_column, self.names, facts, is_compared)
 
     def _fitted_time(self, batch: pa.Table) -> str | None:
         """Return the column of times that the model was fitted with, if the rows have it."""

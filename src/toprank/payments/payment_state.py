@@ -4,7 +4,7 @@ In memory as here, or in a folder as `HistoryStore` keeps it; both do the same.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from toprank.payments.features import History
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.history_store.history_store import FeaturesOf
+from toprank.payments.history_store.key_rows import rows_of_keys
 from toprank.payments.history_store.replayed import apply_labels, record_labels
 from toprank.payments.history_store.row_archive import first_of_each_id
 from toprank.payments.ledger import Ledger, MemoryLedger
@@ -57,6 +58,9 @@ class PaymentState(Protocol):
 
     def rows(self) -> pa.Table:
         """Return the remembered rows with all their columns, in the order they came."""
+
+    def rows_of(self, column: str, texts: Sequence[str], since: Any = None) -> pa.Table:
+        """Return the remembered rows whose key, such as the card, is one of these texts."""
 
     def close(self) -> None:
         """Let go of what is held open."""
@@ -139,6 +143,10 @@ class MemoryState:
         tables = self._tables or [pa.table({})]
         rows = pa.concat_tables(tables, promote_options="permissive")
         return first_of_each_id(rows, self.history.row_id)
+
+    def rows_of(self, column: str, texts: Sequence[str], since: Any = None) -> pa.Table:
+        """Return the remembered rows whose key, such as the card, is one of these texts."""
+        return rows_of_keys(self.rows(), column, texts, self.history.time, since)
 
     def close(self) -> None:
         """Nothing is held open."""

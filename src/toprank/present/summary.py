@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from datetime import datetime
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toprank.metrics import Interval
-from toprank.wording import aligned, percent
+from toprank.wording import aligned, percent, plural
+from toprank.wording import noun_of as noun_of
 
 if TYPE_CHECKING:  # words need no learner: `toprank rank` must not wait for all of them
+    from toprank.workflow.alert_list import AlertList
     from toprank.workflow.evaluation import Evaluation
     from toprank.workflow.plain_facts import Findings
     from toprank.workflow.training import Task
@@ -22,17 +25,10 @@ FEW_POSITIVES = 10
 FEW_DAYS = 5
 
 _RULES_SHOWN = 3
+_MORE_SHARE, _MORE_COUNT = 0.1, 0.5  # what twice as many checks must add to be mentioned
+_SAME_SHARE = 0.05
 _LINE_WIDTH = 99
 _GLUE = "\u00a0"  # a space that no line is broken at
-
-
-def noun_of(label: str) -> str:
-    """Return what the positives of a label column are called.
-
-    >>> noun_of("is_fraud"), noun_of("churned")
-    ('frauds', 'positives')
-    """
-    return "frauds" if "fraud" in label.lower() else "positives"
 
 
 def text_of(trained: Findings, noun: str) -> str:
@@ -56,8 +52,8 @@ def size_line(trained: Findings, noun: str) -> str:
     task = trained.task
     kinds = [column.kind for column in trained.chosen.ranker.schema_.columns]
     n_categories = kinds.count("category")
-    categories = f" ({n_categories} {_plural('category', n_categories)})" if n_categories else ""
-    features = f"{len(kinds)} {_plural('feature', len(kinds))}{categories}"
+    categories = f" ({n_categories} {plural('category', n_categories)})" if n_categories else ""
+    features = f"{len(kinds)} {plural('feature', len(kinds))}{categories}"
     share = percent(task.is_positive.mean())
     return f"{task.is_positive.size:,} rows, {features}, {share} {noun}"
 
@@ -96,12 +92,47 @@ def moment_writer(task: Task) -> Callable[[np.datetime64], str]:
     return write
 
 
+def moment_text(moment: datetime) -> str:
+    """Return a moment with its year, to the minute.
+
+    >>> moment_text(datetime(2018, 7, 9, 10, 39, 42))
+    '9 Jul 2018 10:39'
+    """
+    return f"{date_text(moment)} {moment:%H:%M}"
+
+
+def date_text(moment: datetime) -> str:
+    """Return the day of a moment, with its year.
+
+    >>> date_text(datetime(2018, 7, 9, 10, 39, 42))
+    '9 Jul 2018'
+    """
+    return f"{moment.day} {moment:%b %Y}"
+
+
 def figures_rows(models: list[tuple[str, Evaluation]], noun: str) -> list[list[str]]:
     """Return the models' figures as rows of text, the head first."""
     first = models[0][1]
     per_day = " a day" if first.day is not None else ""
     head = ["", "AP", f"{noun} in {first.budget:,}{per_day}", "before the first false alarm"]
     return [head, *(_figures_row(name, figures) for name, figures in models)]
+
+
+def alert_heading(alerts: AlertList, place: int) -> str:
+    """Return one line that says which row an alert is, and how probable or suspicious."""
+    score = f"suspicion {alerts.suspicion[place]:.2f}"
+    if alerts.probability is not None:
+        score = percent(alerts.probability[place])
+    row = f"row {alerts.row_numbers[place]:,}"
+    facts = {} if alerts.facts is None else alerts.facts.slice(place, 1).to_pylist()[0]
+    if facts.get("card") is None:
+        return f"{row}  {score}"
+    time, amount = facts.get("time"), facts.get("amount")
+    shown = [str(facts["card"]), score]
+    shown += [f"{amount:,.2f}" if isinstance(amount, float) else str(amount)]
+    shown += [moment_text(time) if isinstance(time, datetime) else str(time)]
+    shown += [str(facts["id"])] if facts.get("id") is not None else []
+    return "  ".join([*shown, row])
 
 
 def indented(text: str) -> str:
@@ -119,10 +150,13 @@ def indented(text: str) -> str:
 
 
 def headline(test: Evaluation, noun: str) -> str:
-    """Return how many positives to expect in the budget's checks, and what twice as many bring."""
+    """Return how many positives to expect in the budget's checks, and what more checks would add.
+
+    Twice as many checks are mentioned only if they would find noticeably more.
+    """
     value, low, high = test.likely
     range_text = f"{low:.0f}-{high:.0f}"
-    checked = f"your {test.budget:,} {_plural('check', test.budget)}"
+    checked = f"your {test.budget:,} {plural('check', test.budget)}"
     if test.day is None:
         list_text = f"of a list of {test.is_positive.size:,} rows ({range_text})"
     else:
@@ -130,7 +164,9 @@ def headline(test: Evaluation, noun: str) -> str:
     sentence = f"Expect about {_positives(value, noun)} in {checked} {list_text}"
     n_more = min(2 * test.budget, test.longest_list)
     if n_more > test.budget:
-        sentence += f"; {n_more:,} checks would find {_short_count(test.found_with(n_more))}"
+        found = test.found_with(n_more)
+        if found - value >= max(_MORE_SHARE * value, _MORE_COUNT):
+            sentence += f"; {n_more:,} checks would find {_short_count(found)}"
     return f"{sentence}."
 
 
@@ -143,15 +179,18 @@ def card_lines(test: Evaluation, noun: str) -> list[str]:
     if figures is None:
         return []
     a_day = Interval(*(test.budget * bound for bound in figures.precision))
+    possible = test.budget * figures.ceiling
     line = (
-        f"Checking {test.budget:,} cards a day, those found being blocked, finds {counted(a_day)} "
-        f"cards with {noun} a day,\nof {_short_count(test.budget * figures.ceiling)} that a "
-        f"perfect ranking would find: {percent(figures.recall)} of all such cards"
+        f"Checking {test.budget:,} cards a day and blocking those found: "
+        f"{counted(a_day)} of {_short_count(possible)} cards with {noun} a day"
     )
+    share = a_day.value / possible if possible else math.nan
+    if abs(share - figures.recall) > _SAME_SHARE:  # there are more of them than checks
+        line += f" that a perfect ranking would find, {percent(figures.recall)} of all"
     if figures.money is None:
         return [f"{line}."]
     caught, lost = figures.money
-    return [f"{line}, and catches {caught:,.0f}\nof the {lost:,.0f} that their {noun} moved."]
+    return [f"{line},", f"with {caught:,.0f} of the {lost:,.0f} that their {noun} moved."]
 
 
 def cautions(test: Evaluation, noun: str) -> list[str]:
@@ -161,14 +200,14 @@ def cautions(test: Evaluation, noun: str) -> list[str]:
     if n_positive < FEW_POSITIVES:
         counted_noun = noun.removesuffix("s") if n_positive == 1 else noun
         said.append(
-            f"Rough figures: the test holds only {n_positive:,} {counted_noun}, and with fewer "
+            f"Rough figures: the test has only {n_positive:,} {counted_noun}, and with fewer "
             f"than {FEW_POSITIVES} the intervals are too narrow."
         )
     n_days = 0 if test.day is None else int(np.unique(test.day).size)
     if 0 < n_days < FEW_DAYS:
         said.append(
-            f"Rough range: the test covers {n_days} {_plural('day', n_days)}, and how much days "
-            "differ cannot be told from so few."
+            f"Rough range: the test covers {n_days} {plural('day', n_days)}, too few to show how "
+            "much days differ."
         )
     return said
 
@@ -187,16 +226,16 @@ def choice_line(trained: Findings) -> str:
 
     account = trained.account
     assert account is not None
-    n_recipes = f"{len(account.tried)} {_plural('recipe', len(account.tried))} tried"
+    n_recipes = f"{len(account.tried)} {plural('recipe', len(account.tried))} tried"
     if account.is_plain:
         return f"Kept {trained.chosen.name} ({n_recipes}): {account.reason}."
     difference, low, high, share = account.chosen.lead
-    # rounded down: 69.9 % must not read as the 70 % that were asked for
+    # rounded down: 69.9 % must not read as the 70 % that are required
     ahead = percent(math.floor(100 * share) / 100)
     return (
         f"Kept {trained.chosen.name} ({n_recipes}): validation AP {difference:+.3f} "
         f"({low:+.3f} to {high:+.3f})\n"
-        f"against plain log-loss, ahead in {ahead} of resamples ({percent(AHEAD)} are asked for)."
+        f"against plain log-loss, ahead in {ahead} of resamples ({percent(AHEAD)} required)."
     )
 
 
@@ -211,14 +250,14 @@ def tree_lines(ranker: Any, noun: str) -> list[str]:
     lines = [aligned([["group", "rows", noun, "share"], *rows])]
     groups = rules_of(ranker)
     if groups is None:
-        return [*lines, "It has too many cuts to be told in rules."]
+        return [*lines, "It has too many cuts to be written as rules."]
     if len(groups) == 1:
         return [*lines, "It makes no cut: all rows are one group."]
     met = [rule for rule in groups[0].rules if rule.tally.n_rows]
-    lines.append("In group 1 is every row with")
+    lines.append("Group 1 contains every row where")
     lines += [indented(rule.text(noun)) for rule in met[:_RULES_SHOWN]]
     if (n_more := len(groups[0].rules) - len(met[:_RULES_SHOWN])) > 0:
-        lines.append(f"  or one of {n_more} more {_plural('rule', n_more)}")
+        lines.append(f"  or one of {n_more} more {plural('rule', n_more)}")
     return lines
 
 
@@ -229,7 +268,7 @@ def settings_line(ranker: Any) -> str:
         "Settings by cross-validated AP on the training rows: "
         f"global depth {global_depth}, local depth {growth.depth},\n"
         f"cuts by {growth.criterion}, at least {growth.min_leaf} "
-        f"{_plural('row', growth.min_leaf)} a leaf, "
+        f"{plural('row', growth.min_leaf)} per leaf, "
         f"softness {scoring.softness:g}, shrinkage {scoring.shrinkage:g}."
     )
 
@@ -282,9 +321,3 @@ def _short_count(count: float) -> str:
     """Return a count as people say it: below 10, with its first decimal if that is not 0."""
     rounded = round(count, 1)
     return f"{rounded:g}" if rounded < 10 else f"{count:,.0f}"
-
-
-def _plural(word: str, count: int) -> str:
-    if count == 1:
-        return word
-    return f"{word[:-1]}ies" if word.endswith("y") and word != "day" else f"{word}s"

@@ -2,11 +2,15 @@
 
 A row's suspicion is the sum of what its features contribute (exact for trees). The features
 that moved it most are named with their value and what is usual among the negatives.
+
+For a list, reasons to check a row are kept apart from what makes it less suspicious, and a value
+that is usual is no reason. `Describer` is the place where someone who knows more of the columns,
+such as whose row it is, chooses the words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +22,10 @@ from toprank.wording import percent
 _ROWS_FOR_USUAL = 100_000
 _USUAL_SHARE = 0.8
 _LEAST_REASON = 0.05
+_MOST_AGAINST = 2
+
+NO_REASON = "a combination of ordinary values"
+"""What a list says where no single value is unusual."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +42,22 @@ class Usual:
 
     def __str__(self) -> str:
         if self.low is not None and self.high is not None:
-            return _range_text(number_text(self.low), number_text(self.high))
+            return range_text(number_text(self.low), number_text(self.high))
         if self.values:
             return f"{', '.join(self.values)} ({percent(self.share)})"
         return "missing"
+
+    def holds(self, value: float, column: Column) -> bool:
+        """Return whether an encoded value is one of the usual.
+
+        >>> Usual(low=3.0, high=180.0).holds(912.5, Column("amount", "number"))
+        False
+        """
+        if np.isnan(value):
+            return self == Usual()
+        if self.low is not None and self.high is not None:
+            return self.low <= value <= self.high
+        return value_text(value, column) in self.values
 
     def to_json(self) -> dict[str, Any]:
         return {"low": self.low, "high": self.high, "values": self.values, "share": self.share}
@@ -55,21 +75,81 @@ class Usual:
 
 @dataclass(frozen=True)
 class Reason:
-    """One feature's part in a row's suspicion."""
+    """One feature's share of a row's suspicion; below 0, it makes the row less suspicious.
+
+    `own` is what is usual for the row's own card, and `words` the sentence, where someone knows
+    better than to name the column.
+    """
 
     feature: str
     value: str
     usual: str
     contribution: float
+    own: str = ""
+    words: str = ""
 
     def __str__(self) -> str:
-        words = f"{self.feature} {self.value}; usual {self.usual}"
-        return words if self.contribution >= 0 else f"less suspicious: {words}"
+        return self.words or f"{self.feature} {self.value}; usual {self.usual}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the reason in plain values, with its sentence as `text`."""
+        facts = {name: value for name, value in vars(self).items() if name != "words"}
+        return facts | {"text": str(self)}
+
+
+class Described(NamedTuple):
+    """A value in words, and how it compares with the past of the row's own card.
+
+    `is_own_usual` is None where nothing is known of that past. Of the values that say the same
+    `about` a row, such as its payments in an hour and in a day, a list names one.
+    """
+
+    words: str
+    own: str = ""
+    is_own_usual: bool | None = None
+    about: str = ""
+
+
+class Describer(Protocol):
+    """Puts the values of listed rows into words."""
+
+    def name(self, column: str) -> str | None:
+        """Return what a column is called; None where only a sentence makes sense of its value."""
+
+    def describe(self, row: int, column: Column, value: float, usual: Usual) -> Described:
+        """Return what is said of one encoded value of the row at this place of the list."""
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """A `Describer` that calls columns by the names given for them.
+
+    >>> amount, usual = Column("TX_AMOUNT", "number"), Usual(low=3.0, high=180.0)
+    >>> ColumnNames({"TX_AMOUNT": "amount in euros"}).describe(0, amount, 912.5, usual).words
+    'amount in euros 912.50; usual 3-180'
+    """
+
+    names: Mapping[str, str]
+
+    def name(self, column: str) -> str | None:
+        """Return what a column is called."""
+        return self.names.get(column, column)
+
+    def describe(self, row: int, column: Column, value: float, usual: Usual) -> Described:
+        """Return the value under the column's name in words, and what is usual."""
+        return Described(f"{self.name(column.name)} {value_text(value, column)}; usual {usual}")
+
+
+class RowReasons(NamedTuple):
+    """Why a row is on a list, and what makes it less suspicious; the largest first."""
+
+    reasons: list[Reason]
+    less_suspicious: list[Reason]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One feature's part in the gap between two rows."""
+    """One feature's share of the gap between two rows."""
 
     feature: str
     value: str
@@ -79,20 +159,29 @@ class Difference:
     def __str__(self) -> str:
         return f"{self.feature} {self.value} against {self.other_value}"
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the difference in plain values, with its sentence as `text`."""
+        return vars(self) | {"text": str(self)}
+
 
 class Explained(NamedTuple):
     """A row's suspicion, its probability of being positive, the features that moved it most.
 
     The probability is None where a detector, which learns without labels, gave the suspicion.
+    `less_suspicious` is filled where reasons are chosen as for a list; otherwise `reasons` has
+    features of both directions, by size.
     """
 
     suspicion: float
     probability: float | None
     reasons: list[Reason]
+    less_suspicious: Sequence[Reason] = ()
 
 
-def explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
-    """Return, for every row of `X`, the features that moved its suspicion most.
+def explain(
+    ranker: Any, X: Any, n_reasons: int = 5, describer: Describer | None = None
+) -> list[list[Reason]]:
+    """Return, for every row of `X`, the features that moved its suspicion most, up or down.
 
     >>> import numpy as np
     >>> from toprank import BoostedRanker
@@ -102,7 +191,7 @@ def explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
     'x0'
     """
     checks.whole_number(n_reasons, "n_reasons", 0)
-    return _reasons(ranker, inputs.read_features(ranker, X), n_reasons)
+    return _reasons(ranker, inputs.read_features(ranker, X), n_reasons, describer)
 
 
 def score_and_explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[Explained]:
@@ -123,22 +212,49 @@ def score_and_explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[Explained
 
 def explain_encoded(ranker: Any, features: NDArray[np.float32], n_reasons: int) -> list[Explained]:
     """Return suspicion, probability and reasons of rows that the ranker's schema has encoded."""
-    # not the sum of all contributions, whose rounding would tell apart rows that are tied
+    # not the sum of all contributions, whose rounding would separate rows that are tied
     scores = ranker.suspicion(inputs.Encoded(features))
     chances: list[float | None] = [None] * len(scores)
     if hasattr(ranker, "calibration_"):
         chances = ranker.calibration_.probability(scores).tolist()
-    told: list[list[Reason]] = [[] for _ in scores]
+    found: list[list[Reason]] = [[] for _ in scores]
     if n_reasons and hasattr(ranker, "contributions"):
-        told = _reasons(ranker, features, n_reasons)
-    return [Explained(*row) for row in zip(scores.tolist(), chances, told, strict=True)]
+        found = _reasons(ranker, features, n_reasons)
+    return [Explained(*row) for row in zip(scores.tolist(), chances, found, strict=True)]
+
+
+def reasons_for_list(
+    ranker: Any, X: Any, n_reasons: int = 5, describer: Describer | None = None
+) -> list[RowReasons]:
+    """Return, for every row of `X`, why it should be checked and what speaks against it.
+
+    A value that is usual, for everyone and for the row's own card, is no reason; nor is what adds
+    less than a twentieth of the largest reason, or says again what a larger reason says. At most
+    two features are named that make the row less suspicious.
+
+    >>> from toprank import BoostedRanker
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> ranker = BoostedRanker(n_estimators=20).fit(X, X[:, 0] > 1.5)
+    >>> [reason.feature for reason in reasons_for_list(ranker, [[2.5, 0.0]])[0].reasons]
+    ['x0']
+    """
+    checks.whole_number(n_reasons, "n_reasons", 0)
+    features = inputs.read_features(ranker, X)
+    if not n_reasons or not hasattr(ranker, "contributions"):
+        return [RowReasons([], []) for _ in features]
+    describer = describer or ColumnNames({})
+    shares = _shares(ranker, features)
+    return [
+        _chosen(ranker, describer, place, *each, n_reasons)
+        for place, each in enumerate(zip(features, shares, strict=True))
+    ]
 
 
 def what_is_unusual(detector: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
     """Return, for every row of `X`, the features that make it unusual, the most so first.
 
-    Those with less than a twentieth of the first one's part are left out. A detector that cannot
-    tell features apart gives no reasons.
+    Those that add less than a twentieth of the largest are left out. A detector that cannot say
+    what each feature adds gives no reasons.
 
     >>> from toprank import AnomalyTreeRank
     >>> hours = np.append(np.arange(100) % 12 + 1.0, 24.0)[:, None]
@@ -148,10 +264,10 @@ def what_is_unusual(detector: Any, X: Any, n_reasons: int = 5) -> list[list[Reas
     if not hasattr(detector, "contributions"):
         return [[] for _ in range(len(inputs.read_features(detector, X)))]
     # reasons come by size, and what is usual about a row may be the largest of all
-    told = explain(detector, X, len(detector.schema_.columns))
+    found = explain(detector, X, len(detector.schema_.columns))
     checks.whole_number(n_reasons, "n_reasons", 0)
     chosen = []
-    for row in told:
+    for row in found:
         raising = [reason for reason in row if reason.contribution > 0]
         least = _LEAST_REASON * max((reason.contribution for reason in raising), default=0.0)
         chosen.append([reason for reason in raising if reason.contribution >= least][:n_reasons])
@@ -224,22 +340,94 @@ def number_text(value: float) -> str:
     return f"{value + 0.0:,.{0 if is_whole else 2}f}"  # adding 0 turns -0 into 0
 
 
-def _reasons(ranker: Any, features: NDArray[np.float32], n_reasons: int) -> list[list[Reason]]:
+def _reasons(
+    ranker: Any,
+    features: NDArray[np.float32],
+    n_reasons: int,
+    describer: Describer | None = None,
+) -> list[list[Reason]]:
     """Return the reasons of every encoded row."""
     shares = _shares(ranker, features)
     columns, usual = ranker.schema_.columns, ranker.usual_
+
+    def reason(place: int, i: int) -> Reason:
+        value = float(features[place, i])
+        said = Described("")
+        if describer is not None:
+            said = describer.describe(place, columns[i], value, usual[i])
+        text, share = value_text(value, columns[i]), float(shares[place, i])
+        return Reason(columns[i].name, text, str(usual[i]), share, said.own, said.words)
+
     return [
-        [
-            Reason(columns[i].name, value_text(row[i], columns[i]), str(usual[i]), float(share[i]))
-            for i in _largest(share, n_reasons)
-        ]
-        for row, share in zip(features, shares, strict=True)
+        [reason(place, i) for i in _largest(share, n_reasons)]
+        for place, share in enumerate(shares)
     ]
+
+
+def _chosen(
+    ranker: Any,
+    describer: Describer,
+    place: int,
+    row: NDArray[np.float32],
+    shares: NDArray[np.float64],
+    n_reasons: int,
+) -> RowReasons:
+    """Return the reasons of one listed row, those against it apart."""
+    columns, usual = ranker.schema_.columns, ranker.usual_
+    found = RowReasons([], [])
+    least = _LEAST_REASON * max(float(np.max(shares, initial=0.0)), 0.0)
+    order = [i for i in _largest(shares, shares.size) if abs(shares[i]) >= least]
+    said = set()
+    for sign, chosen, most in ((1, found[0], n_reasons), (-1, found[1], _MOST_AGAINST)):
+        for i in order:
+            value, column = float(row[i]), columns[i]
+            if len(chosen) >= min(most, n_reasons) or sign * shares[i] < 0:
+                continue
+            if np.isnan(value) and usual[i] == Usual():
+                continue  # nothing is missing that others have
+            described = describer.describe(place, column, value, usual[i])
+            is_known = described.about in said
+            if is_known or (sign > 0 and _is_ordinary(value, column, usual[i], described)):
+                continue
+            said.add(described.about or column.name)
+            chosen.append(
+                Reason(
+                    column.name,
+                    value_text(value, column),
+                    str(usual[i]),
+                    float(shares[i]),
+                    described.own,
+                    described.words,
+                )
+            )
+    return found
+
+
+def _is_ordinary(value: float, column: Column, usual: Usual, described: Described) -> bool:
+    """Return whether a value is usual for everyone, and for the row's own card if that is known.
+
+    Where the most frequent categories are few of all, the card's own past decides.
+    """
+    is_vague = bool(usual.values) and usual.share < _USUAL_SHARE
+    if usual.holds(value, column):
+        return described.is_own_usual is not False
+    return is_vague and described.is_own_usual is True
 
 
 def _shares(ranker: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return what each feature adds to each row's suspicion."""
     return ranker.contributions(inputs.Encoded(features))[:, :-1]
+
+
+def range_text(low: str, high: str) -> str:
+    """Return two ends as a range; a sign or an exponent must not run into the dash.
+
+    >>> range_text("3.10", "180"), range_text("-2", "5"), range_text("0", "0")
+    ('3.10-180', '-2 to 5', '0')
+    """
+    if low == high:
+        return low
+    return f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
 
 
 def _usual(values: NDArray[np.float32], column: Column) -> Usual:
@@ -268,10 +456,3 @@ def _largest(shares: NDArray[np.float64], n_reasons: int) -> Sequence[int]:
     """Return the indices of the largest sizes, leaving out features that moved nothing."""
     order = np.argsort(-np.abs(shares), kind="stable")[:n_reasons]
     return [int(i) for i in order if shares[i] != 0]
-
-
-def _range_text(low: str, high: str) -> str:
-    """Return such as "3.10-180"; a sign or an exponent must not run into the dash."""
-    if low == high:
-        return low
-    return f"{low} to {high}" if "-" in low + high else f"{low}-{high}"

@@ -1,7 +1,7 @@
 """The rows to check: the most suspicious of a table too large to hold, with their reasons."""
 
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -15,19 +15,26 @@ from toprank.data.tables import TableError, TableWarning, WrittenBatch, check_co
 from toprank.data.tables.ids import id_texts
 from toprank.metrics import Interval
 from toprank.rankers import reasons
+from toprank.wording import significant
 
-_ROWS_TO_TELL = 5
+_LEAST_ROWS_TO_WARN = 5
+_PROBABILITY_DIGITS, _SUSPICION_DIGITS = 3, 4  # that people read
+
+DescriberOf = Callable[[pa.Table], reasons.Describer]
+"""Returns who puts reasons into words, given the facts of the listed rows."""
 
 
 @dataclass(frozen=True)
 class AlertList:
     """The top rows, most suspicious first.
 
-    `rows` holds them as they came; `row_numbers` counts from 1 in the order they were read. A
-    detector, which learned from no labels, knows neither a probability nor what to expect; where
-    it is one tree, `rules` says for each row why the tree finds its place empty. `cleared` says
-    when an investigator cleared the card of each row lately, NaT for most; `n_left_out` counts the
-    rows of cards that are known as fraud.
+    `rows` holds them as they came; `row_numbers` counts from 1 in the order they were read.
+    `less_suspicious` is what speaks against each alert, apart from its reasons. A detector, which
+    learned from no labels, knows neither that nor a probability nor what to expect; where it is
+    one tree, `rules` says for each row why the tree finds its place empty. `cleared` says when an
+    investigator cleared the card of each row lately, NaT for most; `n_left_out` counts the rows
+    of cards that are known as fraud. `facts` are the columns that say what a row is, such as its
+    card and time, as they were read and under these names.
     """
 
     rows: pa.Table
@@ -40,23 +47,38 @@ class AlertList:
     rules: list[str] | None = None
     cleared: NDArray[np.datetime64] | None = None
     n_left_out: int = 0
+    less_suspicious: list[list[reasons.Reason]] | None = None
+    facts: pa.Table | None = None
+    has_reasons: bool = True
 
-    def to_table(self, for_verdicts: bool = False) -> pa.Table:
+    def reason_texts(self, place: int) -> list[str]:
+        """Return the reasons of one row in words; a row without any says what that means."""
+        texts = list(map(str, self.reasons[place]))
+        return texts or ([reasons.NO_REASON] if self.has_reasons else [])
+
+    def to_table(self, for_verdicts: bool = False, rounded: bool = False) -> pa.Table:
         """Return the list as one table: rank, row, suspicion, probability, reasons, then columns.
 
-        Without probabilities there is no such column; rules and times at which cards were
-        cleared, if there are any, follow the reasons. `for_verdicts` adds an empty column to be
-        filled in, which `toprank label` reads. A column of the data that has one of these names
-        keeps it, with `data_` in front.
+        Without probabilities there is no such column; what makes a row less suspicious, rules and
+        times at which cards were cleared, if there are any, follow the reasons. `for_verdicts`
+        adds an empty column to be filled in, which `toprank label` reads. `rounded` leaves of our
+        own numbers as many digits as people read. A column of the data that has one of these
+        names keeps it, with `data_` in front.
         """
         n_rows = len(self.suspicion)
         is_cleared = self.cleared is not None and not np.isnat(self.cleared).all()
+        suspicion, probability = self.suspicion, self.probability
+        if rounded:
+            suspicion = significant(suspicion, _SUSPICION_DIGITS)
+            if probability is not None:
+                probability = significant(probability, _PROBABILITY_DIGITS)
         added = {
             "rank": np.arange(1, n_rows + 1),
             "row": self.row_numbers,
-            "suspicion": self.suspicion,
-            "probability": self.probability,
-            "reasons": [" | ".join(map(str, row)) for row in self.reasons],
+            "suspicion": suspicion,
+            "probability": probability,
+            "reasons": [" | ".join(self.reason_texts(place)) for place in range(n_rows)],
+            "less_suspicious": self._against(),
             "rule": self.rules,
             "cleared": self.cleared if is_cleared else None,
             "verdict": pa.nulls(n_rows, pa.string()) if for_verdicts else None,
@@ -68,6 +90,11 @@ class AlertList:
             columns[_free_name(name, names) if name in added else name] = self.rows[name]
         return pa.table(columns)
 
+    def _against(self) -> list[str] | None:
+        if self.less_suspicious is None:
+            return None
+        return [" | ".join(map(str, row)) for row in self.less_suspicious]
+
 
 def top_alerts(
     ranker: Any,
@@ -76,12 +103,17 @@ def top_alerts(
     n_reasons: int = 5,
     one_per: str | None = None,
     left_out: Collection[str] = (),
+    facts: Mapping[str, str] | None = None,
+    describer_of: DescriberOf | None = None,
 ) -> AlertList:
     """Return the `budget` most suspicious rows of all batches; of equals, the earlier.
 
     With `one_per`, a column such as the card, only the most suspicious row of each of its values
     is listed, and none of the values in `left_out`. Only one batch and the best rows so far are
     held at any time. Of a `WrittenBatch`, the rows are scored as read and listed as written.
+
+    `facts` names columns to keep as they were read, each under its key; a column that is not
+    there is left out. `describer_of` is given them and returns who chooses the words of reasons.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -98,7 +130,7 @@ def top_alerts(
         table, shown = batch if isinstance(batch, WrittenBatch) else (batch, batch)
         if not table.num_rows:
             continue
-        found = _Top.of(ranker, table, shown, n_seen, one_per)
+        found = _Top.of(ranker, table, shown, n_seen, one_per, facts or {})
         n_seen += table.num_rows
         if left_out:
             found = found.without(left_out)
@@ -106,7 +138,8 @@ def top_alerts(
         best = found.first(budget) if best is None else best.joined(found.first(budget), budget)
     if best is None:
         raise ValueError("there are no rows to rank.")
-    return replace(_listed(ranker, best, n_reasons, n_seen), n_left_out=n_left_out)
+    alerts = _listed(ranker, best, n_reasons, n_seen, describer_of)
+    return replace(alerts, n_left_out=n_left_out)
 
 
 def top_of_scored(
@@ -116,10 +149,11 @@ def top_of_scored(
     budget: int,
     n_reasons: int = 5,
     encoded: inputs.Encoded | None = None,
+    describer: reasons.Describer | None = None,
 ) -> AlertList:
     """Return the `budget` most suspicious rows of a table whose rows have been scored before.
 
-    Who has the whole table `encoded` passes it, and nothing is encoded again.
+    A caller that has the whole table `encoded` passes it, and nothing is encoded again.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -130,14 +164,15 @@ def top_of_scored(
     first = _first(suspicion, budget)
     rows = table.take(first)
     features = inputs.read_features(ranker, rows) if encoded is None else encoded.features[first]
-    best = _Top(rows, features, None, suspicion[first], first + 1)
-    return _listed(ranker, best, n_reasons, table.num_rows)
+    best = _Top(rows, features, None, _no_facts(first), suspicion[first], first + 1)
+    describer_of = None if describer is None else lambda _: describer
+    return _listed(ranker, best, n_reasons, table.num_rows, describer_of)
 
 
 def most_unusual(detector: Any, table: pa.Table, n_rows: int, n_reasons: int = 5) -> AlertList:
     """Return the `n_rows` most suspicious rows of the very table that the detector learned from.
 
-    The columns it did not learn from may stand in the table, too; no row is scored again.
+    The table may have columns that it did not learn from, too; no row is scored again.
 
     >>> from toprank import AnomalyTreeRank
     >>> payments = pa.table({"amount": [*range(1, 201), 900]})
@@ -149,18 +184,18 @@ def most_unusual(detector: Any, table: pa.Table, n_rows: int, n_reasons: int = 5
     scores = detector.decision_scores_
     if scores.size != table.num_rows:
         raise ValueError(
-            f"table must hold the {scores.size} rows that the detector learned from; it has "
+            f"table must have the {scores.size} rows that the detector learned from; it has "
             f"{table.num_rows}."
         )
     first = _first(scores, n_rows)
     rows = table.take(first)
     features = inputs.read_features(detector, rows)
-    best = _Top(rows, features, None, scores[first], first + 1)
+    best = _Top(rows, features, None, _no_facts(first), scores[first], first + 1)
     return _unusual(detector, best, n_reasons, table.num_rows)
 
 
 def has_probabilities(ranker: Any) -> bool:
-    """Return whether a ranker learned from labels: a detector has no probability to tell."""
+    """Return whether a ranker learned from labels: a detector has no probabilities."""
     return hasattr(ranker, "calibration_")
 
 
@@ -170,19 +205,28 @@ class _Top(NamedTuple):
     rows: pa.Table
     features: NDArray[np.float32]
     owners: pa.Table | None
+    facts: pa.Table
     scores: NDArray[np.float64]
     numbers: NDArray[np.int64]
 
     @classmethod
     def of(
-        cls, ranker: Any, table: pa.Table, shown: pa.Table, n_before: int, one_per: str | None
+        cls,
+        ranker: Any,
+        table: pa.Table,
+        shown: pa.Table,
+        n_before: int,
+        one_per: str | None,
+        facts: Mapping[str, str],
     ) -> Self:
         """Return all rows of a batch, read and scored."""
         features = inputs.read_features(ranker, table)
         scores = ranker.suspicion(inputs.Encoded(features))
         numbers = np.arange(n_before + 1, n_before + table.num_rows + 1)
         owners = None if one_per is None else _owners(table, one_per)
-        return cls(shown, features, owners, scores, numbers)
+        found = {key: table[name] for key, name in facts.items() if name in table.column_names}
+        kept = pa.table(found) if found else _no_facts(numbers)
+        return cls(shown, features, owners, kept, scores, numbers)
 
     def without(self, left_out: Collection[str]) -> Self:
         """Return the rows of all other owners."""
@@ -201,6 +245,7 @@ class _Top(NamedTuple):
             rows=self.rows.take(rows),
             features=self.features[rows],
             owners=None if self.owners is None else self.owners.take(rows),
+            facts=self.facts.take(rows),
             scores=self.scores[rows],
             numbers=self.numbers[rows],
         )
@@ -211,27 +256,36 @@ class _Top(NamedTuple):
             rows=_joined(self.rows, more.rows),
             features=np.concatenate([self.features, more.features]),
             owners=None if self.owners is None else _joined(self.owners, more.owners),
+            facts=_joined(self.facts, more.facts),
             scores=np.concatenate([self.scores, more.scores]),
             numbers=np.concatenate([self.numbers, more.numbers]),
         )
         return together.first(budget)
 
 
-def _listed(ranker: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertList:
+def _listed(
+    ranker: Any, best: _Top, n_reasons: int, n_seen: int, describer_of: DescriberOf | None = None
+) -> AlertList:
     """Return the list of these rows."""
     if not best.scores.size:
         return AlertList(best.rows, best.numbers, best.scores, best.scores, [], None, n_seen)
     _warn_of_gone_columns(ranker, best.features)
     if not has_probabilities(ranker):
         return _unusual(ranker, best, n_reasons, n_seen)
+    describer = describer_of(best.facts) if describer_of is not None and n_reasons else None
+    features = inputs.Encoded(best.features)
+    found = reasons.reasons_for_list(ranker, features, n_reasons, describer)
     return AlertList(
         best.rows,
         best.numbers,
         best.scores,
         ranker.calibration_.probability(best.scores),
-        reasons.explain(ranker, inputs.Encoded(best.features), n_reasons),
+        [row.reasons for row in found],
         ranker.calibration_.expected_positives(best.scores),
         n_seen,
+        less_suspicious=[row.less_suspicious for row in found],
+        facts=best.facts,
+        has_reasons=n_reasons > 0 and hasattr(ranker, "contributions"),
     )
 
 
@@ -249,23 +303,25 @@ def _unusual(detector: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertLis
         expected=None,
         n_seen=n_seen,
         rules=rules_of_rows(detector, features),
+        facts=best.facts,
+        has_reasons=n_reasons > 0 and hasattr(detector, "contributions"),
     )
 
 
 def _warn_of_gone_columns(ranker: Any, features: NDArray[np.float32]) -> None:
     """Warn of columns without a value in any listed row that had values in training.
 
-    What was never missing in training tells the trees nothing when it is: such rows may be at the
+    Trees learned nothing from a missing value that training rows never had: rows may be at the
     top for that alone.
     """
-    if len(features) < _ROWS_TO_TELL:
+    if len(features) < _LEAST_ROWS_TO_WARN:
         return
     n_values = np.count_nonzero(~np.isnan(features), axis=0).tolist()
     for name, usual, present in zip(ranker.schema_.names, ranker.usual_, n_values, strict=True):
         if not present and usual != reasons.Usual():
             warnings.warn(
                 f"column {name!r} is missing or new in every listed row; in training it was "
-                f"usually {usual}. Check the data: the list may rest on the gap.",
+                f"usually {usual}. Check the data: the list may depend on what is missing.",
                 TableWarning,
                 stacklevel=4,
             )
@@ -289,13 +345,17 @@ def _first_of(
     return falling[np.sort(places)[:budget]]
 
 
+def _no_facts(rows: NDArray[np.int64]) -> pa.Table:
+    return pa.table({"row": rows})
+
+
 def _owners(table: pa.Table, one_per: str) -> pa.Table:
     check_columns([one_per], table.column_names)
     return table.select([one_per])
 
 
 def _joined(best: pa.Table, top: pa.Table) -> pa.Table:
-    """Return the rows of both; whole numbers may join fractions, and missing columns anything."""
+    """Return the rows of both; whole numbers join fractions, and missing columns any others."""
     try:
         return pa.concat_tables([best, top], promote_options="permissive")
     except pa.ArrowException as error:

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from toprank.payments.features import History, cells
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.history_store import row_payload
 from toprank.payments.history_store.generations import LEDGER, LOCK, PRIVATE, ROWS, Generations
+from toprank.payments.history_store.key_rows import rows_in_file, rows_of_keys
 from toprank.payments.history_store.new_folder import file_to_read, folder_from_file, new_folder
 from toprank.payments.history_store.record_log import RecordLog
 from toprank.payments.history_store.replayed import (
@@ -235,6 +236,22 @@ class HistoryStore:
         moment = None if since is None else cells.instant(since, "since")
         pending = archive.from_moment(table_of_rows(state.pending_rows), moment)
         tables = [*archive.read(state.first_row, state.n_archived, moment), pending]
+        found = archive.joined([table for table in tables if table.num_rows] or tables[:1])
+        return first_of_each_id(found, self.history.row_id)
+
+    def rows_of(self, column: str, texts: Sequence[str], since: Any = None) -> pa.Table:
+        """Return the remembered rows whose key, such as the card, is one of these texts.
+
+        Of the other rows, no more than that column is read.
+        """
+        state, archive = self._state, self._archive
+        parts = archive.files(state.first_row, state.n_archived)
+        pending = table_of_rows(state.pending_rows)
+        time = self.history.time
+        tables = [
+            *(rows_in_file(path, column, texts, time, since) for path in parts),
+            rows_of_keys(pending, column, texts, time, since),
+        ]
         found = archive.joined([table for table in tables if table.num_rows] or tables[:1])
         return first_of_each_id(found, self.history.row_id)
 

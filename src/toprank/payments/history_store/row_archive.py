@@ -73,6 +73,10 @@ class RowArchive:
         tables = (pq.read_table(part.path) for part in self._acknowledged(first_row, n_rows))
         return [self.from_moment(table, since) for table in tables]
 
+    def files(self, first_row: int, n_rows: int) -> list[Path]:
+        """Return the files of the rows up to `n_rows`, in order."""
+        return [part.path for part in self._acknowledged(first_row, n_rows)]
+
     def from_moment(self, rows: pa.Table, since: int | None) -> pa.Table:
         """Return the rows from a moment on."""
         if since is None or not rows.num_rows:

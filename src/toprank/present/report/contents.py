@@ -22,6 +22,7 @@ class Alert:
     reasons: list[str]
     values: dict[str, str]
     is_positive: bool | None
+    less_suspicious: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class ModelFigures:
 
 @dataclass(frozen=True)
 class TriedRecipe:
-    """One recipe that was judged on rows kept apart; `lead` is over plain log-loss, in words."""
+    """One recipe, judged on held-out rows; `lead` is over plain log-loss, in words."""
 
     words: str
     average_precision: float
@@ -55,7 +56,7 @@ class TriedRecipe:
 class TreeGroup:
     """A group of a tree in words: its counts, and rules of the rows in it, each with its counts.
 
-    `n_more` rules are not told.
+    `n_more` rules are left out.
     """
 
     counts: str
@@ -122,7 +123,10 @@ class ListReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Report(ListReport):
-    """Everything the page of a training shows; the first of `models` is the chosen one."""
+    """Everything the page of a training shows; the first of `models` is the chosen one.
+
+    `period` says which rows the page is about: those of the test, not of today.
+    """
 
     budget: int
     per_day: bool
@@ -133,3 +137,4 @@ class Report(ListReport):
     tried: list[TriedRecipe] = field(default_factory=list)
     judged_on: str = ""
     cards: CardDays | None = None
+    period: str = ""

@@ -1,4 +1,4 @@
-"""The report of a training: what `toprank fit` writes beside the model."""
+"""The report of a training: what `toprank fit` writes next to the model."""
 
 import platform
 from typing import Any
@@ -31,9 +31,19 @@ _VALUES_SHOWN = 6
 _RULES_SHOWN = 12
 
 
-def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Report:
-    """Return the contents of the report, measured on the test rows."""
+def report_of(
+    trained: Trained,
+    title: str,
+    noun: str,
+    remarks: list[str],
+    describer: reasons.Describer | None = None,
+) -> Report:
+    """Return the contents of the report, measured on the test rows.
+
+    `describer` puts reasons into words; without it, columns are called by their names.
+    """
     task, chosen = trained.task, trained.chosen
+    describer = describer or reasons.ColumnNames({})
     return Report(
         title=title,
         headline=summary.headline(chosen.test, noun),
@@ -43,8 +53,8 @@ def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Re
         positives=int(task.is_positive.sum()),
         periods=_periods(task),
         models=[_figures(candidate) for candidate in trained.candidates],
-        alerts=_alerts(trained),
-        importance=importance_of(chosen.ranker),
+        alerts=_alerts(trained, describer),
+        importance=importance_of(chosen.ranker, describer),
         columns=columns_of(chosen.ranker, task.features),
         parameters={name: str(value) for name, value in chosen.ranker.get_params().items()},
         remarks=[
@@ -57,6 +67,7 @@ def report_of(trained: Trained, title: str, noun: str, remarks: list[str]) -> Re
         judged_on="the validation rows",
         tree=tree_of(chosen.ranker, noun),
         cards=_card_days(trained, noun),
+        period=_period(task, noun),
     )
 
 
@@ -68,14 +79,18 @@ def tree_of(ranker: Any, noun: str) -> Tree | None:
     return Tree(ranker.to_svg(noun), [_tree_group(group, noun) for group in groups])
 
 
-def importance_of(ranker: Any) -> list[tuple[str, float]]:
+def importance_of(
+    ranker: Any, describer: reasons.Describer | None = None
+) -> list[tuple[str, float]]:
     """Return each column's share of the ranking, the largest first."""
     shares, names = ranker.feature_importances_, ranker.schema_.names
+    if describer is not None:
+        names = [describer.name(name) or name for name in names]
     return [(names[i], float(shares[i])) for i in np.argsort(-shares, kind="stable")]
 
 
 def columns_of(ranker: Any, features: pa.Table) -> list[ColumnFacts]:
-    """Return what is to be said of each column that a ranker learned from."""
+    """Return kind, share of missing values and usual values of each column learned from."""
     return [
         ColumnFacts(
             column.name,
@@ -87,13 +102,19 @@ def columns_of(ranker: Any, features: pa.Table) -> list[ColumnFacts]:
     ]
 
 
-def values_of(ranker: Any, rows: Any) -> list[dict[str, str]]:
-    """Return for every row its values, in words, of the columns the ranking rests on most."""
+def values_of(
+    ranker: Any, rows: Any, describer: reasons.Describer | None = None
+) -> list[dict[str, str]]:
+    """Return for every row its values, in words, of the columns the ranking depends on most."""
     columns = ranker.schema_.columns
+    names = [column.name for column in columns]
+    if describer is not None:
+        names = [describer.name(name) for name in names]
     shares = getattr(ranker, "feature_importances_", np.zeros(len(columns)))
-    shown = np.argsort(-shares, kind="stable")[:_VALUES_SHOWN]
+    order = np.argsort(-shares, kind="stable")
+    shown = [i for i in order if names[i] is not None][:_VALUES_SHOWN]
     return [
-        {columns[i].name: reasons.value_text(row[i], columns[i]) for i in shown}
+        {names[i]: reasons.value_text(row[i], columns[i]) for i in shown}
         for row in read_features(ranker, rows)
     ]
 
@@ -145,30 +166,53 @@ def _tree_group(group: Any, noun: str) -> TreeGroup:
     """Return a group with the rules that training rows met, those with most positives first."""
     head, *_ = group.text(noun).splitlines()
     met = [rule for rule in group.rules if rule.tally.n_rows][:_RULES_SHOWN]
-    told = [(str(rule), rule.text(noun).removeprefix(f"{rule}: ")) for rule in met]
-    return TreeGroup(head, told, n_more=len(group.rules) - len(met))
+    rules = [(str(rule), rule.text(noun).removeprefix(f"{rule}: ")) for rule in met]
+    return TreeGroup(head, rules, n_more=len(group.rules) - len(met))
 
 
-def _alerts(trained: Trained) -> list[Alert]:
+def _period(task: Task, noun: str) -> str:
+    """Return which rows the report is about, so that nobody takes its list for today's."""
+    test = task.split.test
+    n_positive = int(task.is_positive[test].sum())
+    counts = f"{test.size:,} rows with {n_positive:,} {noun}"
+    if task.split.periods is None:
+        rows = f"the test rows, drawn at random: {counts}"
+    else:
+        begin, end = (
+            summary.date_text(moment.astype("datetime64[s]").item())
+            for moment in task.split.periods["test"]
+        )
+        days = begin if begin == end else f"{begin} to {end}"
+        rows = f"the test period, {days}: {counts}"
+    return (
+        f"This report shows {rows} that the model did not learn from. Its list is of the past, to "
+        "judge the model by; today's list comes from toprank rank."
+    )
+
+
+def _alerts(trained: Trained, describer: reasons.Describer) -> list[Alert]:
     """Return the top of the test rows, with what became of each."""
     task, chosen = trained.task, trained.chosen
     features, _ = task.rows("test")
     encoded, _ = task.encoded(chosen.ranker.schema_, "test")
     suspicion = chosen.test.suspicion
-    top = top_of_scored(chosen.ranker, features, suspicion, _ALERTS_SHOWN, encoded=encoded)
+    top = top_of_scored(
+        chosen.ranker, features, suspicion, _ALERTS_SHOWN, encoded=encoded, describer=describer
+    )
     places = top.row_numbers - 1
     test_rows = task.split.test[places]
-    values = values_of(chosen.ranker, Encoded(encoded.features[places]))
-    assert top.probability is not None
+    values = values_of(chosen.ranker, Encoded(encoded.features[places]), describer)
+    assert top.probability is not None and top.less_suspicious is not None
     return [
         Alert(
             rank=i + 1,
             row=f"{task.row_numbers[test_rows[i]]}",
             suspicion=float(top.suspicion[i]),
             probability=float(top.probability[i]),
-            reasons=[str(reason) for reason in top.reasons[i]],
+            reasons=top.reason_texts(i),
             values=values[i],
             is_positive=bool(task.is_positive[test_rows[i]]),
+            less_suspicious=[str(reason) for reason in top.less_suspicious[i]],
         )
         for i in range(len(top.suspicion))
     ]

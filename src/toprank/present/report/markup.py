@@ -2,10 +2,13 @@
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 from toprank import wording
 from toprank.metrics import Interval
+
+_WHOLE = re.compile(r"\d[\d.,]*-[.\d][\d.,]*\d( %)?|\d+-\d+( %)?|\d[\d.,]* %")
 
 
 def text(value: object) -> str:
@@ -15,6 +18,15 @@ def text(value: object) -> str:
     '&lt;b&gt;'
     """
     return html.escape(printable(str(value)))
+
+
+def prose(value: object) -> str:
+    """Return `value` as `text` does, with no line broken inside a range or before a percent sign.
+
+    >>> prose("most days 3-13, 83 %")
+    'most days <span class="whole">3-13</span>, <span class="whole">83 %</span>'
+    """
+    return _WHOLE.sub(r'<span class="whole">\g<0></span>', text(value))
 
 
 def printable(value: str) -> str:
@@ -48,7 +60,7 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def count(number: int) -> str:
-    """Return a count with its thousands set apart.
+    """Return a count with commas between its thousands.
 
     >>> count(1234567)
     '1,234,567'
@@ -69,12 +81,21 @@ def interval(measured: Interval, form: str = ".3f") -> str:
     """Return a value with its bounds, each written in `form` (`%` for `percent`).
 
     >>> interval(Interval(83.2, 79, 88.4), ".0f")
-    '83 <span class="bounds">(79–88)</span>'
+    '83 <span class="bounds">(79-88)</span>'
+    >>> interval(Interval(0.832, 0.79, 0.884), ".2f")
+    '.83 <span class="bounds">(.79-.88)</span>'
     """
     if not math.isfinite(measured.value):
         return "not known"
-    shown = [percent(n) if form == "%" else f"{n:,{form}}" for n in measured[:3]]
+    shown = [_number(n, form) for n in measured[:3]]
     if not (math.isfinite(measured.low) and math.isfinite(measured.high)):
         return shown[0]
     low, high = shown[1].removesuffix(" %"), shown[2]
-    return f'{shown[0]} <span class="bounds">({low}–{high})</span>'
+    return f'{shown[0]} <span class="bounds">({low}-{high})</span>'
+
+
+def _number(number: float, form: str) -> str:
+    if form == "%":
+        return percent(number)
+    # ratios have no zero before their point, as on the screen
+    return wording.decimal(number, int(form[1])) if form in (".2f", ".3f") else f"{number:,{form}}"

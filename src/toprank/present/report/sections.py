@@ -5,13 +5,14 @@ from datetime import datetime
 
 import numpy as np
 
+from toprank import wording
 from toprank.metrics import Interval, checks_curve, precision_at_k, recall_at_k
 from toprank.present.report import figures
 from toprank.present.report.contents import Alert, ListReport, Period, Report, TreeGroup
-from toprank.present.report.markup import count, interval, percent, section, table, text
+from toprank.present.report.markup import count, interval, percent, prose, section, table, text
 
 _MOST_BARS = 15
-_MOST_CURVES = 4  # beyond that nobody can tell the lines apart; the table has every model
+_MOST_CURVES = 4  # beyond that nobody can distinguish the lines; the table has every model
 
 
 def key_figures(report: Report) -> str:
@@ -20,20 +21,28 @@ def key_figures(report: Report) -> str:
         report,
         _tiles(report),
         "A positive is a row of the rare kind you look for, such as a fraud. Ranges in "
-        "brackets are 95% intervals: another test of the same size would mostly land inside.",
+        "brackets are 95 % intervals: another test of the same size would mostly land inside.",
+        report.period,
     )
 
 
-def header(report: ListReport, tiles: Iterable[tuple[str, str, str]], words: str) -> str:
-    """Return the top of a page, its key figures given as (name, value, note)."""
+def header(
+    report: ListReport, tiles: Iterable[tuple[str, str, str]], words: str, period: str = ""
+) -> str:
+    """Return the top of a page, its key figures given as (name, value, note).
+
+    `period` says which rows the page is about, where that could be mistaken.
+    """
+    about = f'<p class="period">{prose(period)}</p>\n' if period else ""
     figures_shown = "\n".join(
         f"<div><dt>{name}</dt><dd>{value}</dd><dd>{note}</dd></div>" for name, value, note in tiles
     )
     return (
         f"<header>\n<h1>{text(report.title)}</h1>\n"
-        f'<p class="headline">{text(report.headline)}</p>\n'
+        f'<p class="headline">{prose(report.headline)}</p>\n'
+        f"{about}"
         f'<dl class="tiles">\n{figures_shown}\n</dl>\n'
-        f"<p>{words}</p>\n"
+        f"<p>{prose(words)}</p>\n"
         f"{_remarks(report.remarks)}</header>"
     )
 
@@ -41,11 +50,12 @@ def header(report: ListReport, tiles: Iterable[tuple[str, str, str]], words: str
 def alert_list(report: Report) -> str:
     """Return the top of the list with the reasons of each row."""
     alerts = report.alerts
+    heading = "The top of the test period's list" if report.periods else "The top of the list"
     if not alerts:
-        return section("alerts", "The top of the list", "<p>The list is empty.</p>")
+        return section("alerts", heading, "<p>The list is empty.</p>")
     return section(
         "alerts",
-        "The top of the list",
+        heading,
         f"<p>{_alerts_sentence(alerts)}</p>",
         alerts_table(alerts),
     )
@@ -102,7 +112,7 @@ def by_checks(report: Report) -> str:
     return section(
         "checks",
         "What more or fewer checks would find",
-        f"<p>{words} Shaded bands are 95% intervals; grey lines show checks made at random."
+        f"<p>{words} Shaded bands are 95 % intervals; grey lines show checks made at random."
         f"{_per_day_sentence(report, marked)}</p>",
         '<div class="pair">',
         figure(figures.checks_figure(model, marked, title)),
@@ -119,7 +129,7 @@ def cards(report: Report) -> str:
     return section(
         "cards",
         "Checking cards instead of rows",
-        f"<p>{text(days.words)}</p>",
+        f"<p>{prose(days.words)}</p>",
         "<p>Each day the most suspicious cards are checked, a card being as suspicious as its "
         "most suspicious row of the day. A card that is found is blocked and does not count "
         "again. The line is the mean of the week around each day, points are single days; grey "
@@ -154,7 +164,7 @@ def models_compared(report: Report) -> str:
         "first and close to their share in the data when the order is random; positives at top is "
         "the share found before the first false alarm; ROC AUC is the chance that a positive "
         "ranks above a negative.</p>",
-        table("Figures on the test rows, with 95% intervals", headings, rows),
+        table("Figures on the test rows, with 95 % intervals", headings, rows),
         _tried(report),
     )
 
@@ -196,9 +206,9 @@ def calibration(report: Report) -> str:
 
 def importance(report: ListReport) -> str:
     """Return how much each column contributes."""
-    heading = "What the ranking rests on"
+    heading = "What the ranking depends on"
     if not report.importance:
-        return section("importance", heading, "<p>This model does not tell columns apart.</p>")
+        return section("importance", heading, "<p>This model gives no shares of columns.</p>")
     largest = sorted(report.importance, key=lambda named: -named[1])[:_MOST_BARS]
     more = len(report.importance) - len(largest)
     rest = f" The other {count(more)} columns share what is left." if more > 0 else ""
@@ -265,7 +275,11 @@ def _tiles(report):
     times = right.value / base
     against = f"{times:,.{0 if times >= 10 else 1}f}×" if np.isfinite(times) else "not known"
     return (
-        ("Positives found", interval(found, ".0f"), f"in {_budget_words(report)}"),
+        (
+            "Positives found",
+            interval(found, ".0f" if found.value >= 10 else ".1f"),
+            f"in {_budget_words(report)}",
+        ),
         ("Checks that are right", interval(right, "%"), f"{percent(base)} if made at random"),
         ("Against chance", against, "as many found as at random"),
         ("Average precision", interval(model.average_precision, ".2f"), "1 would be perfect"),
@@ -275,7 +289,7 @@ def _tiles(report):
 def _remarks(remarks):
     if not remarks:
         return ""
-    items = "\n".join(f"<li>{text(remark)}</li>" for remark in remarks)
+    items = "\n".join(f"<li>{prose(remark)}</li>" for remark in remarks)
     return f'<ul class="remarks" aria-label="Remarks">\n{items}\n</ul>\n'
 
 
@@ -297,7 +311,7 @@ def _alert_row(alert: Alert, headings: list[str]) -> str:
     cells = [
         text(alert.row),
         _score(alert),
-        _reasons(alert.reasons),
+        _reasons(alert.reasons) + _against(alert.less_suspicious),
         " ".join(
             f"<span><i>{text(name)}</i> {text(value)}</span>"
             for name, value in alert.values.items()
@@ -322,8 +336,16 @@ def _score(alert: Alert) -> str:
 
 def _reasons(reasons):
     if not reasons:
-        return "no reason stands out"
-    return "<ul>" + "".join(f"<li>{text(reason)}</li>" for reason in reasons) + "</ul>"
+        return "a combination of ordinary values"
+    return "<ul>" + "".join(f"<li>{prose(reason)}</li>" for reason in reasons) + "</ul>"
+
+
+def _against(reasons):
+    """Return what makes a row less suspicious, apart from the reasons to check it."""
+    if not reasons:
+        return ""
+    items = "".join(f"<li>{prose(reason)}</li>" for reason in reasons)
+    return f'<div class="against">Less suspicious:<ul>{items}</ul></div>'
 
 
 def _tree_group(group: TreeGroup) -> str:
@@ -360,8 +382,8 @@ def _tried(report: Report) -> str:
     headings = ("Recipe", "Average precision", "Lead over plain log-loss")
     return (
         f"<h3>What was tried</h3>\n<p>Judged on {text(report.judged_on)}, before the test rows "
-        "were looked at. The lead is given with the middle 95% of resamples.</p>\n"
-        + table("Recipes and how they stood", headings, rows)
+        "were looked at. The lead is given with the middle 95 % of resamples.</p>\n"
+        + table("Recipes and their results", headings, rows)
     )
 
 
@@ -407,7 +429,8 @@ def _spoken_checks(report, marked):
     model = report.models[0]
     precision = precision_at_k(model.y, model.suspicion, marked)
     recall = recall_at_k(model.y, model.suspicion, marked)
-    return f"At {count(marked)} checks precision is {precision:.0%} and recall {recall:.0%}."
+    precision, recall = wording.percent(precision), wording.percent(recall)
+    return f"At {count(marked)} checks precision is {precision} and recall {recall}."
 
 
 def _checks_table(report, marked):
