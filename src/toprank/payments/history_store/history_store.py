@@ -244,7 +244,7 @@ class HistoryStore:
 
         Of the other rows, no more than that column is read.
         """
-        state, archive = self._state, self._archive
+        state, archive = self._writer.state, self._writer.archive
         parts = archive.files(state.first_row, state.n_archived)
         pending = table_of_rows(state.pending_rows)
         time = self.history.time
