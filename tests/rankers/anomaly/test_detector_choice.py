@@ -127,7 +127,7 @@ def test_a_borrowed_detector_may_be_chosen_but_has_no_reasons():
 
 
 def test_the_detectors_are_the_usual_ones_unless_named():
-    choice = DetectorChoice(n_points=500).fit(blob(120))
+    choice = DetectorChoice(n_points=100).fit(blob(40))
     names = {each.name for each in choice.judged_}
     assert {"AnomalyForest", "AnomalyTreeRank", "AnomalyRanker", "OneClassSVM"} <= names
 

@@ -16,7 +16,7 @@ from toprank.metrics import average_precision
 from toprank.rankers.trees.kernel.growing import Growth
 from toprank.rankers.trees.scoring import SCORINGS
 
-LEARNERS = [MetaAP(), TreeRank(), RankForest(n_estimators=5), GeometricTree()]
+LEARNERS = [MetaAP(), TreeRank(), RankForest(n_estimators=3), GeometricTree()]
 EVERY_LEARNER = pytest.mark.parametrize("learner", LEARNERS, ids=lambda each: type(each).__name__)
 TREES = [
     *(MetaAP(scoring=way) for way in SCORINGS),
@@ -47,7 +47,16 @@ SOFTENED = {
 }
 
 
-@EVERY_LEARNER
+@pytest.mark.parametrize(
+    "learner",
+    [
+        MetaAP(global_depth=2, local_depth=2),
+        TreeRank(global_depth=2, local_depth=2),
+        RankForest(TreeRank(global_depth=2, local_depth=2), n_estimators=2),
+        GeometricTree(max_depth=3),
+    ],
+    ids=lambda each: type(each).__name__,
+)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_contract(learner):
     outcomes = check_estimator(learner, expected_failed_checks=SOFTENED, on_fail="raise")
@@ -100,15 +109,18 @@ def test_a_file_keeps_it(ranker, tmp_path):
     assert again.rules() == fitted.rules()
     assert again.to_text("frauds") == fitted.to_text("frauds")
     assert again.to_dot() == fitted.to_dot()
-    assert again.to_svg() == fitted.to_svg()
+    if str(ranker) == "MetaAP()":  # drawn from what the text is written from, but slowly
+        assert again.to_svg() == fitted.to_svg()
     assert again.paths(frame[:5]) == fitted.paths(frame[:5])
 
 
-@pytest.mark.parametrize("ranker", [MetaAP(depth="cv"), TreeRank(depth="cv")], ids=str)
+@pytest.mark.parametrize(
+    "ranker", [MetaAP(depth="cv"), pytest.param(TreeRank(depth="cv"), marks=pytest.mark.slow)]
+)
 def test_a_file_keeps_the_settings_that_were_chosen(ranker, tmp_path, monkeypatch):
     growth = Growth(ranker.criterion, 2, 3, is_balanced=ranker._is_balanced)
     monkeypatch.setattr(type(ranker), "_growths", lambda self: [growth])
-    X, y = numbers(100)
+    X, y = numbers(50)
     fitted = clone(ranker).fit(X, y)
     assert check_file_keeps(fitted, X, tmp_path / "model.toprank").settings_ == fitted.settings_
 
@@ -183,15 +195,15 @@ def test_suspicion_is_finite_and_keeps_groups_apart(kind, way):
 
 @EVERY_LEARNER
 def test_one_class_is_refused(learner):
-    with pytest.raises(ValueError, match="y must .*got one class"):
+    with pytest.raises(ValueError, match=r"y must .*got one class"):
         clone(learner).fit(np.arange(6.0)[:, None], np.ones(6))
-    with pytest.raises(ValueError, match="y must .*got one class"):
+    with pytest.raises(ValueError, match=r"y must .*got one class"):
         clone(learner).fit(np.arange(6.0)[:, None], np.arange(6) < 2, np.arange(6) > 1)
 
 
 @EVERY_LEARNER
 def test_one_row_is_refused(learner):
-    with pytest.raises(ValueError, match="y must .*got one class"):
+    with pytest.raises(ValueError, match=r"y must .*got one class"):
         clone(learner).fit([[1.0]], [True])
 
 
@@ -223,7 +235,7 @@ def test_constant_columns_leave_all_rows_in_one_group(learner):
 @EVERY_LEARNER
 @pytest.mark.parametrize("kind", [np.array, lambda values: pd.DataFrame(values, columns=["x0"])])
 def test_a_column_without_any_value_is_named(learner, kind):
-    with pytest.raises(ValueError, match="column 'x0' must .*all 20"):
+    with pytest.raises(ValueError, match=r"column 'x0' must .*all 20"):
         clone(learner).fit(kind(np.full((20, 1), np.nan)), np.arange(20) < 4)
 
 

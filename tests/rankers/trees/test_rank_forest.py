@@ -247,9 +247,16 @@ def test_wrong_parameters_are_named_when_fitting(wrong, error, sentence):
         RankForest(**{"n_estimators": 3, **wrong}).fit(*numbers(20))
 
 
-@pytest.mark.parametrize("has_weights", [False, True])
-def test_a_fit_takes_at_most_twice_the_memory_of_its_rows(has_weights):
-    X = rows_of_forty_columns()
+@pytest.mark.parametrize(
+    ("n_rows", "has_weights"),
+    [
+        (20_000, True),
+        pytest.param(150_000, False, marks=pytest.mark.slow),
+        pytest.param(150_000, True, marks=pytest.mark.slow),
+    ],
+)
+def test_a_fit_takes_at_most_twice_the_memory_of_its_rows(n_rows, has_weights):
+    X = rows_of_forty_columns(n_rows)
     weight = np.linspace(1, 2, len(X))
 
     def fit(n):
