@@ -200,8 +200,7 @@ def test_positives_of_one_score_do_not_move_each_other(kind):
 
 
 @BOTH
-@pytest.mark.parametrize("even", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("even", "dtype"), [(False, np.float64), (True, np.float32)])
 def test_machines_find_the_gradient_of_the_whole_list(kind, even, dtype):
     generator = np.random.default_rng(1)
     raw = (4 * generator.normal(size=90)).round(1).astype(dtype)

@@ -121,7 +121,7 @@ def test_a_95_percent_interval_holds_the_truth_about_95_times_in_100(n_trials):
         _, low, high = interval("average_precision", y, suspicion, n_resamples=100)
         n_covered += low <= truth <= high
 
-    assert 0.90 <= n_covered / n_trials <= 0.98
+    assert 0.90 <= n_covered / n_trials <= (0.98 if n_trials > 100 else 1)
 
 
 def test_more_rows_and_lower_levels_make_narrower_intervals():

@@ -250,7 +250,12 @@ def assert_can_be_walked(trees, features):
 
 @pytest.mark.parametrize(
     "ranker",
-    [MetaAP(), TreeRank(), GeometricTree(max_depth=3), RankForest(n_estimators=2)],
+    [
+        MetaAP(),
+        GeometricTree(max_depth=3),
+        RankForest(n_estimators=2),
+        pytest.param(TreeRank(), marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_a_file_of_a_broken_tree_is_refused(ranker, frame, tmp_path, monkeypatch):
