@@ -54,8 +54,21 @@ def within_bound(found, expected, bound=BOUND):
     return (np.abs(found - expected) <= bound * np.abs(expected) + 1e-280).all()
 
 
-SPREADS = pytest.mark.parametrize("spread", ["even", "clustered", "far", "wide", "tied"])
-RARER = pytest.mark.parametrize("share", [0.2, 0.8])
+# each spread with the positives rare and with the negatives rare
+LONG_LISTS = pytest.mark.parametrize(
+    ("spread", "share"),
+    [
+        ("even", 0.2),
+        ("clustered", 0.8),
+        ("tied", 0.2),
+        *(
+            pytest.param(spread, share, marks=pytest.mark.slow)
+            for spread in ("even", "clustered", "far", "wide", "tied")
+            for share in (0.2, 0.8)
+        ),
+    ],
+)
+RARE_CLASS = pytest.mark.parametrize("share", [0.2, 0.8])
 
 
 def test_values_worked_out_by_hand():
@@ -88,8 +101,7 @@ def test_whole_powers_equal_the_sum_over_all_pairs(p, case):
 
 
 @pytest.mark.parametrize("p", WHOLE)
-@SPREADS
-@RARER
+@LONG_LISTS
 def test_whole_powers_lose_no_digits_in_long_lists(p, spread, share):
     case = long_list(spread, share)
     gradient, curvature = reference.auc_hinge_gradient(*case, 0.7, p)
@@ -111,8 +123,7 @@ def test_other_powers_keep_their_bound_for_every_row(p, case):
 
 
 @pytest.mark.parametrize("p", OTHER)
-@SPREADS
-@RARER
+@LONG_LISTS
 def test_other_powers_keep_their_bound_in_long_lists(p, spread, share):
     case = long_list(spread, share)
     gradient, curvature = reference.auc_hinge_gradient(*case, 0.7, p)
@@ -124,7 +135,7 @@ def test_other_powers_keep_their_bound_in_long_lists(p, spread, share):
 
 
 @pytest.mark.parametrize("p", [1.05, 1.5])
-@RARER
+@RARE_CLASS
 def test_below_two_the_curvature_is_that_of_the_mean_margin(p, share):
     is_positive, raw, weight = long_list("even", share)
     margin = 0.7 - raw[is_positive][:, None] + raw[~is_positive]
@@ -230,7 +241,7 @@ def test_a_row_finds_its_place_among_the_thresholds(thresholds, copies, points):
 
 @pytest.mark.parametrize("p", [2, 3, 1.5, 2.5])
 @pytest.mark.parametrize("has_weight", [False, True])
-@RARER
+@RARE_CLASS
 def test_machines_without_rows_or_without_a_class_find_their_share_of_the_whole(
     p, has_weight, share
 ):
@@ -257,7 +268,7 @@ def test_machines_without_rows_or_without_a_class_find_their_share_of_the_whole(
 
 @pytest.mark.parametrize("p", [2, 3])
 @pytest.mark.parametrize("has_weight", [False, True])
-@RARER
+@RARE_CLASS
 def test_parts_of_the_rows_add_up_and_do_not_depend_on_the_threads(
     p, has_weight, share, monkeypatch
 ):

@@ -284,7 +284,7 @@ def test_wrong_names_and_options_are_named(name, options, sentence):
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=str)
 def test_labels_must_be_bool_and_as_many_as_scores(loss):
-    with pytest.raises(TypeError, match="is_positive must .*got int64"):
+    with pytest.raises(TypeError, match=r"is_positive must .*got int64"):
         loss.value(np.array([1, 0]), np.array([0.0, 1.0]))
     with pytest.raises(ValueError, match=r"is_positive and raw .* got shapes"):
         loss.value(np.array([True, False]), np.array([0.0]))

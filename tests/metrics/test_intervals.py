@@ -112,15 +112,16 @@ def test_interval_holds_the_value_for_every_metric_by_name_or_function(name, opt
     assert by_name.low < by_name.high
 
 
-def test_a_95_percent_interval_holds_the_truth_about_95_times_in_100():
-    truth = metrics.average_precision(*draw_rows(4, 500_000, separation=2))
-    n_covered, n_trials = 0, 150
+@pytest.mark.parametrize("n_trials", [40, pytest.param(150, marks=pytest.mark.slow)])
+def test_a_95_percent_interval_holds_the_truth_about_95_times_in_100(n_trials):
+    truth = metrics.average_precision(*draw_rows(4, 100_000, separation=2))
+    n_covered = 0
     for seed in range(n_trials):
         y, suspicion = draw_rows(100 + seed, 500, separation=2)
         _, low, high = interval("average_precision", y, suspicion, n_resamples=100)
         n_covered += low <= truth <= high
 
-    assert 0.90 <= n_covered / n_trials <= 0.98
+    assert 0.90 <= n_covered / n_trials <= (0.98 if n_trials > 100 else 1)
 
 
 def test_more_rows_and_lower_levels_make_narrower_intervals():
@@ -218,17 +219,18 @@ def test_rankings_of_different_length_are_not_compared():
 
 @compiled_only
 @pytest.mark.parametrize(
-    "name, options, share",
+    "n_rows, name, options, share",
     [
-        ("average_precision", {}, 0.01),
-        ("average_precision", {}, 0.5),
-        ("precision_at_k", {"k": 1000}, 0.01),
+        (50_000, "average_precision", {}, 0.01),
+        pytest.param(1_000_000, "average_precision", {}, 0.01, marks=pytest.mark.slow),
+        pytest.param(1_000_000, "average_precision", {}, 0.5, marks=pytest.mark.slow),
+        pytest.param(1_000_000, "precision_at_k", {"k": 1000}, 0.01, marks=pytest.mark.slow),
     ],
 )
-def test_200_resamples_of_a_million_rows_take_less_than_5_seconds(name, options, share):
-    rows = draw_rows(10, 1_000_000, share)
+def test_200_resamples_of_a_million_rows_take_less_than_5_seconds(n_rows, name, options, share):
+    rows = draw_rows(10, n_rows, share)
     interval(name, *draw_rows(10, 2000, share), **options)  # compiles
     begin = time.process_time()
     interval(name, *rows, **options)
 
-    assert time.process_time() - begin < 5
+    assert time.process_time() - begin < (5 if n_rows > 100_000 else 1)

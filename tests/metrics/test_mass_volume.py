@@ -180,14 +180,14 @@ def test_a_better_suspicion_has_less_area_under_mass_volume_and_more_under_exces
     assert metrics.area_under_excess_mass(*good) > metrics.area_under_excess_mass(rows, points)
 
 
-def test_a_million_rows_and_points_take_a_few_seconds():
+def test_a_hundred_thousand_rows_and_points_take_less_than_a_second():
     generator = np.random.default_rng(0)
-    rows, points = generator.random((2, 500_000))
+    rows, points = generator.random((2, 100_000))
     started = time.process_time()
     area = metrics.area_under_mass_volume(rows, points)
 
     assert area == approx(0.5, abs=0.01)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 1
 
 
 # The rows are the squares of even numbers, their suspicion as well as the points' the number
@@ -205,7 +205,7 @@ def drawn(generator, n_rows, n_points, is_weighted):
     return rows, points, 1 / (0.5 + (1 - points))
 
 
-def coverage(truth_of, n_points, is_weighted, rows_vary, n_times=600):
+def coverage(truth_of, n_points, is_weighted, rows_vary, n_times):
     generator = np.random.default_rng(11)
     hits = 0
     for _ in range(n_times):
@@ -215,19 +215,28 @@ def coverage(truth_of, n_points, is_weighted, rows_vary, n_times=600):
     return hits / n_times
 
 
+COVERAGES = pytest.mark.parametrize(
+    ("n_times", "within"), [(100, 0.07), pytest.param(600, 0.04, marks=pytest.mark.slow)]
+)
+
+
+@COVERAGES
 @pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("n_points", [100, 400])
+@pytest.mark.parametrize("n_points", [100, pytest.param(400, marks=pytest.mark.slow)])
 def test_the_interval_holds_the_area_with_exact_volumes_as_often_as_promised(
-    n_points, is_weighted
+    n_points, is_weighted, n_times, within
 ):
-    covered = coverage(np.mean, n_points, is_weighted, rows_vary=False)
-    assert covered == approx(0.9, abs=0.04)
+    covered = coverage(np.mean, n_points, is_weighted, rows_vary=False, n_times=n_times)
+    assert covered == approx(0.9, abs=within)
 
 
+@COVERAGES
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_with_rows_that_vary_the_interval_holds_the_true_area_as_often_as_promised(is_weighted):
-    covered = coverage(lambda _: TRUE_AREA, 100, is_weighted, rows_vary=True)
-    assert covered == approx(0.9, abs=0.04)
+def test_with_rows_that_vary_the_interval_holds_the_true_area_as_often_as_promised(
+    is_weighted, n_times, within
+):
+    covered = coverage(lambda _: TRUE_AREA, 100, is_weighted, rows_vary=True, n_times=n_times)
+    assert covered == approx(0.9, abs=within)
 
 
 @given(rows_and_points(), st.sampled_from([0.5, 0.9, 0.99]), st.booleans())
@@ -289,7 +298,7 @@ def test_input_that_makes_no_curve_is_refused(arguments, message):
 def test_groups_need_a_volume_each():
     with pytest.raises(ValueError, match="volume must have 2 values, one per group; got 3"):
         metrics.mass_volume_of_groups([1, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match="mass must .*got 0 to 0"):
+    with pytest.raises(ValueError, match=r"mass must .*got 0 to 0"):
         metrics.mass_volume_of_groups([0, 0], [1, 2])
 
 

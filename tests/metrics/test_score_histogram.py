@@ -229,7 +229,7 @@ def test_arrays_that_are_not_sound_are_refused_by_name(changed, message):
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 def test_scores_that_are_not_finite_are_refused_and_nothing_is_counted(score):
     histogram = ScoreHistogram()
-    with pytest.raises(ValueError, match="scores must .*1 of 2"):
+    with pytest.raises(ValueError, match=r"scores must .*1 of 2"):
         histogram.add([1.0, score], [True, False])
     with pytest.raises(ValueError, match="score must be a finite number; got"):
         histogram.add_one(score, True)
@@ -254,7 +254,7 @@ def test_a_label_too_few_is_refused():
 
 
 def test_what_cannot_be_measured_is_refused():
-    with pytest.raises(ValueError, match="must .*at least one row; got 0"):
+    with pytest.raises(ValueError, match=r"must .*at least one row; got 0"):
         ScoreHistogram().precision_at(1)
     histogram = histogram_of([False, False, False], [1.0, 2.0, 3.0])
     for measure in (histogram.average_precision, lambda: histogram.recall_at(1)):

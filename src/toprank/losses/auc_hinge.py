@@ -376,8 +376,8 @@ def _bundles(thresholds, masses, n_terms):
     while size < thresholds.size:
         size *= 2
     low, high = np.full(2 * size, np.inf), np.full(2 * size, -np.inf)
-    low[size : size + thresholds.size] = thresholds
-    high[size : size + thresholds.size] = thresholds
+    for i in range(thresholds.size):  # assignment to a slice would compile for seconds longer
+        low[size + i] = high[size + i] = thresholds[i]
     for b in range(size - 1, 0, -1):
         low[b], high[b] = low[2 * b], max(high[2 * b], high[2 * b + 1])
     moments = np.zeros((2 * size, n_terms))

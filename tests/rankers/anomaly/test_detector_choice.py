@@ -70,7 +70,7 @@ def test_labels_decide_where_there_are_both_kinds():
             return features[:, 0].astype(float)
 
     X = blob()
-    choice = small({"sideways": Sideways(), **TREES})
+    choice = small({"sideways": Sideways(n_estimators=5), **TREES})
     assert clone(choice).fit(X).chosen_ == "deep"
     fitted = clone(choice).fit(X, few_labels(X))
     assert fitted.chosen_ == "sideways"
@@ -126,10 +126,17 @@ def test_a_borrowed_detector_may_be_chosen_but_has_no_reasons():
         reasons.explain(choice, blob(3))
 
 
-def test_the_detectors_are_the_usual_ones_unless_named():
-    choice = DetectorChoice(n_points=500).fit(blob(120))
-    names = {each.name for each in choice.judged_}
-    assert {"AnomalyForest", "AnomalyTreeRank", "AnomalyRanker", "OneClassSVM"} <= names
+def test_the_detectors_are_the_default_ones_unless_named(monkeypatch):
+    asked = []
+
+    def few_detectors(n_columns, n_rows):
+        asked.append((n_columns, n_rows))
+        return TREES
+
+    monkeypatch.setattr("toprank.rankers.anomaly.detector_choice.default_detectors", few_detectors)
+    choice = DetectorChoice(n_points=100).fit(blob(40))
+    assert asked == [(2, 40)]
+    assert {each.name for each in choice.judged_} == set(TREES)
 
 
 def test_the_chosen_detector_can_be_kept_in_a_file(tmp_path):

@@ -110,10 +110,10 @@ def test_exact_volumes_agree_with_measured_ones():
 
 
 def test_volumes_stay_measurable_in_many_columns():
-    X = blob(1500, n_columns=12)
+    X = blob(400, n_columns=12)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (judged,) = judge_detectors({"distance": Distance()}, X)
+        (judged,) = judge_detectors({"distance": Distance()}, X, n_points=2000)
     assert 0 < judged.area.low < judged.area.high < 0.01
     assert not judged.is_guess
 
@@ -257,10 +257,9 @@ def test_default_detectors_are_those_that_can_do_it(n_columns, n_rows, names):
     assert all(isinstance(each, Detector) for each in found.values())
 
 
-@pytest.mark.parametrize("estimator", [ISOLATION, OneClassSVM()], ids=["forest", "svm"])
 @pytest.mark.filterwarnings("ignore")
-def test_a_borrowed_detector_keeps_scikit_learns_contract(estimator):
-    outcomes = check_estimator(BorrowedDetector(estimator), on_fail="raise")
+def test_a_borrowed_detector_keeps_scikit_learns_contract():
+    outcomes = check_estimator(BorrowedDetector(OneClassSVM()), on_fail="raise")
     assert sum(outcome["status"] == "passed" for outcome in outcomes) >= len(outcomes) - 1
 
 

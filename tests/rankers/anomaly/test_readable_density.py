@@ -14,8 +14,10 @@ from toprank import AnomalyTreeRank
 
 DETECTORS = [
     AnomalyTreeRank(),
-    AnomalyTreeRank(global_depth=4, local_depth=2, min_samples_leaf=5),
     AnomalyTreeRank(pruning="cv", max_bins=10),
+    pytest.param(
+        AnomalyTreeRank(global_depth=4, local_depth=2, min_samples_leaf=5), marks=pytest.mark.slow
+    ),
 ]
 
 

@@ -117,7 +117,7 @@ def test_points_near_rows_measure_the_same_volumes_as_even_ones(n_columns):
     frame["1"] = (3 * frame["1"]).round()
     frame["country"] = generator.choice(["FR", "DE", "US"], 300)
     features, space, even = upright(frame)
-    points, weight = space.drawn_near(features, 20_000, np.random.default_rng(2))
+    points, weight = space.drawn_near(features, 4000, np.random.default_rng(2))
 
     def regions(at):
         numbers, country = at[:, :n_columns], at[:, n_columns]

@@ -37,10 +37,16 @@ def exact_area(rows, reach):
     return float(ball_volume(radius(rows), n_columns).mean() / (2 * reach) ** n_columns)
 
 
-@pytest.mark.parametrize("n_columns", [2, 5, 10, 20])
-def test_importance_points_measure_the_area_of_a_normal_density_in_many_columns(n_columns):
+@pytest.mark.parametrize(
+    ("n_columns", "n_points"),
+    [(10, 3000), *(pytest.param(n, 8000, marks=pytest.mark.slow) for n in (2, 5, 10, 20))],
+)
+def test_importance_points_measure_the_area_of_a_normal_density_in_many_columns(
+    n_columns, n_points
+):
     rows = normal_rows(n_columns, reach=8)
-    points, weight = importance_points(cube(n_columns, 8), rows, 8000, np.random.default_rng(1))
+    box = cube(n_columns, 8)
+    points, weight = importance_points(box, rows, n_points, np.random.default_rng(1))
     found = metrics.mass_volume_interval(radius(rows), radius(points), weight, level=0.99)
 
     assert found.low <= exact_area(rows, 8) <= found.high
@@ -77,14 +83,14 @@ def test_the_area_of_a_mixture_is_that_of_a_lattice():
     def suspicion(points):
         return -sum(np.exp(-200 * ((points - m) ** 2).sum(axis=1)) for m in (0.25, 0.7))
 
-    ticks = (np.arange(700) + 0.5) / 700
+    ticks = (np.arange(300) + 0.5) / 300
     lattice = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     exact = metrics.area_under_mass_volume(suspicion(rows), suspicion(lattice))
-    points, weight = importance_points(box, rows, 20_000, generator)
+    points, weight = importance_points(box, rows, 6000, generator)
     found = metrics.mass_volume_interval(suspicion(rows), suspicion(points), weight, level=0.99)
 
     assert found.low <= exact <= found.high
-    assert (found.high - found.low) / 2 < 0.02 * found.value
+    assert (found.high - found.low) / 2 < 0.04 * found.value
 
 
 def test_columns_that_go_together_are_measured_too():
@@ -98,7 +104,7 @@ def test_columns_that_go_together_are_measured_too():
 
     squeezed = np.sqrt(np.linalg.det(together)) / (2 * reach) ** n_columns
     exact = float(ball_volume(suspicion(rows), n_columns).mean() * squeezed)
-    points, weight = importance_points(cube(n_columns, reach), rows, 8000, generator)
+    points, weight = importance_points(cube(n_columns, reach), rows, 3000, generator)
     found = metrics.mass_volume_interval(suspicion(rows), suspicion(points), weight, level=0.99)
 
     assert exact < 1e-12
@@ -106,16 +112,17 @@ def test_columns_that_go_together_are_measured_too():
     assert (found.high - found.low) / 2 < 0.2 * found.value
 
 
-def test_the_interval_holds_the_exact_area_in_10_columns_as_often_as_promised():
+@pytest.mark.parametrize("n_seeds", [10, pytest.param(60, marks=pytest.mark.slow)])
+def test_the_interval_holds_the_exact_area_in_10_columns_as_often_as_promised(n_seeds):
     rows = normal_rows(10, reach=8, n_rows=300)
     exact, box = exact_area(rows, 8), cube(10, 8)
     hits = 0
-    for seed in range(60):
+    for seed in range(n_seeds):
         points, weight = importance_points(box, rows, 1000, np.random.default_rng(seed))
         found = metrics.mass_volume_interval(radius(rows), radius(points), weight, level=0.9)
         hits += found.low <= exact <= found.high
 
-    assert 0.78 <= hits / 60 <= 0.99
+    assert 0.78 <= hits / n_seeds <= (0.99 if n_seeds > 10 else 1)
 
 
 @examples(15)
@@ -135,12 +142,12 @@ def test_weights_are_at_most_4_and_1_on_average(n_columns, n_rows, seed):
 def test_weighted_points_fill_each_part_of_the_box_by_its_volume():
     generator = np.random.default_rng(2)
     rows = generator.beta(1, 9, (300, 2))
-    points, weight = importance_points(Box(np.zeros(2), np.ones(2)), rows, 40_000, generator)
+    points, weight = importance_points(Box(np.zeros(2), np.ones(2)), rows, 10_000, generator)
     cell = (points * 4).astype(int).clip(0, 3) @ [4, 1]
-    volume = np.bincount(cell, weight, minlength=16) / 40_000
+    volume = np.bincount(cell, weight, minlength=16) / 10_000
 
     assert np.bincount(cell).max() > 5 * np.bincount(cell).min()
-    assert volume == approx(np.full(16, 1 / 16), rel=0.15)
+    assert volume == approx(np.full(16, 1 / 16), rel=0.2)
 
 
 def test_the_density_of_the_mixture_is_that_of_its_normals():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 
-def rows_of_forty_columns(n_rows: int = 150_000) -> np.ndarray:
+def rows_of_forty_columns(n_rows: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((n_rows, 40), dtype=np.float32)
 
 

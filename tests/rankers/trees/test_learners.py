@@ -16,25 +16,35 @@ from toprank.metrics import average_precision
 from toprank.rankers.trees.kernel.growing import Growth
 from toprank.rankers.trees.scoring import SCORINGS
 
-LEARNERS = [MetaAP(), TreeRank(), RankForest(n_estimators=5), GeometricTree()]
+LEARNERS = [MetaAP(), TreeRank(), RankForest(n_estimators=3), GeometricTree()]
 EVERY_LEARNER = pytest.mark.parametrize("learner", LEARNERS, ids=lambda each: type(each).__name__)
+# every way of scoring and every criterion is among the quick ones
 TREES = [
-    *(MetaAP(scoring=way) for way in SCORINGS),
-    *(TreeRank(scoring=way) for way in ("rank + soft", "rank + distance")),
-    MetaAP(criterion="ap"),
+    MetaAP(),
+    MetaAP(scoring="soft"),
     MetaAP.published(),
-    TreeRank(criterion="error"),
+    TreeRank(),
     TreeRank.published(),
     GeometricTree(),
-    GeometricTree(criterion="entropy", max_depth=3),
+    *(
+        pytest.param(tree, marks=pytest.mark.slow)
+        for tree in (
+            MetaAP(scoring="rank + distance"),
+            MetaAP(scoring="rank"),
+            MetaAP(criterion="ap"),
+            TreeRank(scoring="rank + distance"),
+            TreeRank(criterion="error"),
+            GeometricTree(criterion="entropy", max_depth=3),
+        )
+    ),
 ]
 # one of folds is not: copies of a row may fall into different folds
 EVERY_TREE_OF_ALL_ROWS = pytest.mark.parametrize("tree", TREES, ids=str)
 EVERY_WAY = pytest.mark.parametrize("way", SCORINGS)
 FORESTS = [
     RankForest(n_estimators=4),
-    RankForest(MetaAP(global_depth=3, scoring="soft"), n_estimators=4, max_features=None),
-    RankForest(TreeRank(criterion="gini"), n_estimators=4, bootstrap=False),
+    RankForest(MetaAP(global_depth=3, scoring="soft"), n_estimators=2, max_features=None),
+    RankForest(TreeRank(criterion="gini"), n_estimators=2, bootstrap=False),
 ]
 EVERYTHING = pytest.mark.parametrize("ranker", [*TREES, TreeRank(pruning="cv"), *FORESTS], ids=str)
 
@@ -47,7 +57,16 @@ SOFTENED = {
 }
 
 
-@EVERY_LEARNER
+@pytest.mark.parametrize(
+    "learner",
+    [
+        MetaAP(global_depth=2, local_depth=2),
+        TreeRank(global_depth=2, local_depth=2),
+        RankForest(TreeRank(global_depth=1, local_depth=2), n_estimators=2),
+        GeometricTree(max_depth=3),
+    ],
+    ids=lambda each: type(each).__name__,
+)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_contract(learner):
     outcomes = check_estimator(learner, expected_failed_checks=SOFTENED, on_fail="raise")
@@ -57,7 +76,7 @@ def test_scikit_learns_contract(learner):
 
 @pytest.mark.parametrize(
     "ranker",
-    [*LEARNERS, MetaAP.published(), MetaAP(scoring="soft"), TreeRank.published()],
+    [*LEARNERS, MetaAP.published()],
     ids=str,
 )
 def test_it_keeps_the_promises_of_every_ranker(ranker):
@@ -88,9 +107,11 @@ def test_the_frauds_come_first(ranker):
     assert lift > (1.3 if isinstance(ranker, GeometricTree) else 1.7)
 
 
-@EVERYTHING
+@pytest.mark.parametrize(
+    "ranker", [*LEARNERS, MetaAP.published(), TreeRank(pruning="cv"), *FORESTS[1:]], ids=str
+)
 def test_a_file_keeps_it(ranker, tmp_path):
-    frame, is_fraud = payments(200)
+    frame, is_fraud = payments(120)
     fitted = clone(ranker).fit(frame, np.where(is_fraud, "fraud", "genuine"))
     again = check_file_keeps(fitted, payments(60, seed=1)[0], tmp_path / "model.toprank")
     assert str(again.calibrate(frame, np.where(is_fraud, "fraud", "genuine"))) == str(ranker)
@@ -100,15 +121,18 @@ def test_a_file_keeps_it(ranker, tmp_path):
     assert again.rules() == fitted.rules()
     assert again.to_text("frauds") == fitted.to_text("frauds")
     assert again.to_dot() == fitted.to_dot()
-    assert again.to_svg() == fitted.to_svg()
+    if str(ranker) == "MetaAP()":  # drawn from what the text is written from, but slowly
+        assert again.to_svg() == fitted.to_svg()
     assert again.paths(frame[:5]) == fitted.paths(frame[:5])
 
 
-@pytest.mark.parametrize("ranker", [MetaAP(depth="cv"), TreeRank(depth="cv")], ids=str)
+@pytest.mark.parametrize(
+    "ranker", [MetaAP(depth="cv"), pytest.param(TreeRank(depth="cv"), marks=pytest.mark.slow)]
+)
 def test_a_file_keeps_the_settings_that_were_chosen(ranker, tmp_path, monkeypatch):
     growth = Growth(ranker.criterion, 2, 3, is_balanced=ranker._is_balanced)
     monkeypatch.setattr(type(ranker), "_growths", lambda self: [growth])
-    X, y = numbers(100)
+    X, y = numbers(50)
     fitted = clone(ranker).fit(X, y)
     assert check_file_keeps(fitted, X, tmp_path / "model.toprank").settings_ == fitted.settings_
 
@@ -183,15 +207,15 @@ def test_suspicion_is_finite_and_keeps_groups_apart(kind, way):
 
 @EVERY_LEARNER
 def test_one_class_is_refused(learner):
-    with pytest.raises(ValueError, match="y must .*got one class"):
+    with pytest.raises(ValueError, match=r"y must .*got one class"):
         clone(learner).fit(np.arange(6.0)[:, None], np.ones(6))
-    with pytest.raises(ValueError, match="y must .*got one class"):
+    with pytest.raises(ValueError, match=r"y must .*got one class"):
         clone(learner).fit(np.arange(6.0)[:, None], np.arange(6) < 2, np.arange(6) > 1)
 
 
 @EVERY_LEARNER
 def test_one_row_is_refused(learner):
-    with pytest.raises(ValueError, match="y must .*got one class"):
+    with pytest.raises(ValueError, match=r"y must .*got one class"):
         clone(learner).fit([[1.0]], [True])
 
 
@@ -223,7 +247,7 @@ def test_constant_columns_leave_all_rows_in_one_group(learner):
 @EVERY_LEARNER
 @pytest.mark.parametrize("kind", [np.array, lambda values: pd.DataFrame(values, columns=["x0"])])
 def test_a_column_without_any_value_is_named(learner, kind):
-    with pytest.raises(ValueError, match="column 'x0' must .*all 20"):
+    with pytest.raises(ValueError, match=r"column 'x0' must .*all 20"):
         clone(learner).fit(kind(np.full((20, 1), np.nan)), np.arange(20) < 4)
 
 

@@ -69,11 +69,11 @@ def test_the_papers_settings():
 
 @pytest.mark.parametrize("criterion", ["ap", "entropy", "gini"])
 def test_its_groups_are_those_of_the_recursion(criterion):
-    X, y = numbers(80)
+    X, y = numbers(50)
     X = X.astype(np.float32)
     ranker = MetaAP(criterion=criterion, local_depth=3, min_samples_leaf=2).fit(X, y)
     expected = reference.ranking_tree(
-        X, np.zeros(3, bool), y, np.ones(80), Growth(criterion, 3, 2), 2, "ap"
+        X, np.zeros(3, bool), y, np.ones(50), Growth(criterion, 3, 2), 2, "ap"
     )
     assert ranker.apply(X).tolist() == expected.tolist()
 

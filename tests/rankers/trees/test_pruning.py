@@ -105,7 +105,7 @@ def test_the_weakest_link_worked_out_by_hand():
 
 
 def test_folds_choose_the_penalty_with_the_highest_auc_held_out():
-    X, y = numbers(400, n_columns=8)
+    X, y = numbers(250, n_columns=8)
     X = X.astype(np.float32)
     plain = TreeRank(global_depth=5, min_samples_leaf=1, scoring="rank")
     tree = plain.fit(X, y).tree_

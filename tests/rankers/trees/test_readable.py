@@ -14,10 +14,15 @@ from toprank import GeometricTree, MetaAP, TreeRank
 
 RANKERS = [
     MetaAP(),
-    MetaAP(global_depth=3, local_depth=2, criterion="ap", min_samples_leaf=1),
-    TreeRank(),
     TreeRank(global_depth=4, pruning="cv"),
     GeometricTree(max_depth=4, min_samples_leaf=10),
+    *(
+        pytest.param(ranker, marks=pytest.mark.slow)
+        for ranker in (
+            MetaAP(global_depth=3, local_depth=2, criterion="ap", min_samples_leaf=1),
+            TreeRank(),
+        )
+    ),
 ]
 
 

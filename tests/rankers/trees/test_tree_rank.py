@@ -56,11 +56,11 @@ def test_the_published_settings():
 
 @pytest.mark.parametrize("criterion", ["error", "entropy", "gini"])
 def test_its_groups_are_those_of_the_recursion(criterion):
-    X, y = numbers(80)
+    X, y = numbers(50)
     X = X.astype(np.float32)
     ranker = TreeRank(criterion=criterion, local_depth=3, min_samples_leaf=2).fit(X, y)
     growth = Growth(criterion, 3, 2, is_balanced=True)
-    expected = reference.ranking_tree(X, np.zeros(3, bool), y, np.ones(80), growth, 2, "auc")
+    expected = reference.ranking_tree(X, np.zeros(3, bool), y, np.ones(50), growth, 2, "auc")
     assert ranker.apply(X).tolist() == expected.tolist()
 
 

@@ -43,11 +43,16 @@ class HeldOut:
 
 
 def held_out_curve(
-    detector: Any, table: pa.Table, bounds: str = "range", random_state: int = 0
+    detector: Any,
+    table: pa.Table,
+    bounds: str = "range",
+    random_state: int = 0,
+    n_points: int = N_POINTS,
 ) -> HeldOut:
     """Return the curve of a detector with these parameters, fitted on half of the rows.
 
-    Volume is that of the box around the rows, whatever the detector; `bounds` says which box.
+    Volume is that of the box around the rows, whatever the detector; `bounds` says which box, and
+    `n_points` how many points measure it where it is not exact.
     Categories fill it evenly, and missing values take a tenth of a column that has some. At most
     100,000 rows are drawn for both halves; more would not change the curve visibly.
 
@@ -62,7 +67,7 @@ def held_out_curve(
     drawn = generator.permutation(table.num_rows)[:_MOST_ROWS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the caller has already warned about the table
-        halves = Halves.of(table.take(drawn), generator, bounds)
+        halves = Halves.of(table.take(drawn), generator, bounds, n_points)
         fitted = halves.taught(detector)
     n_judged = int(np.count_nonzero(halves.is_judged))
     sizes = (halves.is_judged.size - n_judged, n_judged)

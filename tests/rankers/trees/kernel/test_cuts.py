@@ -116,7 +116,7 @@ def cuts_of(
         binned.codes, binned.starts, binned.is_category, rows, target,
         NO_WEIGHT if table.weight is None else mass, np.append(0, ends[:-1]), ends, totals,
         np.full(n, factor), np.full(n, carried), np.full(n, seed, dtype=np.uint64),
-        CRITERIA[criterion], n_tried or binned.n_columns, min_leaf * (min_leaf > 1.0),
+        CRITERIA[criterion], n_tried or binned.n_columns, float(min_leaf * (min_leaf > 1)),
     )  # fmt: skip
     return [
         _cut(binned, block, *found)
