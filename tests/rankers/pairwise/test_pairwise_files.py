@@ -72,9 +72,9 @@ def test_a_loaded_ranker_is_the_saved_one(ranker, tmp_path):
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [
-        (spoiled(np.nan), "must lie between"),
-        (spoiled(-np.inf), "must lie between"),
-        (spoiled(1e60), "must lie between"),
+        (spoiled(np.nan), "must be between"),
+        (spoiled(-np.inf), "must be between"),
+        (spoiled(1e60), "must be between"),
         (lambda array: array[..., :-1], "must be .* numbers of 64 bits"),
         (lambda array: array[None], "must be .* numbers of 64 bits"),
         (lambda array: array.astype(np.float32), "must be .* numbers of 64 bits"),

@@ -290,7 +290,7 @@ def test_a_file_keeps_it(ranker, tmp_path):
 
 
 @EVERY_RANKER
-def test_a_file_keeps_one_that_tells_nothing_apart(ranker, tmp_path):
+def test_a_file_keeps_a_ranker_that_distinguishes_nothing(ranker, tmp_path):
     X = np.ones((20, 2))
     fitted = clone(ranker).fit(X, np.arange(20) < 3)
     save(fitted, tmp_path / "flat.toprank")
