@@ -24,10 +24,10 @@ LARGEST_R = 1 - 1e-6
 VARIANTS = ["adac2", "adacost"]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["adac2", pytest.param("adacost", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_contract(variant):
-    ranker = CostBoost(variant, n_estimators=5)
+    ranker = CostBoost(variant, n_estimators=2)
     outcomes = check_estimator(ranker, on_fail="raise")
     passed = [outcome for outcome in outcomes if outcome["status"] == "passed"]
     assert len(passed) >= len(outcomes) - 1  # array API input where not enabled
@@ -54,7 +54,7 @@ def test_it_keeps_the_promises_of_every_ranker(payments, variant):
 
 
 def slow_rounds(variant, is_positive, cost, heights, rate=1.0):
-    """Each round's weights and r, row by row as they are defined."""
+    """Return each round's weights and r, computed row by row by definition."""
     rows = range(len(is_positive))
     y = [1 if each else -1 for each in is_positive]
     c = [each / max(cost) for each in cost]
@@ -135,8 +135,7 @@ def test_at_a_cost_of_1_adac2_weighs_rows_as_ada_boost_does(sample):
         assert weights.now == approx(boosted / boosted.sum())
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("rate", [1.0, 0.4])
+@pytest.mark.parametrize(("variant", "rate"), [("adac2", 1.0), ("adacost", 0.4)])
 def test_every_tree_is_the_weighted_mean_of_its_leaves_and_has_its_alpha(payments, variant, rate):
     frame, risk = payments
     generator = np.random.default_rng(1)
@@ -197,7 +196,7 @@ def test_balanced_is_negatives_by_positives(payments):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_costs_of_rows_take_the_place_of_positive_cost_in_any_unit(payments, variant):
+def test_costs_of_rows_replace_positive_cost_in_any_unit(payments, variant):
     frame, risk = payments
     ranker = CostBoost(variant, positive_cost=5, n_estimators=5, n_jobs=1)
     plain = clone(ranker).fit(frame, risk).suspicion(frame)
@@ -259,8 +258,8 @@ def test_polars_and_text_labels_are_taken_as_they_are(payments):
 
 def test_probabilities_are_at_the_true_share_whatever_mistakes_cost():
     generator = np.random.default_rng(0)
-    X = generator.normal(size=(20_000, 3))
-    is_positive = generator.random(20_000) < 0.8 / (1 + np.exp(4 - 4 * X[:, 0]))
+    X = generator.normal(size=(5_000, 3))
+    is_positive = generator.random(5_000) < 0.8 / (1 + np.exp(4 - 4 * X[:, 0]))
     for variant, cost in (("adac2", 1), ("adac2", 1.2), ("adacost", "balanced")):
         ranker = CostBoost(variant, positive_cost=cost, n_estimators=10, n_jobs=1)
         probability = ranker.fit(X, is_positive).probability(X)
@@ -273,7 +272,7 @@ def test_costs_spread_over_the_rounds_rank_better_than_costs_in_each():
     is_positive = X[:, 0] + X[:, 1] * X[:, 2] + generator.normal(size=20_000) > 4.5
 
     def precision(cost):
-        ranker = CostBoost(positive_cost=cost, n_estimators=50, n_jobs=1)
+        ranker = CostBoost(positive_cost=cost, n_estimators=40, n_jobs=1)
         ranker.fit(X[:10_000], is_positive[:10_000])
         return average_precision(is_positive[10_000:], ranker.suspicion(X[10_000:]))
 
@@ -281,7 +280,7 @@ def test_costs_spread_over_the_rounds_rank_better_than_costs_in_each():
     assert precision("balanced") > precision(ratio) + 0.1
 
 
-def test_a_tree_without_a_mistake_keeps_a_finite_say_and_ends_boosting():
+def test_a_tree_without_a_mistake_has_a_finite_weight_and_ends_boosting():
     X, y = np.arange(30.0)[:, None], np.arange(30) > 27
     sure = CostBoost(n_jobs=1).fit(X, y)
     assert sure.alphas_ == approx(math.atanh(LARGEST_R))
@@ -301,16 +300,16 @@ def test_rounding_errors_are_not_cut_for():
     assert len(tree["left_children"]) == 3  # both sides of the first cut are of one class
 
 
-def test_a_first_tree_that_earns_nothing_is_kept_and_told_of(payments):
+def test_a_first_tree_that_earns_nothing_is_kept_with_a_warning(payments):
     frame, risk = payments
     for cost in (1, 1000):  # all alike, and far above balanced
         ranker = CostBoost("adacost", positive_cost=cost, n_jobs=1)
-        with pytest.warns(UserWarning, match=r"ended at its first tree, .* variant='adac2'"):
+        with pytest.warns(UserWarning, match=r"ended with its first tree, .* variant='adac2'"):
             ranker.fit(frame, risk)
         assert ranker.alphas_.tolist() == [1.0]
         assert roc_auc(risk, ranker.suspicion(frame)) > 0.6
     X = np.ones((20, 2))
-    with pytest.warns(UserWarning, match=r"first tree, .* no column tells the classes apart"):
+    with pytest.warns(UserWarning, match=r"first tree, .* no column distinguishes the classes"):
         ranker = CostBoost(positive_cost=17 / 3, n_jobs=1).fit(X, np.arange(20) < 3)
     assert ranker.suspicion(X) == approx(0, abs=1e-6)
     assert (ranker.feature_importances_ == 0).all()
@@ -331,7 +330,8 @@ def test_costs_of_any_size_leave_every_number_finite(payments, variant):
     frame, risk = payments
     spread = 10.0 ** np.random.default_rng(0).uniform(-300, 300, len(frame))
     for settings_, cost in (({"positive_cost": 1e9}, None), ({}, spread)):
-        ranker = CostBoost(variant, n_jobs=1, **settings_).fit(frame, risk, cost=cost)
+        ranker = CostBoost(variant, n_estimators=40, n_jobs=1, **settings_)
+        ranker.fit(frame, risk, cost=cost)
         assert np.isfinite(ranker.suspicion(frame)).all()
         assert np.isfinite(ranker.predict_proba(frame)).all()
         assert np.isfinite(ranker.contributions(frame)).all()
@@ -345,7 +345,7 @@ def test_one_positive_in_many_rows_is_enough():
         assert recall_at_k(y, ranker.suspicion(X), 5) == 1
 
 
-def test_shares_add_up_to_the_suspicion_and_importances_to_1(payments):
+def test_contributions_add_up_to_the_suspicion_and_importances_to_1(payments):
     frame, risk = payments
     ranker = CostBoost(positive_cost=2, n_estimators=20, n_jobs=1).fit(frame, risk)
     shares = ranker.contributions(frame)
@@ -382,14 +382,14 @@ def test_what_is_saved_makes_the_same_ranker(payments, variant, tmp_path):
 @pytest.mark.parametrize(
     ("state", "parameters", "sentence"),
     [
-        ({"alphas": [0.5]}, {}, "alphas must be one a tree; got 1 and 3"),
-        ({"alphas": [0.5, 0.5, math.nan]}, {}, "alphas must hold finite numbers"),
+        ({"alphas": [0.5]}, {}, "alphas must be 3, one per tree; got 1"),
+        ({"alphas": [0.5, 0.5, math.nan]}, {}, "alphas must .* finite numbers"),
         ({}, {"variant": "adac3"}, "variant must be one of"),
         ({}, {"positive_cost": -1.0}, "positive_cost must be greater than 0"),
     ],
     ids=str,
 )
-def test_odd_contents_of_a_file_are_refused(payments, state, parameters, sentence):
+def test_invalid_contents_of_a_file_are_rejected(payments, state, parameters, sentence):
     ranker = CostBoost(n_estimators=3, n_jobs=1).fit(*payments)
     saved = ranker._to_saved()
     saved = saved._replace(state={**saved.state, **state})
@@ -422,12 +422,12 @@ def test_wrong_parameters_are_named_when_fitting(payments, wrong, sentence):
 @pytest.mark.parametrize(
     ("cost", "sentence"),
     [
-        ([1.0, 2.0], r"cost must have 6 values, one a row; got 2"),
+        ([1.0, 2.0], r"cost must have 6 values, one per row; got 2"),
         (3.0, r"cost must have one dimension; got shape \(\)"),
         ([1, 1, 1, 1, 1, -2], r"cost must not be negative; got -2"),
-        ([1, 1, 1, 1, 1, math.nan], r"cost must hold finite numbers; 1 of 6 are not"),
-        ([0] * 6, r"cost must be above 0 at one positive at least; all 2 of them cost 0"),
-        ([1, 1, 0, 0, 0, 0], r"cost must be above 0 at one negative at least; all 4 of them"),
+        ([1, 1, 1, 1, 1, math.nan], r"cost must .* finite numbers; 1 of 6 are not"),
+        ([0] * 6, r"cost must be above 0 for at least one positive; all 2 cost 0"),
+        ([1, 1, 0, 0, 0, 0], r"cost must be above 0 for at least one negative; all 4 cost 0"),
     ],
     ids=str,
 )
@@ -437,13 +437,13 @@ def test_wrong_costs_are_named_when_fitting(cost, sentence):
         CostBoost(n_jobs=1).fit(np.arange(6.0)[:, None], y, cost=cost)
 
 
-def test_rows_without_a_positive_are_refused():
-    with pytest.raises(ValueError, match="y must hold two classes; got one class"):
+def test_rows_without_a_positive_are_rejected():
+    with pytest.raises(ValueError, match=r"y must .* two classes; got one class"):
         CostBoost().fit(np.arange(5.0)[:, None], np.zeros(5))
 
 
 def scores_after(ranker, rows, n_trees):
-    """The suspicion as it stood after so many trees."""
+    """Return the suspicion after a number of trees."""
     if n_trees == 0:
         return np.zeros(len(rows))
     earlier = clone(ranker)

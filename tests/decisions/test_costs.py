@@ -1,4 +1,4 @@
-"""Costs: decisions and savings are those of counting row by row, and intervals hold."""
+"""Costs: decisions and savings are those of counting row by row, and intervals cover the truth."""
 
 import time
 
@@ -23,18 +23,19 @@ from toprank.decisions import (
 
 pytestmark = pytest.mark.kernel
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of resamples")
+SLOW = pytest.mark.slow
 AMOUNTS = st.sampled_from([0.0, 1.0, 5.0, 20.0, 300.0])
 
 
 @st.composite
 def priced_rankings(draw, max_rows=25):
-    """Labels and suspicions with costs, each cost a number or one value a row."""
+    """Draw labels and suspicions with costs, each cost a number or one value per row."""
     is_positive, suspicion = draw(rankings(max_rows))
     n = suspicion.size
-    one_a_row = st.lists(AMOUNTS, min_size=n, max_size=n)
-    amount = np.array(draw(one_a_row))
+    one_per_row = st.lists(AMOUNTS, min_size=n, max_size=n)
+    amount = np.array(draw(one_per_row))
     amount[is_positive.argmax()] = 500.0
-    check_cost = draw(st.one_of(AMOUNTS, one_a_row))
+    check_cost = draw(st.one_of(AMOUNTS, one_per_row))
     return is_positive, suspicion, CostMatrix.of_checks(amount, check_cost)
 
 
@@ -89,12 +90,12 @@ def test_an_alert_is_given_where_it_is_expected_to_cost_less(sample, data):
 
 def test_minimum_risk_costs_least_of_all_decisions_where_probabilities_are_true():
     generator = np.random.default_rng(0)
-    probability = generator.beta(0.5, 10, 20_000)
-    is_positive = generator.random(20_000) < probability
-    amount = generator.lognormal(3, 1, 20_000)
+    probability = generator.beta(0.5, 10, 10_000)
+    is_positive = generator.random(10_000) < probability
+    amount = generator.lognormal(3, 1, 10_000)
     costs = CostMatrix.of_checks(amount, 4.0)
     right = total_cost(is_positive, minimum_risk(probability, costs), costs)
-    for other in (probability / 3, probability**0.5, np.full(20_000, probability.mean())):
+    for other in (probability / 3, probability**0.5, np.full(10_000, probability.mean())):
         assert right < total_cost(is_positive, minimum_risk(other, costs), costs)
 
 
@@ -160,9 +161,12 @@ def test_savings_to_expect_are_the_rows_expected_savings_added_up(sample, data):
     assert np.all(given_order.savings <= by_saving.savings + 1e-6)
 
 
-def test_what_happens_lies_in_the_interval_of_what_was_expected():
+@pytest.mark.parametrize(
+    ("n_cases", "least", "most"), [(20, 0.8, 1.0), pytest.param(200, 0.9, 0.99, marks=SLOW)]
+)
+def test_the_interval_of_expected_savings_contains_the_actual_ones(n_cases, least, most):
     generator = np.random.default_rng(1)
-    n_held, n_cases = 0, 200
+    n_covered = 0
     for seed in range(n_cases):
         probability = generator.beta(0.3, 6, 300)
         costs = CostMatrix.of_checks(generator.lognormal(3, 1, 300), 5.0)
@@ -170,8 +174,8 @@ def test_what_happens_lies_in_the_interval_of_what_was_expected():
         happened = generator.random(300) < probability
         order = np.argsort(-expected_savings(probability, costs))
         is_alert = np.isin(np.arange(300), order[:60])
-        n_held += expected.low[0] <= saved(happened, is_alert, costs) <= expected.high[0]
-    assert 0.9 <= n_held / n_cases <= 0.99
+        n_covered += expected.low[0] <= saved(happened, is_alert, costs) <= expected.high[0]
+    assert least <= n_covered / n_cases <= most
 
 
 def priced_classes(generator, n_rows, share, distance, spread):
@@ -183,32 +187,39 @@ def priced_classes(generator, n_rows, share, distance, spread):
 def true_savings(threshold, n_rows, share, distance, spread, check_cost):
     true_rate, false_rate = norm.sf(threshold - distance), norm.sf(threshold)
     amount = np.exp(4 + spread**2 / 2)
-    a_row = share * true_rate * (amount - check_cost) - (1 - share) * false_rate * check_cost
-    return n_rows * a_row
+    per_row = share * true_rate * (amount - check_cost) - (1 - share) * false_rate * check_cost
+    return n_rows * per_row
 
 
 @compiled_only
-def test_the_curve_s_band_holds_what_new_rows_would_save():
+@pytest.mark.parametrize(
+    ("n_large", "n_cases", "least"), [(60, 25, 0.76), pytest.param(60, 150, 0.88, marks=SLOW)]
+)
+def test_the_curve_s_band_contains_the_savings_on_new_rows(n_large, n_cases, least):
     generator = np.random.default_rng(2)
-    checks, truth, n_cases = np.array([20, 100, 1000]), np.zeros(3), 150
-    for _ in range(60):
+    checks, truth = np.array([20, 100, 1000]), np.zeros(3)
+    for _ in range(n_large):
         y, suspicion, amount = priced_classes(generator, 20_000, 0.02, 2.0, 0.5)
         costs = CostMatrix.of_checks(amount, 15.0)
-        truth += savings_curve(y, suspicion, costs, checks * 10, n_resamples=2).savings / 600
-    held = np.zeros(3)
+        truth += savings_curve(y, suspicion, costs, checks * 10, n_resamples=2).savings
+    truth /= 10 * n_large
+    covered = np.zeros(3)
     for seed in range(n_cases):
         y, suspicion, amount = priced_classes(generator, 2000, 0.02, 2.0, 0.5)
         costs = CostMatrix.of_checks(amount, 15.0)
         curve = savings_curve(y, suspicion, costs, checks, n_resamples=100, random_state=seed)
-        held += (curve.low <= truth) & (truth <= curve.high)
-    assert np.all(held / n_cases >= 0.88)
+        covered += (curve.low <= truth) & (truth <= curve.high)
+    assert np.all(covered / n_cases >= least)
 
 
 @compiled_only
-def test_the_best_savings_are_corrected_and_their_interval_holds_the_truth():
+@pytest.mark.parametrize(
+    ("n_cases", "least", "most"), [(25, 0.8, 1.0), pytest.param(150, 0.89, 0.99, marks=SLOW)]
+)
+def test_best_savings_are_corrected_and_their_interval_contains_the_truth(n_cases, least, most):
     generator = np.random.default_rng(3)
     setting = (5000, 0.02, 2.0, 0.5)
-    n_held, n_cases, plain, corrected, truth = 0, 150, 0.0, 0.0, 0.0
+    n_covered, plain, corrected, truth = 0, 0.0, 0.0, 0.0
     for seed in range(n_cases):
         y, suspicion, amount = priced_classes(generator, *setting)
         costs = CostMatrix.of_checks(amount, 15.0)
@@ -216,8 +227,8 @@ def test_the_best_savings_are_corrected_and_their_interval_holds_the_truth():
         real = true_savings(best.threshold, *setting, check_cost=15.0)
         plain += saved_fast(y, suspicion >= best.threshold, amount, 15.0)
         corrected, truth = corrected + best.savings.value, truth + real
-        n_held += best.savings.low <= real <= best.savings.high
-    assert 0.89 <= n_held / n_cases <= 0.99
+        n_covered += best.savings.low <= real <= best.savings.high
+    assert least <= n_covered / n_cases <= most
     assert plain > 1.1 * truth
     assert abs(corrected - truth) < 0.6 * (plain - truth)
 
@@ -253,6 +264,7 @@ def test_costs_by_row_and_one_cost_for_all_give_the_same_where_they_are_the_same
     assert np.array_equal(curves[0].low, curves[1].low)
 
 
+@SLOW
 @compiled_only
 def test_curves_of_the_card_data_s_size_take_seconds_at_most():
     generator = np.random.default_rng(5)
@@ -270,11 +282,11 @@ def test_curves_of_the_card_data_s_size_take_seconds_at_most():
     ("arguments", "message"),
     [
         (([5.0, -1.0], 2.0), "amount must not be negative; 1 of 2 are, down to -1. Leave refunds"),
-        (([5.0, np.nan], 2.0), "amount must hold finite numbers; 1 of 2 are not"),
+        (([5.0, np.nan], 2.0), "amount must .* finite numbers; 1 of 2 are not"),
         ((5.0, -2.0), "check_cost must not be negative; 1 of 1 are, down to -2"),
-        (([5.0, 6.0], [1.0, 1.0, 1.0]), "costs must have one value a row; got vectors of 2 and 3"),
+        (([5.0, 6.0], [1.0, 1.0, 1.0]), "costs must have one value per row; got lengths 2 and 3"),
         (([[5.0]], 1.0), r"amount must have one dimension; got shape \(1, 1\)"),
-        ((5.0, 8.0), "false_negative must cost more than true_positive on some row"),
+        ((5.0, 8.0), "false_negative must cost more than true_positive on at least one row"),
     ],
 )
 def test_unusable_amounts_are_refused(arguments, message):
@@ -305,9 +317,9 @@ def test_rows_and_costs_that_do_not_match_are_refused():
         savings_curve([0, 1, 0], [1.0, 2.0, 3.0], costs)
     with pytest.raises(ValueError, match="suspicion must have 2 values; got 3"):
         expected_savings_curve([0.1, 0.2], costs, [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match=r"probability must lie .* got 0 to 1\.5"):
+    with pytest.raises(ValueError, match=r"probability must be between 0 and 1; got 0 to 1\.5"):
         expected_savings([0.0, 1.5], costs)
     with pytest.raises(ValueError, match="checks must be between 1 and 2; got 3"):
         savings_curve([0, 1], [1.0, 2.0], costs, checks=[3])
-    with pytest.raises(ValueError, match="checks must hold at least one number; got none"):
+    with pytest.raises(ValueError, match=r"checks must .* at least one number; got none"):
         savings_curve([0, 1], [1.0, 2.0], costs, checks=[])

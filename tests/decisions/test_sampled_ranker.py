@@ -23,6 +23,7 @@ from toprank.decisions import SampledRanker, undersampling_corrected
 from toprank.decisions.samplers import SAMPLERS, Sampling, resampled
 
 SMALL = BoostedRanker("log", n_estimators=5, n_jobs=1)
+META_AP = pytest.param(MetaAP(), marks=pytest.mark.slow)  # compiles for long
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +41,17 @@ def payments():
     return frame, risk
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        "under",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in SAMPLERS if each != "under"),
+    ],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_contract(sampler):
-    ranker = SampledRanker(SMALL, sampler, n_subsets=2, k_neighbors=1)
+    smallest = BoostedRanker(n_estimators=2, n_jobs=1)
+    ranker = SampledRanker(smallest, sampler, n_subsets=2, k_neighbors=1)
     outcomes = check_estimator(ranker, on_fail="raise")
     passed = [outcome for outcome in outcomes if outcome["status"] == "passed"]
     assert len(passed) >= len(outcomes) - 1  # array API input where not enabled
@@ -51,9 +59,10 @@ def test_scikit_learns_contract(sampler):
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_it_keeps_the_promises_of_every_ranker(sampler, payments, tmp_path):
+    frame, risk = (part[:400] for part in payments)
     ranker = SampledRanker(SMALL, sampler, ratio=0.5, n_subsets=2)
-    check_ranker(ranker, *payments)
-    again = check_file_keeps(ranker.fit(*payments), payments[0], tmp_path / "model.toprank")
+    check_ranker(ranker, frame, risk)
+    again = check_file_keeps(ranker.fit(frame, risk), frame, tmp_path / "model.toprank")
     assert again.n_sampled_ == ranker.n_sampled_
 
 
@@ -182,7 +191,7 @@ def test_tomek_leaves_out_negatives_that_are_mutual_neighbours_of_a_positive(see
 
 
 @pytest.mark.parametrize(
-    "model", [RandomForestClassifier(5, random_state=0), LinearSVC(), MetaAP(), None], ids=str
+    "model", [RandomForestClassifier(5, random_state=0), LinearSVC(), None, META_AP], ids=str
 )
 def test_any_classifier_or_ranker_may_learn(model, payments):
     frame, is_positive = payments
@@ -197,9 +206,9 @@ def test_a_sampler_of_imbalanced_learn_may_be_given(payments, tmp_path):
     ranker = SampledRanker(SMALL, ClusterCentroids(random_state=0)).fit(numbers, is_positive)
     assert ranker.n_sampled_[0][0] == 2 * is_positive.sum()
     nothing_left = RandomUnderSampler(sampling_strategy={0: 10, 1: 0})
-    with pytest.raises(ValueError, match="must leave both classes; of the positives it left none"):
+    with pytest.raises(ValueError, match="sampler must leave both classes; it left no positives"):
         SampledRanker(SMALL, nothing_left).fit(numbers, is_positive)
-    with pytest.raises(TypeError, match="sampler must be known by name to be saved"):
+    with pytest.raises(TypeError, match=r"sampler must be a name .* ClusterCentroids"):
         toprank.save(ranker, tmp_path / "model.toprank")
 
 
@@ -234,16 +243,16 @@ def test_the_same_seed_gives_the_same_scores_and_another_others(payments):
     [
         ({"ratio": 1.5}, "ratio must be greater than 0 and at most 1; got 1.5"),
         ({"ratio": 0.0}, "ratio must be greater than 0 and at most 1; got 0"),
-        ({"ratio": 0.001}, "ratio must be at least 0.0393.*already, and at most 1; got 0.001"),
+        ({"ratio": 0.001}, "ratio must be at least 0.0393.*and at most 1; got 0.001"),
         ({"sampler": "smoth"}, "sampler must be one of 'under', 'over'"),
         ({"sampler": "smote", "k_neighbors": 50}, "k_neighbors must be below.*got 50. Lower it"),
         ({"k_neighbors": 0}, "k_neighbors must be at least 1; got 0"),
         ({"n_subsets": 0}, "n_subsets must be at least 1; got 0"),
-        ({"positive_label": False}, "positives must be the rarer class to be sampled"),
-        ({"ranker": BoostedRanker(positive_label=1)}, "must leave positive_label at None"),
+        ({"positive_label": False}, "positives must be the rarer class"),
+        ({"ranker": BoostedRanker(positive_label=1)}, "ranker must have positive_label=None"),
     ],
 )
-def test_what_cannot_be_sampled_is_told(options, sentence, payments):
+def test_invalid_options_are_rejected(options, sentence, payments):
     with pytest.raises(ValueError, match=sentence):
         SampledRanker(**{"ranker": SMALL, **options}).fit(payments[0], payments[1])
 
@@ -257,19 +266,19 @@ def test_what_cannot_be_sampled_is_told(options, sentence, payments):
         {"ranker": BoostedRanker},
     ],
 )
-def test_what_is_no_sampler_or_ranker_is_a_type_error(bad, payments):
+def test_other_samplers_and_rankers_are_a_type_error(bad, payments):
     with pytest.raises(TypeError, match="must be"):
         SampledRanker(**bad).fit(*payments)
 
 
-def test_rows_without_positives_are_told(payments):
-    with pytest.raises(ValueError, match="y must hold two classes"):
+def test_rows_without_positives_are_rejected(payments):
+    with pytest.raises(ValueError, match=r"y must .* two classes"):
         SampledRanker(SMALL).fit(payments[0], np.zeros(900, dtype=bool))
 
 
 @pytest.mark.parametrize("probability", [[-0.1], [1.1]])
-def test_what_is_no_probability_is_told(probability):
-    with pytest.raises(ValueError, match="probability must lie between 0 and 1"):
+def test_values_beyond_0_and_1_are_not_probabilities(probability):
+    with pytest.raises(ValueError, match="probability must be between 0 and 1"):
         undersampling_corrected(probability, 0.5)
 
 
@@ -282,13 +291,13 @@ def test_without_imbalanced_learn_the_extra_is_named(payments, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"n_sampled": [[10, 50]]}, "n_sampled must tell each ranker's rows"),
-        ({"n_sampled": [[50, 10]] * 3}, "n_sampled must tell each ranker's rows"),
+        ({"n_sampled": [[10, 50]]}, r"n_sampled must .*\[\[10, 50\]\]"),
+        ({"n_sampled": [[50, 10]] * 3}, r"n_sampled must .*\[\[50, 10\]"),
         ({"rankers": 3}, "rankers must be a list"),
-        ({"rankers": []}, "at least one ranker inside"),
+        ({"rankers": []}, "rankers must .* at least one"),
     ],
 )
-def test_what_makes_no_sampled_ranker_is_refused(change, sentence, payments):
+def test_an_invalid_state_is_rejected(change, sentence, payments):
     saved = SampledRanker(SMALL).fit(*payments)._to_saved()
     broken = saved._replace(state={**saved.state, **change})
     with pytest.raises(ValueError, match=sentence):
@@ -296,5 +305,5 @@ def test_what_makes_no_sampled_ranker_is_refused(change, sentence, payments):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_model_that_takes_no_gaps_says_so():
+def test_a_model_without_support_for_gaps_says_so():
     check_estimator(SampledRanker(LogisticRegression()), on_fail="raise")

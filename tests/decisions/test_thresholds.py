@@ -17,6 +17,7 @@ from toprank.decisions import choose_threshold, f_beta_by_threshold
 from toprank.decisions.thresholds import halfway_cuts
 
 pytestmark = pytest.mark.kernel
+SLOW = pytest.mark.slow
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of resamples")
 
 
@@ -85,8 +86,8 @@ def test_of_all_thresholds_precise_enough_the_chosen_one_finds_most(sample, leas
         best = max(true / (true + false) for true, false, *_ in tables)
         with pytest.raises(ValueError, match="least_precision must be at most") as refusal:
             choose_threshold(*sample, "precision", least_precision=least)
-        told = float(str(refusal.value).split("at most ")[1].split(",")[0])
-        assert best - 0.001 <= told <= best
+        named = float(str(refusal.value).split("at most ")[1].split(",")[0])
+        assert best - 0.001 <= named <= best
         return
     chosen = choose_threshold(*sample, "precision", least_precision=least, n_resamples=2)
     found, n_alerts = alerted(chosen, *sample)
@@ -101,7 +102,7 @@ def test_a_budget_is_never_exceeded_and_used_as_far_as_ties_allow(sample, data):
     budget = data.draw(st.integers(1, suspicion.size))
     sizes = [true + false for true, false, *_ in every_threshold(*sample)]
     if sizes[0] > budget:
-        message = f"budget must be at least {sizes[0]}, the rows that share the highest suspicion"
+        message = f"budget must be at least {sizes[0]}, .*got {budget}"
         with pytest.raises(ValueError, match=message):
             choose_threshold(*sample, "alerts", budget=budget)
         return
@@ -125,7 +126,7 @@ def test_a_threshold_is_half_way_between_neighbouring_scores(sample, aim):
 
 @examples(60)
 @given(rankings(), st.sampled_from(["f_beta", "mcc"]))
-def test_every_figure_lies_in_its_interval_within_what_is_possible(sample, aim):
+def test_every_figure_is_in_its_interval_and_in_the_range_of_its_metric(sample, aim):
     chosen = choose_threshold(*sample, aim, n_resamples=20)
     assert chosen.threshold_low <= chosen.threshold <= chosen.threshold_high
     for value, low, high in (chosen.value, chosen.precision, chosen.recall):
@@ -134,7 +135,7 @@ def test_every_figure_lies_in_its_interval_within_what_is_possible(sample, aim):
     assert chosen.recall.low >= 0
 
 
-def test_cuts_part_even_scores_that_are_neighbours_as_floats():
+def test_cuts_separate_even_neighbouring_floats():
     above = 1.0
     below = np.nextafter(above, 0)
     first, last = halfway_cuts(np.array([above, below]))
@@ -177,6 +178,9 @@ def recall_of(true_rate, false_rate, share):
 
 @compiled_only
 @pytest.mark.parametrize(
+    ("n_cases", "least", "most"), [(15, 0.8, 1.0), pytest.param(200, 0.89, 0.995, marks=SLOW)]
+)
+@pytest.mark.parametrize(
     ("n_rows", "share", "distance", "aim", "options", "truth_of"),
     [
         (2000, 0.01, 2.0, "f_beta", {}, f_1_of),
@@ -186,11 +190,11 @@ def recall_of(true_rate, false_rate, share):
         (2000, 0.02, 3.0, "alerts", {"budget": 50}, recall_of),
     ],
 )
-def test_intervals_hold_what_the_chosen_threshold_does_on_new_rows(
-    n_rows, share, distance, aim, options, truth_of
+def test_intervals_contain_the_figures_of_the_chosen_threshold_on_new_rows(
+    n_rows, share, distance, aim, options, truth_of, n_cases, least, most
 ):
     generator = np.random.default_rng(1)
-    n_cases, held = 200, np.zeros(3)
+    covered = np.zeros(3)
     for seed in range(n_cases):
         rows = normal_classes(generator, n_rows, share, distance)
         chosen = choose_threshold(*rows, aim, random_state=seed, **options)
@@ -199,17 +203,20 @@ def test_intervals_hold_what_the_chosen_threshold_does_on_new_rows(
         precision = true_rate * share / (true_rate * share + false_rate * (1 - share))
         truths = truth_of(true_rate, false_rate, share), precision, true_rate
         figures = chosen.value, chosen.precision, chosen.recall
-        held += [low <= t <= high for t, (_, low, high) in zip(truths, figures, strict=True)]
+        covered += [low <= t <= high for t, (_, low, high) in zip(truths, figures, strict=True)]
     # nominal is 0.95; chance alone moves a share of 200 cases by 0.03
-    assert np.all(held / n_cases >= 0.89)
-    assert held[0] / n_cases <= 0.995
+    assert np.all(covered / n_cases >= least)
+    assert covered[0] / n_cases <= most
 
 
 @compiled_only
-def test_with_20_positives_the_plain_f_1_promises_too_much_and_the_corrected_one_far_less():
+@pytest.mark.parametrize(
+    ("n_cases", "share_left"), [(40, 0.8), pytest.param(200, 0.5, marks=SLOW)]
+)
+def test_with_20_positives_the_correction_removes_optimism(n_cases, share_left):
     generator = np.random.default_rng(2)
     plain, corrected, truth = [], [], []
-    for seed in range(200):
+    for seed in range(n_cases):
         is_positive, suspicion = normal_classes(generator, 2000, 0.01, 2.0)
         chosen = choose_threshold(is_positive, suspicion, random_state=seed)
         plain.append(metrics.best_f_beta(is_positive, suspicion).value)
@@ -217,14 +224,14 @@ def test_with_20_positives_the_plain_f_1_promises_too_much_and_the_corrected_one
         truth.append(f_1_of(norm.sf(chosen.threshold - 2), norm.sf(chosen.threshold), 0.01))
     optimism = np.mean(plain) - np.mean(truth)
     assert optimism > 0.05
-    assert abs(np.mean(corrected) - np.mean(truth)) < 0.5 * optimism
+    assert abs(np.mean(corrected) - np.mean(truth)) < share_left * optimism
 
 
-def test_a_threshold_for_a_budget_has_no_optimism_to_speak_of():
-    # labels had no say in it
+def test_a_threshold_for_a_budget_has_almost_no_optimism():
+    # it does not depend on the labels
     generator = np.random.default_rng(3)
     plain, corrected = [], []
-    for seed in range(40):
+    for seed in range(20):
         is_positive, suspicion = normal_classes(generator, 2000, 0.02, 2.0)
         chosen = choose_threshold(
             is_positive, suspicion, "alerts", budget=100, n_resamples=50, random_state=seed
@@ -234,15 +241,15 @@ def test_a_threshold_for_a_budget_has_no_optimism_to_speak_of():
     assert np.mean(corrected) == approx(np.mean(plain), abs=0.01)
 
 
-def test_thresholds_of_other_draws_mostly_lie_between_low_and_high():
+def test_thresholds_of_other_draws_are_mostly_between_low_and_high():
     generator = np.random.default_rng(4)
     draws = [
-        choose_threshold(*normal_classes(generator, 4000, 0.05, 2.0), n_resamples=100)
-        for _ in range(40)
+        choose_threshold(*normal_classes(generator, 2000, 0.05, 2.0), n_resamples=50)
+        for _ in range(20)
     ]
     middle = np.median([each.threshold for each in draws])
-    held = np.mean([each.threshold_low <= middle <= each.threshold_high for each in draws])
-    assert held >= 0.8
+    covered = np.mean([each.threshold_low <= middle <= each.threshold_high for each in draws])
+    assert covered >= 0.8
     assert max(each.threshold_high - each.threshold_low for each in draws) < 1.5
 
 
@@ -284,6 +291,7 @@ def test_the_curve_of_many_rows_is_small():
     assert f_beta_by_threshold(*rows, n_points=20).threshold.size <= 20
 
 
+@pytest.mark.slow
 @compiled_only
 def test_a_threshold_of_the_card_data_s_size_takes_well_under_a_second():
     is_positive = np.arange(284_807) < 492
@@ -317,13 +325,11 @@ ROWS = [1, 0, 1, 0], [3.0, 3.0, 2.0, 1.0]
         ({"aim": "alerts", "budget": 5}, "budget must be at most 4, the number of rows; got 5"),
         (
             {"aim": "alerts", "budget": 1},
-            "budget must be at least 2, the rows that share the highest suspicion and cannot be "
-            "parted; got 1",
+            "budget must be at least 2, .*; got 1",
         ),
         (
             {"aim": "precision", "least_precision": 0.9},
-            r"least_precision must be at most 0.666, the best there is \(2 positives in 3 "
-            r"alerts\); got 0.9",
+            r"least_precision must be at most 0.666, .*\(2 positives in 3 alerts\); got 0.9",
         ),
         ({"level": 1}, "level must be greater than 0 and at most 0.999; got 1"),
         ({"n_resamples": 1}, "n_resamples must be at least 2; got 1"),
@@ -335,9 +341,9 @@ def test_unusable_arguments_are_refused_by_name(arguments, message):
 
 
 def test_unusable_rows_are_refused():
-    with pytest.raises(ValueError, match="suspicion must hold finite numbers; 1 of 2 are not"):
+    with pytest.raises(ValueError, match=r"suspicion must .* finite numbers; 1 of 2 are not"):
         choose_threshold([1, 0], [np.nan, 0.0])
-    with pytest.raises(ValueError, match="y must hold both classes; got 0 positives in 2 rows"):
+    with pytest.raises(ValueError, match=r"y must .* both classes; got 0"):
         choose_threshold([0, 0], [1.0, 0.0])
     with pytest.raises(ValueError, match="y must have 3 values, one per score; got 2"):
         choose_threshold([0, 1], [1.0, 0.0, 2.0])

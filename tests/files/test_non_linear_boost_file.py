@@ -58,14 +58,14 @@ def spoiled(array, value):
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [
-        (lambda array: spoiled(array, np.nan), ".*between"),
-        (lambda array: spoiled(array, -np.inf), ".*between"),
-        (lambda array: spoiled(array, 1e60), ".*between"),
-        (lambda array: array[..., :-1], "must be .* numbers of 64 bits"),
-        (lambda array: array[None], "must be .* numbers of 64 bits"),
-        (lambda array: np.concatenate([array, array]), "must be .* numbers of 64 bits"),
-        (lambda array: array.astype(np.float32), "must be .* numbers of 64 bits"),
-        (lambda array: array.astype(str), "must be .* numbers of 64 bits"),
+        (lambda array: spoiled(array, np.nan), "must be between"),
+        (lambda array: spoiled(array, -np.inf), "must be between"),
+        (lambda array: spoiled(array, 1e60), "must be between"),
+        (lambda array: array[..., :-1], "must be float64 of shape"),
+        (lambda array: array[None], "must be float64 of shape"),
+        (lambda array: np.concatenate([array, array]), "must be float64 of shape"),
+        (lambda array: array.astype(np.float32), "must be float64 of shape"),
+        (lambda array: array.astype(str), "must be float64 of shape"),
     ],
 )
 def test_arrays_that_are_no_latents_are_refused(ranker, path, name, odd, reason):
@@ -85,7 +85,7 @@ def test_a_tree_that_weighs_more_than_any_step_allows_is_refused(ranker, path, v
         members["mixing.npy"] = npy_of(spoiled(ranker.combination_.mixing, value))
 
     rewrite(path, change)
-    with refused("mixing must .* between -2 and 2"):
+    with refused("mixing must be between -2 and 2"):
         load(path)
 
 

@@ -1,4 +1,4 @@
-"""Encoded rows to learn from, small and rich in what makes columns difficult."""
+"""Small encoded training rows with ties, gaps and categories."""
 
 import numpy as np
 

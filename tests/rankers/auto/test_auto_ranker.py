@@ -19,14 +19,14 @@ from toprank.rankers.auto import judge, search
 from toprank.rankers.auto.auto_ranker import _n_folds
 from toprank.rankers.auto.forest_member import ForestMember
 
-PLAIN_ONLY = {"time_limit": 1e-9, "n_estimators": 20, "n_jobs": 1}
-SMALL = {"n_estimators": 12, "n_bags": 2, "n_jobs": 1}
+PLAIN_ONLY = {"time_limit": 1e-9, "n_estimators": 10, "n_jobs": 1}
+SMALL = {"n_estimators": 6, "n_bags": 2, "n_jobs": 1}
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_contract():
     outcomes = check_estimator(
-        AutoRanker(time_limit=1e-9, n_estimators=20),
+        AutoRanker(time_limit=1e-9, n_estimators=3),
         expected_failed_checks={
             "check_sample_weight_equivalence_on_dense_data": (
                 "copies of a row fall into other folds than the row with their weight would, and "
@@ -68,8 +68,8 @@ def test_the_whole_list_of_recipes_is_in_the_account(payments, fitted):
     frame, risk = payments
     words = [each.words for each in fitted.account_.tried]
 
-    assert words[0] == "12 trees of depth 4 on log-loss"
-    assert {"randomised forest of 12 trees", "linear model", "quadratic model"} <= set(words)
+    assert words[0] == "6 trees of depth 4 on log-loss"
+    assert {"randomised forest of 6 trees", "linear model", "quadratic model"} <= set(words)
     assert fitted.account_.judged_on == "5 folds"
     assert not fitted.account_.left_out
     assert len(fitted.members_) == fitted.account_.winner.count(" + ") + 1
@@ -107,11 +107,11 @@ def test_importances_add_up_to_one(fitted):
 def test_the_suspicion_is_the_mean_of_standardised_members(payments, fitted):
     frame, _ = payments
     features = fitted.schema_.encode(frame)
-    parts = [
+    standardised = [
         (member.raw(features) - centre) / spread
         for member, (centre, spread) in zip(fitted.members_, fitted.scales_, strict=True)
     ]
-    assert fitted.suspicion(frame) == approx(np.mean(parts, axis=0))
+    assert fitted.suspicion(frame) == approx(np.mean(standardised, axis=0))
 
 
 # Rows to judge on
@@ -152,7 +152,7 @@ def test_time_goes_with_weights(payments, weight, monkeypatch):
     AutoRanker(**PLAIN_ONLY).fit(frame, risk, weight, time=time)
 
     (fold,) = folds
-    n_rows = np.count_nonzero(np.broadcast_to(weight, 500))  # a row of no weight is no row
+    n_rows = np.count_nonzero(np.broadcast_to(weight, 500))  # rows with zero weight are ignored
     assert fold.train.size + fold.judged.size == n_rows
     assert fold.train.max() < fold.judged.min()
 
@@ -227,7 +227,7 @@ def test_a_seed_gives_the_same_ranker_again(payments, fitted):
 
 
 @pytest.mark.parametrize("seed", [2**31 - 1, None, np.random.RandomState(1)], ids=str)
-def test_scikit_learns_seeds_are_taken(payments, seed):
+def test_every_kind_of_random_state_is_accepted(payments, seed):
     frame, risk = payments
     ranker = AutoRanker(random_state=seed, n_estimators=2, n_jobs=1).fit(frame[:200], risk[:200])
     assert np.isfinite(ranker.suspicion(frame)).all()
@@ -258,9 +258,9 @@ def test_a_named_positive_label_reverses_the_list(payments):
 def test_value_at_risk_decides_which_of_two_kinds_of_fraud_comes_first(dear):
     # two columns, each the sign of one kind of fraud; both kinds are as frequent
     generator = np.random.default_rng(0)
-    sign = generator.integers(0, 3, 900)
+    sign = generator.integers(0, 3, 700)
     X = np.column_stack([sign == 1, sign == 2]).astype(float)
-    y = (sign > 0) & (generator.random(900) < 0.3)
+    y = (sign > 0) & (generator.random(700) < 0.3)
     weight = np.where(y & (sign == dear + 1), 40.0, 1.0)
     ranker = AutoRanker(**SMALL).fit(X, y, sample_weight=weight)
     suspicion = ranker.suspicion(X)
@@ -287,7 +287,7 @@ def test_a_handful_of_positives_is_enough(n_positive, settings):
         assert set(np.argsort(-ranker.suspicion(X))[:n_positive]) == set(range(n_positive))
 
 
-def test_a_member_that_scored_every_row_alike_does_not_drown_the_others():
+def test_a_member_that_scored_every_row_alike_does_not_dominate_the_others():
     # the one positive to learn from is far out, so the forest calls all judged rows negative;
     # fitted to all rows, it does not
     generator = np.random.default_rng(0)
@@ -297,7 +297,7 @@ def test_a_member_that_scored_every_row_alike_does_not_drown_the_others():
     ranker = AutoRanker(**SMALL).fit(X[:100], y[:100], eval_set=(X[100:], y[100:]))
 
     precision = {each.words: each.average_precision for each in ranker.account_.tried}
-    assert precision["randomised forest of 12 trees"] == approx(0.05)
+    assert precision["randomised forest of 6 trees"] == approx(0.05)
     assert any(isinstance(member, ForestMember) for member in ranker.members_)
     assert len(ranker.members_) > 1
     assert np.abs(ranker.suspicion(X)).max() < 1000
@@ -312,21 +312,22 @@ def test_out_of_time_only_plain_log_loss_is_fitted_and_the_rest_named(payments):
 
     assert ranker.account_.is_plain
     assert len(ranker.account_.tried) == 1
-    assert "there was no time for other kinds" in str(ranker.account_)
-    left_out = str(ranker.account_).splitlines()[-1]
-    assert left_out.startswith("Left out for want of time: ")
-    assert "randomised forest of 20 trees" in left_out
+    assert "there was no time to try other kinds" in str(ranker.account_)
+    skipped = str(ranker.account_).splitlines()[-1]
+    assert skipped.startswith("Skipped (time limit): ")
+    assert "randomised forest of 10 trees" in skipped
 
 
-def test_progress_is_told_of_recipes_and_of_the_final_fit(payments):
+def test_progress_is_reported_for_recipes_and_for_the_final_fit(payments):
     reported = []
-    ranker = AutoRanker(**SMALL).fit(*payments, progress=lambda *now: reported.append(now))
+    frame, risk = (part[:250] for part in payments)
+    ranker = AutoRanker(**SMALL).fit(frame, risk, progress=lambda *now: reported.append(now))
 
     n_members = len(ranker.members_)
-    fitting = [now for now in told if now[0] == "fitting the winner"]
+    fitting = [now for now in reported if now[0] == "fitting the winner"]
     assert fitting == [("fitting the winner", done, n_members) for done in range(n_members + 1)]
-    assert told[0][:2] == ("trying recipes", 0)
-    assert told[-len(fitting) :] == fitting
+    assert reported[0][:2] == ("trying recipes", 0)
+    assert reported[-len(fitting) :] == fitting
 
 
 @pytest.mark.parametrize(("ending", "n_bags"), [("columns drawn", 3), ("on log-loss", 1)])
@@ -335,7 +336,7 @@ def test_drawn_trees_are_bagged_and_others_are_not(payments, ending, n_bags, mon
         return next(each for each in self._trials if each.words.endswith(ending)), "so"
 
     monkeypatch.setattr(search._Search, "_winner", wanted)
-    ranker = AutoRanker(n_estimators=6, n_bags=3, n_jobs=1).fit(*payments)
+    ranker = AutoRanker(n_estimators=3, n_bags=3, n_jobs=1).fit(*payments)
     (member,) = ranker.members_
     n_trees = int(ranker.account_.winner.split()[0])
 
@@ -356,9 +357,12 @@ def test_the_budget_decides_how_many_rows_are_counted(payments):
         ranker.expected_positives(frame, 0)
 
 
-def test_the_expected_number_of_positives_holds_on_new_rows():
+@pytest.mark.parametrize(
+    ("n_seeds", "least_covered"), [(4, 2), pytest.param(30, 23, marks=pytest.mark.slow)]
+)
+def test_the_expected_number_of_positives_holds_on_new_rows(n_seeds, least_covered):
     covered, errors = 0, []
-    for seed in range(30):
+    for seed in range(n_seeds):
         generator = np.random.default_rng(seed)
         X = generator.normal(size=(1100, 3))
         y = generator.logistic(size=1100) < 1.5 * X[:, 0] + X[:, 1] - 3.0
@@ -369,8 +373,8 @@ def test_the_expected_number_of_positives_holds_on_new_rows():
         covered += expected.low <= found <= expected.high
         errors.append(found - expected.value)
 
-    # a range of nine in ten: fewer than 23 of 30 would come once in fifty
-    assert covered >= 23
+    # a range of nine in ten: fewer than 23 of 30 would happen once in fifty
+    assert covered >= least_covered
     assert np.mean(errors) == approx(0, abs=5)
 
 
@@ -406,24 +410,24 @@ def hours(n):
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"time": hours(499)}, ValueError, "time must have one moment a row; got 499 for 500"),
+        ({"time": hours(499)}, ValueError, "time must .* got 499"),
         (
             {"time": hours(499), "sample_weight": np.arange(500)},
             ValueError,
-            "time must have one moment a row; got 499 for 500",
+            "time must .*500.* got 499",
         ),
-        ({"time": np.arange(500)}, TypeError, "time must hold moments of type datetime64"),
-        ({"time": np.repeat(hours(1), 500)}, ValueError, "time must hold at least two moments"),
+        ({"time": np.arange(500)}, TypeError, "time must .* datetime64"),
+        ({"time": np.repeat(hours(1), 500)}, ValueError, "time must .* at least two"),
         ({"sample_weight": np.ones(3)}, ValueError, "sample_weight must have 500 values; got 3"),
         ({"sample_weight": -np.ones(500)}, ValueError, "sample_weight must not be negative"),
         (
             {"eval_set": (np.ones((3, 4)),)},
             ValueError,
-            r"eval_set must be \(X, y\) or .* got 1 parts",
+            r"eval_set must be \(X, y\) or .* got 1 ",
         ),
         ({"eval_set": 5}, ValueError, r"eval_set must be \(X, y\) or \(X, y, weights\).*; got 5"),
     ],
-    ids=str,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_wrong_arguments_are_named(payments, arguments, error, sentence):
     with pytest.raises(error, match=sentence):
@@ -434,8 +438,12 @@ def test_wrong_arguments_are_named(payments, arguments, error, sentence):
     ("label", "weight", "sentence"),
     [
         (7, None, r"labels of eval_set must be \[False, True\]; got 7 in 500 of 500 rows"),
-        (False, None, "eval_set must hold both classes; got 0 rows of"),
-        (None, "only negatives", "eval_set, without rows of zero weight, must hold both classes"),
+        (False, None, "eval_set must contain both classes; got 0 rows labelled True among 500"),
+        (
+            None,
+            "only negatives",
+            "eval_set, without rows of zero weight, must .* both classes; got 0",
+        ),
     ],
 )
 def test_an_eval_set_that_does_not_fit_is_named(payments, label, weight, sentence):
@@ -460,7 +468,7 @@ def test_an_eval_set_may_be_a_list_of_one(payments):
 
 @pytest.mark.parametrize(
     ("losses", "tried"),
-    [(None, {"ap-exp", "ap-lambda"}), ([], set()), (["log"], set()), (["auc-exp"], {"auc-exp"})],
+    [(None, {"ap-exp", "ap-lambda"}), ([], set()), (["auc-exp"], {"auc-exp"})],
 )
 def test_losses_that_may_not_be_tried_never_are(losses, tried, monkeypatch):
     named = []
@@ -468,23 +476,21 @@ def test_losses_that_may_not_be_tried_never_are(losses, tried, monkeypatch):
         "toprank.rankers.auto.boosted.make_loss",
         lambda name, *rest: named.append(name) or make_loss(name),
     )
-    X = np.random.default_rng(0).normal(size=(400, 2))
-    AutoRanker(n_estimators=2, losses=losses, n_jobs=1).fit(X, X[:, 0] > 1)
+    X = np.random.default_rng(0).normal(size=(330, 2))
+    AutoRanker(n_estimators=1, losses=losses, n_jobs=1).fit(X, X[:, 0] > 1)
 
     assert set(named) == {"log", *tried}
 
 
-def test_time_beside_an_eval_set_is_refused_instead_of_ignored(payments):
-    with pytest.raises(ValueError, match="time must be left out when there is an eval_set"):
+def test_time_with_an_eval_set_is_rejected_instead_of_ignored(payments):
+    with pytest.raises(ValueError, match=r"time must be None .* eval_set"):
         AutoRanker(**PLAIN_ONLY).fit(*payments, time=hours(500), eval_set=payments)
 
 
-def test_a_window_without_positives_is_refused_with_the_way_out(payments):
+def test_latest_rows_without_positives_are_rejected_with_the_way_out(payments):
     frame, risk = payments
     first = np.argsort(~risk, kind="stable")  # all positives come early
-    with pytest.raises(
-        ValueError, match=r"the latest rows must hold both classes.*leave out time"
-    ):
+    with pytest.raises(ValueError, match=r"the latest rows must .* both classes.*leave out time"):
         AutoRanker(**PLAIN_ONLY).fit(frame.iloc[first], risk[first], time=hours(500))
 
 
@@ -494,14 +500,14 @@ def test_one_positive_leaves_no_choice():
     assert ranker.account_.is_plain
     assert len(ranker.account_.tried) == 1
     assert ranker.account_.judged_on == "the training rows"
-    assert ranker.account_.reason == "one positive is too few to judge by"
+    assert ranker.account_.reason == "a single positive is too few to compare recipes"
     assert not ranker.account_.left_out
 
 
 def test_the_unit_of_the_weights_changes_nothing(payments):
-    features, is_fraud = payments
+    features, is_fraud = (part[:250] for part in payments)
     amounts = np.linspace(1, 5, len(is_fraud))
-    settings = {"n_estimators": 10, "n_jobs": 1}
+    settings = {"n_estimators": 4, "n_bags": 2, "n_jobs": 1}
     euros = AutoRanker(**settings).fit(features, is_fraud, amounts)
     cents = AutoRanker(**settings).fit(features, is_fraud, 1024 * amounts)
     assert euros.account_.winner == cents.account_.winner
@@ -511,6 +517,6 @@ def test_the_unit_of_the_weights_changes_nothing(payments):
 def test_weights_leave_probabilities_as_shares_of_rows(payments):
     features, is_fraud = payments
     weight = np.where(is_fraud, 10.0, 1.0)
-    ranker = AutoRanker(n_estimators=10, n_jobs=1).fit(features, is_fraud, weight)
+    ranker = AutoRanker(n_estimators=4, n_bags=2, n_jobs=1).fit(features, is_fraud, weight)
     low, high = ranker.expected_positives(features)[1:]
     assert low <= is_fraud.sum() <= high

@@ -1,4 +1,4 @@
-"""Every member: its parts add up, it comes back from a file, and no column trips it."""
+"""Every member: contributions add up, files restore it, and odd columns do no harm."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_a_restored_member_is_the_saved_one(recipe):
 
 
 @every_recipe
-def test_a_score_does_not_depend_on_the_rows_beside_it(recipe):
+def test_a_score_does_not_depend_on_the_other_rows(recipe):
     member, features = fitted(recipe, payments()), payments(seed=1).features
     whole = member.raw(features)
     order = np.random.default_rng(0).permutation(len(features))
@@ -78,7 +78,7 @@ def test_a_trial_scores_as_the_fitted_member_does(recipe):
     rows, features = payments(), payments(seed=1).features
     tried = recipe.tried(rows, COLUMNS, features, seed=3, n_threads=1)
 
-    # forests are handed over in float32
+    # forests are converted in float32
     assert tried == approx(fitted(recipe, rows, seed=3).raw(features), abs=1e-3)
 
 
@@ -131,7 +131,7 @@ def test_odd_columns_are_learned_from_scored_and_explained(recipe, table):
     assert np.isfinite(restored.raw(elsewhere)).all()
     assert member.contributions(features).sum(axis=1) == approx(member.raw(features), abs=1e-5)
     assert member.importances().shape == (len(columns),)
-    assert member.importances().sum() in (approx(1), 0)  # 0 where no column says anything
+    assert member.importances().sum() in (approx(1), 0)  # 0 if no column matters
 
 
 @every_recipe
@@ -173,7 +173,7 @@ def test_a_weight_counts_like_that_many_copies(recipe, within):
 @given(
     st.integers(1, 80), st.integers(1, 80), st.integers(2, 60), st.integers(0, 9), st.booleans()
 )
-def test_a_sample_is_small_weighs_what_all_rows_do_and_keeps_rare_positives(
+def test_a_sample_is_small_keeps_the_total_weight_and_rare_positives(
     n_positive, n_negative, most, seed, weighted
 ):
     n = n_positive + n_negative
@@ -186,12 +186,12 @@ def test_a_sample_is_small_weighs_what_all_rows_do_and_keeps_rare_positives(
     assert np.all(np.diff(numbers_taken) > 0)
     assert np.array_equal(sample.is_positive, rows.is_positive[numbers_taken])
     everything = np.ones(n) if weight is None else weight
-    standing_for = np.ones(n) if sample.weight is None else sample.weight
+    represented = np.ones(n) if sample.weight is None else sample.weight
     for sampled_class, whole_class in (
         (sample.is_positive, rows.is_positive),
         (~sample.is_positive, ~rows.is_positive),
     ):
-        assert standing_for[sampled_class].sum() == approx(everything[whole_class].sum())
+        assert represented[sampled_class].sum() == approx(everything[whole_class].sum())
     if n_positive <= min(most // 2, n_negative):
         assert sample.is_positive.sum() == n_positive
 

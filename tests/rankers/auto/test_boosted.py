@@ -90,12 +90,12 @@ def test_the_last_fifth_of_the_trees_learns_the_other_loss():
         ),
     ],
 )
-def test_the_words_tell_recipes_apart(recipe, words):
+def test_the_words_distinguish_recipes(recipe, words):
     assert recipe.words == words
 
 
-def test_trees_of_other_columns_are_refused():
+def test_trees_of_other_columns_are_rejected():
     member = fitted(DRAWN, payments())
     check_features(member.booster, COLUMNS)
-    with pytest.raises(ValueError, match="trees and columns must agree; got 4 and 3"):
+    with pytest.raises(ValueError, match="columns must be 3; got 4"):
         BoostedMember.from_parts(Saved(*member.parts()), number_columns(3))

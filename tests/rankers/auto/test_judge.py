@@ -50,9 +50,9 @@ def test_each_row_is_judged_once_and_never_by_a_model_that_saw_it(weighted):
     assert seconds >= 0
     assert len(recorder.calls) == 5
     for number, (train, columns, features, seed, n_threads) in enumerate(recorder.calls):
-        learned, apart = train.features[:, 0].astype(int), features[:, 0].astype(int)
-        assert not set(learned) & set(apart)
-        assert learned.size + apart.size == 53
+        learned, held_out = train.features[:, 0].astype(int), features[:, 0].astype(int)
+        assert not set(learned) & set(held_out)
+        assert learned.size + held_out.size == 53
         assert np.array_equal(train.is_positive, rows.is_positive[learned])
         assert (columns, seed, n_threads) == (number_columns(1), 20 + number, 3)
         if weighted:
@@ -75,7 +75,7 @@ def test_a_standing_is_the_average_precision_of_the_judged_rows():
     assert 0 < standing.resampled.min() < expected < standing.resampled.max() <= 1
 
 
-def test_every_score_meets_the_same_resamples():
+def test_every_score_gets_the_same_resamples():
     rows = numbered(40, 9)
     judge = judge_of(rows, [JudgedFold(np.arange(40), np.arange(40))])
     scores = np.random.default_rng(1).normal(size=40)

@@ -23,7 +23,7 @@ PLAIN = BoostedTrees(n_trees=60)
 class Scripted(Judge):
     """A judge who does not fit anything: `qualities` says how well a recipe ranks.
 
-    Each recipe's scores are that many standard deviations higher for positives, beside noise of
+    Each recipe's scores are that many standard deviations higher for positives, plus noise of
     its own.
     """
 
@@ -82,7 +82,7 @@ def test_a_tie_goes_to_plain_log_loss():
     outcome = search(same, 60)
 
     assert outcome.winner is outcome.plain
-    assert outcome.reason == "nothing leads it clearly"
+    assert outcome.reason == "nothing else is clearly better"
     assert len(outcome.trials) > 5
 
 
@@ -92,7 +92,7 @@ def test_the_blend_of_every_kind_wins_when_all_are_as_good():
     kinds = kinds_of(outcome.winner)
     assert len(kinds) == 3
     assert kinds[1] == "forest"
-    assert outcome.reason == "the blend of every kind varies least"
+    assert outcome.reason == "the blend of every kind is the most stable choice"
     assert outcome.winner.standing.ahead_of(outcome.plain.standing) >= search_module.AHEAD
 
 
@@ -139,7 +139,7 @@ def words_tried(judge, n_trees=60):
     return [trial.words for trial in search(judge, n_trees).trials if len(trial.recipes) == 1]
 
 
-def test_few_positives_are_not_asked_about_losses_nor_few_rows_about_bins():
+def test_losses_need_enough_positives_and_bins_enough_rows():
     words = words_tried(scripted({}, n=500, n_positive=20))
     assert len(words) == 7  # plain, three depths, forest, two smooth ones
     assert not any("ap-" in each or "balanced" in each for each in words)
@@ -158,22 +158,22 @@ def test_no_loss_is_trained_but_log_loss_and_those_that_may_be_tried(losses):
 
     boosted = [recipe for recipe in trained if isinstance(recipe, BoostedTrees)]
     assert {recipe.loss for recipe in boosted} == {"log", *losses}
-    assert not outcome.left_out  # what may not be tried was not left out for want of time
+    assert not outcome.left_out  # other losses do not count as skipped
 
 
-def test_by_default_two_stand_ins_for_average_precision_are_tried():
+def test_by_default_two_surrogates_of_average_precision_are_tried():
     words = " ".join(words_tried(scripted({})))
     assert LOSSES_TRIED == ("ap-exp", "ap-lambda")
     assert all(loss in words for loss in LOSSES_TRIED)
 
 
-def test_only_many_positives_are_asked_about_deep_trees_and_more_of_them():
+def test_deep_trees_need_many_positives():
     few, many = (words_tried(scripted({}, n_positive=n)) for n in (199, 200))
     assert not any("depth 8" in each for each in few)
     assert any("depth 8" in each for each in many)
 
 
-def test_stages_are_shares_of_the_trees_asked_for():
+def test_stages_are_shares_of_the_given_number_of_trees():
     asked = []
 
     class Asked(Scripted):
@@ -192,7 +192,7 @@ def test_without_a_number_nothing_is_squared():
     assert "quadratic model" in words_tried(scripted({}, columns=number_columns(1)))
 
 
-def test_no_two_trials_go_by_the_same_words():
+def test_no_two_trials_have_the_same_words():
     for n_trees in (1, 2, 60):
         words = [trial.words for trial in search(scripted({"else": 1.0}), n_trees).trials]
         assert len(set(words)) == len(words)
@@ -206,7 +206,7 @@ def test_past_the_deadline_only_plain_log_loss_runs_and_the_rest_is_named():
 
     assert [trial.recipes for trial in outcome.trials] == [(PLAIN,)]
     assert outcome.winner is outcome.plain
-    assert outcome.reason == "there was no time for other kinds"
+    assert outcome.reason == "there was no time to try other kinds"
     assert {
         "60 trees of depth 4 on log-loss, rows and columns drawn",
         "60 trees of depth 2 on log-loss, rows and columns drawn",
@@ -215,7 +215,7 @@ def test_past_the_deadline_only_plain_log_loss_runs_and_the_rest_is_named():
     } <= set(outcome.left_out)
 
 
-def test_nothing_is_begun_that_would_end_past_the_deadline(monkeypatch):
+def test_nothing_is_started_that_would_end_past_the_deadline(monkeypatch):
     now = [100.0]
 
     class Slow(Scripted):
@@ -238,20 +238,20 @@ def test_nothing_is_begun_that_would_end_past_the_deadline(monkeypatch):
     assert outcome.left_out
 
 
-def test_progress_is_told_before_every_recipe_and_never_runs_over():
+def test_progress_is_reported_before_every_recipe_and_never_exceeds_the_total():
     reported = []
     outcome = search(
         scripted({}, n=10_000, n_positive=200),
         60,
-        progress=lambda *told_now: reported.append(told_now),
+        progress=lambda *step: reported.append(step),
     )
 
-    assert {what for what, _, _ in told} == {"trying recipes"}
-    done = [done for _, done, _ in told]
+    assert {what for what, _, _ in reported} == {"trying recipes"}
+    done = [done for _, done, _ in reported]
     assert done[0] == 0
     assert done == sorted(done)
-    assert all(done <= total for _, done, total in told)
-    assert len(told) == sum(len(trial.recipes) == 1 for trial in outcome.trials)
+    assert all(done <= total for _, done, total in reported)
+    assert len(reported) == sum(len(trial.recipes) == 1 for trial in outcome.trials)
 
 
 # On data
@@ -267,16 +267,16 @@ def test_columns_that_say_nothing_leave_plain_log_loss():
     assert outcome.winner is outcome.plain
 
 
-def test_a_forest_is_chosen_where_positives_lie_on_islands():
+def test_a_forest_is_chosen_when_positives_form_islands():
     # Twelve small islands in three dimensions, five positives on each: a leaf of boosted trees
     # needs more of them than an island has, and no line or curve passes through all. A forest's
-    # leaves hold single rows.
+    # leaves contain single rows.
     generator = np.random.default_rng(0)
     islands = generator.uniform(-1, 1, (12, 3))
     positives = np.repeat(islands, 5, axis=0) + 0.03 * generator.normal(size=(60, 3))
-    features = np.concatenate([positives, generator.uniform(-1, 1, (1200, 3))])
-    rows = TrainingRows(features.astype(np.float32), np.arange(1260) < 60, None)
-    outcome = found(rows, number_columns(3), 60)
+    features = np.concatenate([positives, generator.uniform(-1, 1, (800, 3))])
+    rows = TrainingRows(features.astype(np.float32), np.arange(860) < 60, None)
+    outcome = found(rows, number_columns(3), 30)
 
     assert any(isinstance(recipe, RandomisedForest) for recipe in outcome.winner.recipes)
     assert outcome.winner.standing.average_precision > (
@@ -284,12 +284,12 @@ def test_a_forest_is_chosen_where_positives_lie_on_islands():
     )
 
 
-def test_a_smooth_model_is_chosen_where_many_columns_say_a_little_each():
+def test_a_smooth_model_is_chosen_when_many_columns_matter_a_little():
     generator = np.random.default_rng(0)
     features = generator.normal(size=(500, 20)).astype(np.float32)
     risk = features.sum(axis=1) + generator.normal(size=500)
     rows = TrainingRows(features, risk > np.quantile(risk, 0.95), None)
-    outcome = found(rows, number_columns(20), 30)
+    outcome = found(rows, number_columns(20), 15)
 
     assert any(isinstance(recipe, SmoothModel) for recipe in outcome.winner.recipes)
     assert outcome.winner.standing.average_precision > (

@@ -1,4 +1,4 @@
-"""The account: readable as it stands, and the same after a file."""
+"""The log of a search: how it prints, and that a file keeps it."""
 
 import json
 import re
@@ -19,7 +19,7 @@ ACCOUNT = SearchLog((PLAIN, FOREST), "a forest", "it leads", "5 folds")
 
 
 class Named(NamedTuple):
-    """As much of a recipe as an account needs."""
+    """The part of a recipe that the log needs."""
 
     words: str
     name: str = "kind"
@@ -34,9 +34,9 @@ def test_it_prints_as_a_table_and_a_verdict():
     )
 
 
-def test_it_says_what_was_left_out():
+def test_it_lists_skipped_recipes():
     account = SearchLog((PLAIN,), "plain trees", "so", "5 folds", ("a forest", "a line"))
-    assert str(account).endswith("\nLeft out for want of time: a forest; a line.")
+    assert str(account).endswith("\nSkipped (time limit): a forest; a line.")
     assert account.is_plain
     assert not ACCOUNT.is_plain
     assert ACCOUNT.chosen is FOREST
@@ -79,6 +79,6 @@ def test_it_is_that_of_the_search():
     ],
     ids=str,
 )
-def test_one_that_does_not_hold_together_is_refused(broken):
+def test_an_inconsistent_log_is_rejected(broken):
     with pytest.raises((ValueError, TypeError, LookupError)):
         SearchLog.from_json({**ACCOUNT.to_json(), **broken})

@@ -1,4 +1,4 @@
-"""The smooth model: its terms, whose they are, and what it refuses to be made of."""
+"""The smooth model: its terms, their columns, and the arrays it rejects."""
 
 import numpy as np
 import pytest
@@ -152,7 +152,7 @@ def test_many_rows_are_sampled(monkeypatch):
         smooth_member, "sampled", lambda *given: drawn.append(given[1]) or given[0]
     )
     member = fitted(1, payments())
-    # at most so many, and the fewer the more terms there are
+    # at most 100, and fewer the more terms there are
     assert drawn == [100, max(20_000 // len(member.weights), 1_000)]
 
 
@@ -178,7 +178,7 @@ def test_many_rows_are_sampled(monkeypatch):
     ],
     ids=str,
 )
-def test_arrays_that_do_not_fit_each_other_are_refused(name, value):
+def test_arrays_that_do_not_fit_each_other_are_rejected(name, value):
     parts = fitted(1, payments()).parts()
     assert parts.arrays["weights"].shape == (11,)
     broken = Saved(parts.state, {**parts.arrays, name: value}, {})
@@ -187,7 +187,7 @@ def test_arrays_that_do_not_fit_each_other_are_refused(name, value):
 
 
 @pytest.mark.parametrize("state", [{"degree": 3}, {"degree": "2"}, {"intercept": np.inf}], ids=str)
-def test_an_odd_degree_or_intercept_is_refused(state):
+def test_an_odd_degree_or_intercept_is_rejected(state):
     parts = fitted(1, payments()).parts()
     with pytest.raises(ValueError, match="smooth model"):
         SmoothMember.from_parts(Saved({**parts.state, **state}, parts.arrays, {}), COLUMNS)

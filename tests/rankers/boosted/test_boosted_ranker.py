@@ -300,7 +300,7 @@ def test_early_stopping_works_with_two_positives(seed):
     )
     assert np.isfinite(ranker.fit(X, y).suspicion(X)).all()
     with pytest.raises(
-        ValueError, match="early_stopping_rounds needs at least 2 positives.*got 1"
+        ValueError, match=r"early_stopping_rounds needs at least 2 positives.*got 1"
     ):
         ranker.fit(X, np.arange(100) < 1)
 

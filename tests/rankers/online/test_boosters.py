@@ -1,10 +1,11 @@
-"""The seven online boosters: what all promise, what each learns, and what they refuse."""
+"""The seven online boosters: what all promise, what each learns, and what they reject."""
 
 import copy
 import inspect
 import tracemalloc
 from functools import cache
 
+import joblib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -123,11 +124,10 @@ def test_blocks_of_rows_give_the_model_of_all_rows_at_once(booster, monkeypatch)
 
 
 @EVERY_BOOSTER
-def test_text_labels_are_learned_as_others_are(booster, tmp_path):
+def test_text_labels_are_learned_like_others(booster):
     rows, labels = made_rows()
     texts = ["fraud" if label else "genuine" for label in labels]
     named = clone(booster).set_params(positive_label="fraud")
-    check_online_learner(named, rows, texts, tmp_path / "payments.toprank")
     one, other = learned(booster, rows, labels), learned(named, rows, texts)
     assert [one.score_one(x) for x in rows] == [other.score_one(x) for x in rows]
     assert other.classes_.tolist() == ["fraud", "genuine"]
@@ -135,17 +135,19 @@ def test_text_labels_are_learned_as_others_are(booster, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["OnlineNonLinearBoost", "OnlineLinearBoost"])
-def test_a_third_class_may_come_at_any_row(name, tmp_path):
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_text_labels_and_a_late_third_class_keep_the_promises(name, n_classes, tmp_path):
     rows, labels = made_rows()
-    three = ["fraud" if label else "genuine" for label in labels]
-    three[25:40:3] = ["doubtful"] * 5
+    texts = ["fraud" if label else "genuine" for label in labels]
+    if n_classes == 3:
+        texts[25:40:3] = ["doubtful"] * 5
     booster = small(name, positive_label="fraud")
-    check_online_learner(booster, rows, three, tmp_path / "payments.toprank")
+    check_online_learner(booster, rows, texts, tmp_path / "payments.toprank")
 
 
 @pytest.mark.parametrize("name", ["OnlineNonLinearBoost", "OnlineLinearBoost"])
 @pytest.mark.parametrize("n_cells", [1, 12, 100])
-def test_a_third_class_may_come_in_any_block(name, n_cells, monkeypatch):
+def test_a_third_class_may_appear_in_any_block(name, n_cells, monkeypatch):
     frame, labels = payments(40)
     three = np.where(labels, "fraud", "genuine").astype(object)
     three[25:40:3] = "doubtful"
@@ -155,8 +157,9 @@ def test_a_third_class_may_come_in_any_block(name, n_cells, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["array", "arrow", "pandas"])
-def test_learning_and_scoring_hold_at_most_three_times_the_rows(kind):
-    matrix = np.random.default_rng(0).normal(size=(60_000, 30)).astype(np.float32)
+def test_learning_and_scoring_need_at_most_twice_the_memory_of_the_rows(kind, monkeypatch):
+    monkeypatch.setattr(online_columns, "_CELLS_AT_ONCE", 2**15)
+    matrix = np.random.default_rng(0).normal(size=(10_000, 30)).astype(np.float32)
     is_positive = matrix[:, 0] > 1
     X = matrix if kind == "array" else pd.DataFrame(matrix).add_prefix("x")
     X = pa.table(X) if kind == "arrow" else X
@@ -164,9 +167,9 @@ def test_learning_and_scoring_hold_at_most_three_times_the_rows(kind):
     for work in (lambda: learner.partial_fit(X, is_positive), lambda: learner.suspicion(X)):
         tracemalloc.start()
         work()
-        beside = tracemalloc.get_traced_memory()[1]
+        added = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert 0 < beside <= 2 * matrix.nbytes
+        assert 0 < added <= 2 * matrix.nbytes
 
 
 @EVERY_BOOSTER
@@ -268,10 +271,10 @@ def test_every_booster_learns_an_easy_stream(booster):
 def test_categories_and_gaps_are_learned_from(booster):
     random = np.random.default_rng(0)
     is_fraud = random.random(600) < 0.3
-    told_by_text = np.where(is_fraud, "XX", random.choice(["FR", "DE"], 600)).astype(object)
-    told_by_gap = np.where(is_fraud, np.nan, 1.0)
-    for told in (told_by_text, told_by_gap):
-        frame = pd.DataFrame({"noise": random.normal(size=600), "told": told})
+    by_text = np.where(is_fraud, "XX", random.choice(["FR", "DE"], 600)).astype(object)
+    by_gap = np.where(is_fraud, np.nan, 1.0)
+    for signal in (by_text, by_gap):
+        frame = pd.DataFrame({"noise": random.normal(size=600), "signal": signal})
         before = clone(booster).score_then_learn(frame, is_fraud)
         assert roc_auc(is_fraud[300:], before[300:]) > 0.95
 
@@ -285,7 +288,7 @@ def test_categories_and_gaps_are_learned_from(booster):
     ],
     ids=str,
 )
-def test_what_no_line_can_part_is_learned(booster):
+def test_what_no_line_can_separate_is_learned(booster):
     random = np.random.default_rng(0)
     X = random.uniform(-1, 1, (3000, 2))
     y = X[:, 0] * X[:, 1] > 0
@@ -297,7 +300,7 @@ def test_what_no_line_can_part_is_learned(booster):
 
 @pytest.mark.parametrize("name", ["OnlineNonLinearBoost", "OnlineLinearBoost"])
 @pytest.mark.parametrize("update", ["residual", "prefix", "full"])
-def test_several_classes_are_told_apart(name, update):
+def test_several_classes_are_distinguished(name, update):
     X, y = three_blobs()
     learner = small(name, update=update, positive_label=2).fit(X[:600], y[:600])
     assert np.mean(learner.predict(X[600:]) == y[600:]) > 0.95
@@ -313,7 +316,7 @@ def test_several_classes_are_told_apart(name, update):
     assert roc_auc(y == 2, learner.suspicion(X)) > 0.99
 
 
-def test_a_class_joins_at_the_row_where_it_first_comes():
+def test_a_class_is_added_at_the_row_where_it_first_appears():
     X, y = three_blobs(40)
     y = np.where(np.arange(40) < 25, y % 2, y)
     y[25] = 2
@@ -329,15 +332,15 @@ def test_a_class_joins_at_the_row_where_it_first_comes():
     )
 
 
-def test_classes_may_be_told_before_they_come(tmp_path):
+def test_classes_may_be_named_before_they_appear(tmp_path):
     X, y = two_blobs(50)
     learner = small("OnlineNonLinearBoost", positive_label=1).partial_fit(X, y, classes=[0, 1, 2])
     assert learner.classes_.tolist() == [0, 1, 2]
     by_class = learner.predict_proba(X)
     assert by_class.shape == (50, 3)
     assert_allclose(by_class.sum(axis=1), 1)
-    save(learner, tmp_path / "told.toprank")
-    assert_array_equal(load(tmp_path / "told.toprank").predict_proba(X), by_class)
+    save(learner, tmp_path / "classes.toprank")
+    assert_array_equal(load(tmp_path / "classes.toprank").predict_proba(X), by_class)
 
 
 def test_balanced_classes_find_the_rare_one():
@@ -351,7 +354,7 @@ def test_balanced_classes_find_the_rare_one():
 
 @pytest.mark.parametrize("name", ["OnlineNonLinearBoost", "OnlineBBM"])
 @pytest.mark.parametrize("weights", ["balanced", {True: 19.0}], ids=str)
-def test_weights_of_classes_leave_probabilities_those_of_the_rows_that_come(name, weights):
+def test_class_weights_do_not_change_calibrated_probabilities(name, weights):
     random = np.random.default_rng(0)
     y = random.random(10_000) < 0.05
     X = random.normal(size=(10_000, 2)) + 1.0 * y[:, None]
@@ -359,7 +362,7 @@ def test_weights_of_classes_leave_probabilities_those_of_the_rows_that_come(name
     assert np.mean(learner.probability(X)) == approx(0.05, abs=0.05)
 
 
-def test_a_first_positive_that_comes_late_does_not_outweigh_all_others():
+def test_a_late_first_positive_does_not_outweigh_all_others():
     random = np.random.default_rng(0)
     y = (random.random(12_000) < 0.03) & (np.arange(12_000) > 6_000)
     X = random.normal(size=(12_000, 4)) + y[:, None] * [1.5, 1.0, 0.0, 0.0]
@@ -384,7 +387,7 @@ def test_class_weights_given_are_weights_of_rows():
     check_models_are_equal(one_by_one, clone(weighted).partial_fit(frame, is_fraud))
 
 
-def test_a_weight_may_be_that_of_a_class_that_comes_late():
+def test_a_late_class_may_have_a_weight():
     rows, labels = made_rows()
     three = ["fraud" if label else "genuine" for label in labels]
     three[25:40:3] = ["doubtful"] * 5
@@ -394,7 +397,7 @@ def test_a_weight_may_be_that_of_a_class_that_comes_late():
     check_models_are_equal(at_once, learned(booster, rows, three))
 
 
-def test_a_class_of_no_weight_is_no_row():
+def test_rows_of_a_class_with_zero_weight_are_ignored():
     rows, labels = made_rows(30)
     booster = small("OnlineLinearBoost", class_weight={False: 0})
     one_by_one = learned(booster, rows, labels)
@@ -402,7 +405,7 @@ def test_a_class_of_no_weight_is_no_row():
     assert one_by_one.model_.n_rows == at_once.model_.n_rows == sum(labels)
 
 
-def test_scores_stand_beside_their_rows_where_some_have_no_weight():
+def test_scores_match_their_rows_if_some_have_zero_weight():
     rows, labels = made_rows(20)
     weights = np.arange(20) % 3
     one_by_one, expected = small("StreamBoost"), []
@@ -453,11 +456,11 @@ def test_averaged_weights_score_with_less_noise():
     assert losses[1] < losses[0]
 
 
-# Columns that come late
+# Late columns
 
 
 @EVERY_BOOSTER
-def test_a_column_may_come_at_any_row(booster):
+def test_a_column_may_appear_at_any_row(booster):
     rows, labels = made_rows()
     learner = clone(booster)
     for number, (x, y) in enumerate(zip(rows, labels, strict=True)):
@@ -470,21 +473,21 @@ def test_a_column_may_come_at_any_row(booster):
 
 
 @EVERY_BOOSTER
-def test_a_row_encoded_before_a_column_came_has_a_gap_there(booster):
+def test_a_row_encoded_before_a_column_appeared_has_a_gap_there(booster):
     rows, labels = made_rows()
     learner = learned(booster, rows[:20], labels[:20])
-    waiting = learner.encode_one(rows[20])
+    pending = learner.encode_one(rows[20])
     learner.learn_one({**rows[21], "late": "text", "later": 3.5}, labels[21])
-    assert learner.score_encoded(waiting) == learner.score_one(rows[20])
+    assert learner.score_encoded(pending) == learner.score_one(rows[20])
     now = learned(booster, rows[:20], labels[:20])
     now.learn_one({**rows[21], "late": "text", "later": 3.5}, labels[21])
     now.learn_one(rows[20], labels[20])
-    learner.learn_encoded(waiting, labels[20])
+    learner.learn_encoded(pending, labels[20])
     check_models_are_equal(learner, now)
 
 
 @EVERY_BOOSTER
-def test_a_row_of_no_columns_is_learned(booster):
+def test_a_row_without_columns_is_learned(booster):
     learner = clone(booster)
     for label in (1, 0, 1):
         learner.learn_one({}, label)
@@ -558,7 +561,7 @@ def test_latents_and_the_constant_add_up_to_the_score(averaged):
     assert np.ptp(rest, axis=0).max() < 1e-9
 
 
-# What is refused
+# What is rejected
 
 
 @pytest.mark.parametrize(
@@ -583,12 +586,12 @@ def test_latents_and_the_constant_add_up_to_the_score(averaged):
         (
             "AdaBoostOLW",
             {"n_learners": 10_000, "n_buckets": 2**24},
-            "a booster must have at most 134,217,728 weights; n_learners, width, n_latents and",
+            "n_learners, width, .* at most 134,217,728 weights; got 335,544,410,000",
         ),
     ],
     ids=str,
 )
-def test_settings_that_will_not_do_are_refused_when_learning_begins(name, settings, sentence):
+def test_invalid_settings_are_rejected_when_learning_begins(name, settings, sentence):
     booster = small(name, **settings)
     with pytest.raises(ValueError, match=f"^{sentence}"):
         booster.learn_one({"amount": 1.0}, 1)
@@ -597,7 +600,7 @@ def test_settings_that_will_not_do_are_refused_when_learning_begins(name, settin
 
 
 @pytest.mark.parametrize("setting", ["n_learners", "width", "n_buckets", "learning_rate"])
-def test_settings_of_the_wrong_kind_are_refused(setting):
+def test_settings_of_the_wrong_type_are_rejected(setting):
     with pytest.raises(TypeError, match=f"^{setting} must be a (whole )?number; got 'many'"):
         small("StreamBoost", **{setting: "many"}).learn_one({"amount": 1.0}, 1)
 
@@ -614,7 +617,7 @@ def test_a_row_must_be_a_mapping(booster):
 
 
 @pytest.mark.parametrize("weight", [-1, np.nan, np.inf])
-def test_a_weight_that_is_no_finite_number_from_0_on_is_refused(weight):
+def test_a_negative_or_infinite_weight_is_rejected(weight):
     learner = learned(small("StreamBoost"), *made_rows(5))
     before = learner.model_.weights.head.copy()
     with pytest.raises(ValueError, match=r"^weight must be"):
@@ -623,10 +626,10 @@ def test_a_weight_that_is_no_finite_number_from_0_on_is_refused(weight):
 
 
 @pytest.mark.parametrize("name", NAMES[2:])
-def test_a_booster_of_two_classes_refuses_a_third(name):
+def test_a_booster_of_two_classes_rejects_a_third(name):
     X, y = three_blobs(30)
     learner = small(name)
-    with pytest.raises(ValueError, match=r"^labels must be of 2 classes; got 2 beside"):
+    with pytest.raises(ValueError, match=r"^labels must be of 2 classes; got 2 .*0 and 1"):
         learner.partial_fit(X, np.sort(y))
     with pytest.raises(ValueError, match=r"^Only binary classification is supported"):
         learner.fit(X, y)
@@ -639,7 +642,7 @@ def test_average_precision_as_the_loss_takes_two_classes():
 
 
 @EVERY_BOOSTER
-def test_a_batch_with_a_label_that_will_not_do_is_not_learned(booster):
+def test_a_batch_with_an_invalid_label_is_not_learned(booster):
     learner = clone(booster).partial_fit(np.ones((4, 1)), [0, 0, 0, 0])
     before = {name: array.copy() for name, array in learner.model_.arrays().items()}
     with pytest.raises(ValueError, match=r"labels must be all text or all numbers"):
@@ -652,15 +655,15 @@ def test_a_batch_with_a_label_that_will_not_do_is_not_learned(booster):
 
 
 @EVERY_BOOSTER
-def test_fit_wants_two_classes(booster):
-    with pytest.raises(ValueError, match=r"^y must hold two classes; got one class"):
+def test_fit_needs_two_classes(booster):
+    with pytest.raises(ValueError, match=r"^y must contain two classes; got one class, 1"):
         clone(booster).fit([[1.0], [2.0]], [1, 1])
     with pytest.raises(ValueError, match=r"requires y to be passed, but the target y is None"):
         clone(booster).fit([[1.0], [2.0]], None)
 
 
 @EVERY_BOOSTER
-def test_what_has_learned_nothing_scores_no_table(booster):
+def test_an_unfitted_booster_scores_no_table(booster):
     for method in ("suspicion", "probability", "predict_proba", "predict"):
         with pytest.raises(NotFittedError):
             getattr(clone(booster), method)([[1.0]])
@@ -674,36 +677,36 @@ def test_text_labels_without_a_positive_one_have_no_suspicion():
     learner = learned(small("OnlineNonLinearBoost"), rows, texts)
     assert set(learner.probabilities_one(rows[0])) == {"stolen", "fine"}
     assert learner.predict(frame_of(rows)).tolist().count("stolen") > 5
-    sentence = r"^positive_label must name the label that is suspicious, since the labels do not"
+    sentence = r"positive label must be named .*\['fine', 'stolen'\]"
     with pytest.raises(ValueError, match=sentence):
         learner.score_one(rows[0])
     with pytest.raises(ValueError, match=sentence):
         learner.suspicion(frame_of(rows))
 
 
-def test_rows_whose_scores_cannot_be_told_are_not_learned():
+def test_rows_are_not_learned_if_the_positive_label_is_unknown():
     rows, labels = made_rows()
     texts = np.where(labels, "stolen", "fine")
     learner = small("OnlineNonLinearBoost")
-    with pytest.raises(ValueError, match=r"^positive_label must name"):
+    with pytest.raises(ValueError, match=r"positive label must be named"):
         learner.score_then_learn(frame_of(rows), texts)
     assert learner.model_.n_rows == 0
 
 
 @pytest.mark.parametrize("amount", [1e308, -1e101, np.inf])
-def test_numbers_too_large_to_square_are_refused(amount):
+def test_numbers_too_large_to_square_are_rejected(amount):
     learner = small("StreamBoost")
     learner.learn_one({"amount": 5.0}, 0)
     before = copy.deepcopy(learner)
-    with pytest.raises(ValueError, match=r"'amount' must hold finite numbers below 1e\+100"):
+    with pytest.raises(ValueError, match=r"'amount' must be finite numbers below 1e\+100"):
         learner.learn_one({"amount": amount}, 1)
-    with pytest.raises(ValueError, match=r"'amount' must hold finite numbers below 1e\+100"):
+    with pytest.raises(ValueError, match=r"'amount' must be finite numbers below 1e\+100"):
         learner.partial_fit(pd.DataFrame({"amount": [1.0, amount]}), [0, 1])
     check_models_are_equal(learner, before)
 
 
 @pytest.mark.parametrize("large", [1e101, np.inf])
-def test_a_refused_number_in_the_last_block_leaves_all_rows_unlearned(large, monkeypatch):
+def test_a_rejected_number_in_the_last_block_leaves_all_rows_unlearned(large, monkeypatch):
     monkeypatch.setattr(online_columns, "_CELLS_AT_ONCE", 2)
     numbers = np.append(np.arange(8.0), large)[:, None]
     labels = np.arange(9) % 2
@@ -771,7 +774,7 @@ def test_a_loaded_booster_is_the_saved_one(name, path):
     assert loaded.feature_names_in_.tolist() == frame.columns.tolist()
 
 
-def test_a_booster_of_an_array_comes_back_as_one(name, tmp_path):
+def test_a_booster_of_an_array_is_restored_as_one(name, tmp_path):
     X, y = two_blobs(50)
     learner = small(name).fit(X, np.where(y, "a", "b"))
     save(learner, tmp_path / "array.toprank")
@@ -784,7 +787,15 @@ def test_a_booster_of_an_array_comes_back_as_one(name, tmp_path):
     )
 
 
-def test_weights_of_classes_come_back(tmp_path):
+def test_a_memory_mapped_booster_still_learns(tmp_path):
+    X, y = two_blobs(50)
+    learner = small("OnlineNonLinearBoost").fit(X, y)
+    joblib.dump(learner, tmp_path / "mapped.joblib")
+    mapped = joblib.load(tmp_path / "mapped.joblib", mmap_mode="r")
+    check_models_are_equal(mapped.partial_fit(X, y), learner.partial_fit(X, y))
+
+
+def test_class_weights_are_restored(tmp_path):
     rows, labels = made_rows()
     learner = learned(small("StreamBoost", class_weight={True: 5.0}), rows, labels)
     save(learner, tmp_path / "weighted.toprank")
@@ -795,7 +806,7 @@ def test_weights_of_classes_come_back(tmp_path):
     check_models_are_equal(loaded, learner)
 
 
-def test_a_booster_that_has_renewed_learners_goes_on_renewing(tmp_path):
+def test_a_restored_booster_continues_renewing_learners(tmp_path):
     rows, labels = made_rows()
     learner = learned(small("StreamBoost"), rows, labels)
     encoded = learner._encoded(frame_of(rows))
@@ -835,8 +846,8 @@ FLOATS = [
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [
-        (spoiled(np.nan), "must hold finite numbers"),
-        (spoiled(-np.inf), "must hold finite numbers"),
+        (spoiled(np.nan), "must contain finite numbers"),
+        (spoiled(-np.inf), "must contain finite numbers"),
         (lambda array: array[..., :-1], "must be float64 of sizes"),
         (lambda array: array[None], "must be float64 of sizes"),
         (lambda array: array.astype(np.float32), "must be float64 of sizes"),
@@ -846,33 +857,35 @@ FLOATS = [
     ],
     ids=["nan", "infinite", "short", "deep", "float32", "turned", "text", "whole"],
 )
-def test_arrays_that_do_not_fit_are_refused(array, odd, reason, path):
+def test_arrays_that_do_not_fit_are_rejected(array, odd, reason, path):
     with_array(path, array, odd)
     with refused(f"its contents do not make a OnlineNonLinearBoost: {array} {reason}"):
         load(path)
 
 
+@pytest.mark.parametrize("name", ["OnlineNonLinearBoost"], indirect=True)
 @pytest.mark.parametrize(
     "array", ["units_squares", "head_squares", "n_values", "spread", "rows", "averaging", "ranked"]
 )
-def test_counts_and_squares_below_0_are_refused(array, path):
+def test_counts_and_squares_below_0_are_rejected(array, path):
     with_array(path, array, spoiled(-1.0))
     with refused(f"{array} must not be negative"):
         load(path)
 
 
+@pytest.mark.parametrize("name", ["OnlineNonLinearBoost"], indirect=True)
 @pytest.mark.parametrize(
     "calibration", [[0, 0, 1, 1], [-1, 0, 1, 1], [1, 0, -1, 1], [1, 0, 1, -1]]
 )
-def test_a_calibration_that_falls_is_refused(calibration, path):
+def test_a_falling_calibration_is_rejected(calibration, path):
     with_array(path, "calibration", lambda array: np.array(calibration, dtype=float))
-    with refused("calibration must rise and its sums must not be negative"):
+    with refused("calibration must have a positive slope"):
         load(path)
 
 
 @pytest.mark.parametrize("name", ["OnlineNonLinearBoost"], indirect=True)
 @pytest.mark.parametrize("array", [*FLOATS, "is_flag"])
-def test_a_missing_array_is_refused(array, path):
+def test_a_missing_array_is_rejected(array, path):
     def change(manifest, members):
         del members[f"{array}.npy"]
 
@@ -883,13 +896,13 @@ def test_a_missing_array_is_refused(array, path):
 
 @pytest.mark.parametrize("name", ["OnlineNonLinearBoost"], indirect=True)
 @pytest.mark.parametrize("change", [lambda a: a.astype(float), lambda a: a[1:]])
-def test_flags_that_are_none_are_refused(change, path):
+def test_flags_of_the_wrong_type_or_size_are_rejected(change, path):
     with_array(path, "is_flag", change)
     with refused("is_flag must be bool of sizes"):
         load(path)
 
 
-@pytest.mark.parametrize("name", ["OnlineNonLinearBoost", "AdaBoostOL"], indirect=True)
+@pytest.mark.parametrize("name", ["AdaBoostOL"], indirect=True)
 @pytest.mark.parametrize(
     ("part", "key", "value"),
     [
@@ -928,7 +941,7 @@ def test_flags_that_are_none_are_refused(change, path):
     ],
     ids=str,
 )
-def test_odd_settings_are_refused(name, part, key, value, path):
+def test_invalid_settings_in_a_file_are_rejected(name, part, key, value, path):
     def change(manifest, members):
         manifest[part][key] = value
 
@@ -941,7 +954,7 @@ def test_odd_settings_are_refused(name, part, key, value, path):
 @pytest.mark.parametrize(
     "key", ["columns", "classes", "positive", "scale", "seed", "n_renewed", "named_columns"]
 )
-def test_a_state_of_which_a_part_is_missing_is_refused(key, path):
+def test_an_incomplete_state_is_rejected(key, path):
     def change(manifest, members):
         del manifest["state"][key]
 
@@ -950,11 +963,11 @@ def test_a_state_of_which_a_part_is_missing_is_refused(key, path):
         load(path)
 
 
-def test_a_booster_too_large_is_refused_before_it_takes_memory(monkeypatch):
+def test_a_booster_too_large_is_rejected_before_it_takes_memory(monkeypatch):
     monkeypatch.setattr(online_model, "_MOST_WEIGHTS", 500)
     learner = small("StreamBoost")
     learner.learn_one({"a": 1.0}, 1)
-    with pytest.raises(ValueError, match=r"^a booster must have at most 500 weights"):
+    with pytest.raises(ValueError, match=r"n_buckets .*at most 500 weights"):
         learner.learn_one({f"column {j}": 1.0 for j in range(40)}, 1)
     assert learner.model_.columns.names == ["a"]
     learner.learn_one({"a": 2.0}, 0)

@@ -27,7 +27,7 @@ def small(**options):
 
 
 def made_rows(n_rows, seed=0):
-    """Rows and labels; some cells are missing, and a column joins half-way."""
+    """Return rows and labels; some cells are missing, and a column is added half-way."""
     random = np.random.default_rng(seed)
     rows, labels = [], []
     for i in range(n_rows):
@@ -45,7 +45,7 @@ def made_rows(n_rows, seed=0):
 
 
 def play(stream, rows, labels, start=0, stop=None, delay=7):
-    """Let every third row bring its label; the labels of others come `delay` rows later."""
+    """Score rows: every third comes with its label, the others get theirs `delay` rows later."""
     said = []
     for i in range(start, len(rows) if stop is None else stop):
         if i % 3 == 0:
@@ -63,7 +63,7 @@ def saved_and_loaded(stream, path):
 
 
 def state_of(stream):
-    """All that a stream knows, as plain values and bytes."""
+    """Return the state of a stream as plain values and bytes."""
     saved = stream._to_saved()
     arrays = {
         name: (array.dtype, array.shape, array.tobytes()) for name, array in saved.arrays.items()
@@ -76,7 +76,7 @@ def learned_by(stream):
     return {name: array for name, array in arrays.items() if name.startswith("learner-")}
 
 
-def test_a_row_that_waits_is_scored_and_learned_as_by_the_learner_alone():
+def test_a_pending_row_is_scored_and_learned_as_by_the_learner_alone():
     rows, labels = made_rows(60)
     stream, learner = fresh(), small()
     said, expected = [], []
@@ -90,7 +90,7 @@ def test_a_row_that_waits_is_scored_and_learned_as_by_the_learner_alone():
     assert (stream.n_scored, stream.n_labelled, len(stream.pending)) == (60, 60, 0)
 
 
-def test_a_row_that_brings_its_label_is_scored_before_it_is_learned():
+def test_a_row_with_its_label_is_scored_before_it_is_learned():
     rows, labels = made_rows(40)
     late, at_once = fresh(), fresh()
     for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
@@ -102,16 +102,16 @@ def test_a_row_that_brings_its_label_is_scored_before_it_is_learned():
     assert late.window.summary() == at_once.window.summary()
 
 
-def test_the_window_gets_the_score_that_a_row_had_when_it_came():
+def test_the_window_gets_the_score_at_arrival():
     rows, labels = made_rows(60)
     stream, window = fresh(threshold=0.3), Window(50, 5)
     play(stream, rows[:20], labels)
     stream.window = Window(50, 5)
-    said = [stream.score(row, f"waits {i}") for i, row in enumerate(rows[20:40])]
+    said = [stream.score(row, f"pending {i}") for i, row in enumerate(rows[20:40])]
     for row, label in zip(rows[40:], labels[40:], strict=True):
         stream.learner.learn_one(row, label)
     for i, (label, each) in enumerate(zip(labels[20:40], said, strict=True)):
-        stream.label(f"waits {i}", label)
+        stream.label(f"pending {i}", label)
         window.add(each.suspicion, label, each.is_alert != label)
 
     assert stream.window.summary() == window.summary()
@@ -143,7 +143,7 @@ def test_alerts_have_the_columns_that_raise_their_score_most_as_reasons():
     assert all(len(each) <= 2 and all(effect > 0 for effect in each.values()) for each in reasons)
 
 
-def test_alerts_are_the_rows_from_the_threshold_on_and_are_counted():
+def test_alerts_are_the_rows_at_or_above_the_threshold_and_are_counted():
     rows, labels = made_rows(200)
     stream = fresh(threshold=0.3)
     said = play(stream, rows, labels)
@@ -178,7 +178,7 @@ def test_a_number_and_its_digits_are_the_same_id():
     assert stream.label(np.int64(18), True)
 
 
-def test_rows_beyond_the_most_are_dropped_and_counted():
+def test_rows_beyond_the_maximum_are_dropped_and_counted():
     stream = fresh(most_pending=2)
     for i in range(5):
         stream.score({"amount": float(i)}, i)
@@ -188,7 +188,7 @@ def test_rows_beyond_the_most_are_dropped_and_counted():
     assert stream.label(4, True)
 
 
-def test_the_newer_row_of_an_id_replaces_the_one_that_waits():
+def test_the_newer_row_of_an_id_replaces_the_pending_one():
     stream, alone = fresh(), fresh()
     for _ in range(2):
         stream.score({"amount": 1.0}, "again")
@@ -206,19 +206,19 @@ def test_a_bad_label_is_refused_and_changes_nothing(label):
     rows, labels = made_rows(30)
     stream = fresh()
     play(stream, rows, labels)
-    stream.score({"amount": 1.0}, "waits")
+    stream.score({"amount": 1.0}, "pending")
     before = state_of(stream)
     with pytest.raises(ValueError, match="label"):
-        stream.label("waits", label)
+        stream.label("pending", label)
     with pytest.raises(ValueError, match="label"):
         stream.learn({"amount": 1.0}, label)
 
     assert state_of(stream) == before
-    assert stream.label("waits", True)
+    assert stream.label("pending", True)
 
 
-def test_text_that_does_not_say_which_is_suspicious_needs_a_positive_label():
-    with pytest.raises(ValueError, match="positive_label must name the suspicious one"):
+def test_text_labels_without_a_known_positive_one_need_a_positive_label():
+    with pytest.raises(ValueError, match=r"labels must be .* the positive label is named; got"):
         fresh().learn({"amount": 1.0}, "stolen")
     stream = fresh(learner=small(positive_label="stolen"))
     stream.learn({"amount": 1.0}, "fine")
@@ -227,8 +227,8 @@ def test_text_that_does_not_say_which_is_suspicious_needs_a_positive_label():
     assert stream.window.summary().n_positives == 1
 
 
-def test_labels_are_of_the_kind_of_the_positive_label():
-    with pytest.raises(ValueError, match="text or a number as positive_label is, 'fraud'; got 1"):
+def test_labels_have_the_type_of_the_positive_label():
+    with pytest.raises(ValueError, match=r"label must be .*'fraud'; got 1"):
         fresh(learner=small(positive_label="fraud")).learn({"amount": 1.0}, 1)
 
 
@@ -236,13 +236,13 @@ def test_a_third_label_is_refused_and_changes_nothing():
     stream = fresh(learner=small(positive_label="fraud"))
     for label in ["genuine", "fraud", "genuine"]:
         stream.learn({"amount": 1.0}, label)
-    stream.score({"amount": 2.0}, "waits")
+    stream.score({"amount": 2.0}, "pending")
     before = state_of(stream)
-    told = "a label must be 'genuine' and 'fraud' as before; got 'fruad'"
-    with pytest.raises(ValueError, match=told):
+    sentence = "label must be 'genuine' and 'fraud'.*; got 'fruad'"
+    with pytest.raises(ValueError, match=sentence):
         stream.learn({"amount": 1.0}, "fruad")
-    with pytest.raises(ValueError, match=told):
-        stream.label("waits", "fruad")
+    with pytest.raises(ValueError, match=sentence):
+        stream.label("pending", "fruad")
 
     assert state_of(stream) == before
 
@@ -251,11 +251,11 @@ def test_a_learner_of_three_classes_is_refused():
     learner = small(positive_label="fraud")
     for label in ["genuine", "fraud", "unclear"]:
         learner.learn_one({"amount": 1.0}, label)
-    with pytest.raises(ValueError, match="learner must know two classes at most"):
+    with pytest.raises(ValueError, match="learner must have two classes at most"):
         fresh(learner=learner)
 
 
-def test_a_row_that_is_refused_leaves_no_column_and_no_count():
+def test_a_rejected_row_leaves_no_column_and_no_count():
     stream = fresh()
     stream.learn({"amount": 1.0}, True)
     for row, event_id in [({"new": 1e200}, "a"), ({"amount": 2.0}, "x" * 300)]:
@@ -280,15 +280,15 @@ def test_a_row_that_is_refused_leaves_no_column_and_no_count():
         ({"drift": "adwin", "on_drift": "panic"}, ValueError, "on_drift must be one of"),
     ],
 )
-def test_a_stream_says_what_it_cannot_be_made_of(options, error, sentence):
+def test_invalid_options_of_a_stream_are_rejected(options, error, sentence):
     with pytest.raises(error, match=sentence):
         fresh(**options)
 
 
-def test_a_learner_that_cannot_tell_the_suspicious_label_is_refused():
+def test_a_learner_without_a_known_positive_label_is_rejected():
     learner = small()
     learner.learn_one({"amount": 1.0}, "stolen")
-    with pytest.raises(ValueError, match="learner must know which label is suspicious"):
+    with pytest.raises(ValueError, match="learner must have a positive_label"):
         EventStream(learner)
 
 
@@ -314,7 +314,7 @@ def learners():
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_a_stream_goes_on_after_loading_as_if_it_had_not_stopped(place, tmp_path):
+def test_a_loaded_stream_resumes_exactly_where_it_stopped(place, tmp_path):
     rows, labels = made_rows(90)
     whole = fresh(learner=learners()[place])
     said = play(whole, rows, labels)
@@ -343,7 +343,7 @@ def test_wherever_it_is_cut_a_stream_ends_the_same(cuts, most, seed):
     assert state_of(parts) == state_of(whole)
 
 
-def test_a_long_window_goes_on_after_loading(tmp_path):
+def test_a_long_window_resumes_after_loading(tmp_path):
     rows, labels = made_rows(60)
     whole, parts = fresh(window=20_000), fresh(window=20_000)
     play(whole, rows, labels)
@@ -356,7 +356,7 @@ def test_a_long_window_goes_on_after_loading(tmp_path):
 
 
 @pytest.mark.parametrize("action", ["raise-rate", "renew-worst"])
-def test_the_watch_for_drift_goes_on_after_loading(action, tmp_path, monkeypatch):
+def test_the_drift_watch_resumes_after_loading(action, tmp_path, monkeypatch):
     monkeypatch.setattr(drift, "_BLOCK", 10)
     rows, labels = made_rows(1500)
     labels = [label == (i < 750) for i, label in enumerate(labels)]  # they turn round at once
@@ -392,7 +392,7 @@ def test_a_stream_without_rows_can_be_saved(tmp_path):
 
 
 def broken(change):
-    """What a file would hold if it were not as it should be."""
+    """Return an invalid state of a stream."""
     rows, labels = made_rows(30)
     stream = fresh()
     play(stream, rows, labels)
@@ -415,7 +415,7 @@ def replace_state(name, value):
         lambda saved: saved.state["learner"].update(learner="EventStream"),
         lambda saved: saved.state["learner"].update(learner="BoostedRanker"),
         lambda saved: saved.state["learner"].update(learner="os.system"),
-        lambda saved: saved.state["learner"].update(state=None),  # rows wait for columns
+        lambda saved: saved.state["learner"].update(state=None),  # pending rows have columns
         lambda saved: saved.arrays.pop("learner-units"),
         lambda saved: saved.arrays.pop("pending-values"),
         lambda saved: saved.arrays.pop("window-scores"),
@@ -424,7 +424,7 @@ def replace_state(name, value):
         lambda saved: saved.parameters.update(learner=None),
     ],
 )
-def test_a_broken_file_is_refused_in_a_sentence(change, tmp_path, monkeypatch):
+def test_a_broken_file_is_rejected_in_a_sentence(change, tmp_path, monkeypatch):
     path = Path(tmp_path, "a.toprank")
     saved = broken(change)
     stream = fresh()
@@ -440,7 +440,7 @@ def test_a_number_and_its_digits_are_one_event_and_an_empty_id_is_none():
     assert stream.label("7", True)
     stream.score({"amount": 1.0}, "")
     assert len(stream.pending) == 0
-    with pytest.raises(ValueError, match="event_id must not be missing"):
+    with pytest.raises(ValueError, match="event_id must be given"):
         stream.label("", True)
 
 

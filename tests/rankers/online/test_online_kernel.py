@@ -18,7 +18,7 @@ from toprank.rankers.online.stream_columns import EncodedEvent
 
 pytestmark = [
     pytest.mark.kernel,
-    # uncompiled, the coin's whole numbers tell that they wrap around, as they are meant to
+    # uncompiled, the coin's integers warn when they overflow, as they are meant to
     pytest.mark.filterwarnings("ignore:overflow encountered in scalar:RuntimeWarning"),
 ]
 
@@ -117,7 +117,7 @@ def streams(draw, n_classes=2, most_rows=8):
 
 
 def made_stream(n_rows, seed=0):
-    """Numbers that tell the rare class a little."""
+    """Return numbers that are weakly related to the rare class."""
     random = np.random.default_rng(seed)
     classes = (random.random(n_rows) < 0.4).astype(np.int64)
     values = random.normal(size=(n_rows, N_COLUMNS)) + classes[:, None]
@@ -168,7 +168,7 @@ def test_several_outputs_learn_as_their_slow_twin(rule, update, stream, averaged
 
 @pytest.mark.parametrize(("rule", "update"), STAGED)
 @pytest.mark.parametrize("averaged", [False, True])
-def test_an_output_that_joins_late_learns_as_its_slow_twin(rule, update, averaged):
+def test_an_output_added_late_learns_as_its_slow_twin(rule, update, averaged):
     rows, classes, row_weights = made_stream(9)
     classes[[6, 8]] = 2
     model = model_of(rule, update, is_averaged=averaged)
@@ -196,7 +196,7 @@ def test_an_output_that_joins_late_learns_as_its_slow_twin(rule, update, average
 def gradients_of(model, row, label):
     """The gradients that a model which has taken no step yet takes for a row.
 
-    The first sum of squares tells the length of each, the change its direction.
+    The first sum of squares gives the length of each, the change its direction.
     """
     kept = [model.weights.units.copy(), model.weights.head.copy()]
     model.learn(row, np.array([label]), np.ones(1))
@@ -567,12 +567,12 @@ def test_a_learner_left_out_has_no_vote(rule):
     alphas = parts_of(model)["alpha"][:, 0] if rule == "importance" else np.ones(3)
     expected = votes[:, [0, 2]] @ alphas[[0, 2]]
     without = model.raw(stream[0], left_out=1)[:, 0]
-    # of the majority, the mean output parts rows of the same balance, by less than half a vote
+    # rows of the same balance of votes are ordered by the mean output, within half a vote
     assert_allclose(without, expected, rtol=0, atol=0.5 if rule == "majority" else 1e-9)
 
 
 @EVERY_WAY
-def test_rows_learned_in_parts_give_the_same_model(rule, update):
+def test_rows_learned_in_batches_give_the_same_model(rule, update):
     stream = made_stream(14)
     whole, parts = model_of(rule, update), model_of(rule, update)
     whole.learn(*stream)

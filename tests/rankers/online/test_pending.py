@@ -40,7 +40,7 @@ def same_rows(one, other):
     )
 
 
-def test_a_row_comes_back_as_it_was_and_only_once():
+def test_a_row_is_returned_unchanged_and_only_once():
     pending = PendingRows(10)
     pending.add("a", row(9.5, "FR", None), Scored(-2.5, 0.125, is_alert=True))
 
@@ -61,7 +61,7 @@ def test_a_row_that_was_taken_keeps_its_cells_when_others_come():
     assert taken.values[0, 0] == 0.0
 
 
-def test_the_oldest_is_dropped_when_too_many_wait():
+def test_the_oldest_is_dropped_when_too_many_are_pending():
     pending = filled(3, "abcde")
 
     assert len(pending) == 3
@@ -79,7 +79,7 @@ def test_a_row_that_never_gets_its_label_does_not_shorten_the_queue():
     assert pending.n_dropped == 0
 
 
-def test_the_newer_row_of_an_id_replaces_the_older_and_waits_as_the_newest():
+def test_the_newer_row_of_an_id_replaces_the_older_and_counts_as_the_newest():
     pending = filled(2, ["a", "b", "a"])
     assert (pending.n_replaced, pending.n_dropped) == (1, 0)
     pending.add("c", row(3), scored(3))
@@ -97,7 +97,7 @@ def test_rows_keep_their_own_columns_when_later_ones_have_more():
     np.testing.assert_array_equal(pending.take("long").row.values[0], np.arange(40.0))
 
 
-def test_memory_stays_as_it_is_once_as_many_rows_wait_as_may():
+def test_memory_levels_off_at_the_maximum_of_pending_rows():
     def n_bytes(pending):
         return sum(array.nbytes for array in pending._cells), len(pending._place_of)
 
@@ -154,7 +154,7 @@ def test_it_does_what_a_dict_of_rows_does_however_often_it_is_saved(steps, most)
     assert (len(pending), pending.n_dropped) == (len(plain), n_dropped)
 
 
-def test_the_state_does_not_tell_how_the_rows_came_to_lie():
+def test_the_state_does_not_depend_on_the_places_of_rows():
     one = filled(8, "abcdefgh")
     other = filled(8, "xyabcdefgh")
     for name in "abc":
@@ -172,8 +172,8 @@ def test_the_state_does_not_tell_how_the_rows_came_to_lie():
 @pytest.mark.parametrize(
     ("event_id", "error", "sentence"),
     [
-        (7, TypeError, "an id must be text; got 7"),
-        ("a" * (LONGEST_ID + 1), ValueError, "an id must have at most 256 characters; got 257"),
+        (7, TypeError, "id must be text; got 7"),
+        ("a" * (LONGEST_ID + 1), ValueError, "id must have at most 256 characters; got 257"),
     ],
 )
 def test_an_id_must_be_a_short_text(event_id, error, sentence):
@@ -188,7 +188,7 @@ def test_an_id_may_be_any_text():
 
 
 def changed(name, change):
-    """The state of two waiting rows with one array other than it should be."""
+    """Return the state of two pending rows with one invalid array."""
     state, arrays = filled(5, ["a", "bc"]).to_state()
     return state, arrays | {name: change(arrays[name].copy())}
 
@@ -245,7 +245,7 @@ def test_a_missing_array_is_refused(name):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"most": 1}, "at most 1 rows must wait; got 2"),
+        ({"most": 1}, "pending rows must be at most 1; got 2"),
         ({"most": 0}, "most must be between 1"),
         ({"n_dropped": -1}, "n_dropped must be at least 0"),
         ({"n_replaced": -1}, "n_replaced must be at least 0"),
@@ -258,14 +258,14 @@ def test_broken_settings_are_refused(change, sentence):
         PendingRows.from_state(state | change, arrays, N_BUCKETS)
 
 
-def test_ids_that_come_twice_are_refused():
+def test_duplicate_ids_are_rejected():
     state, arrays = filled(5, "ab").to_state()
     arrays["ids"] = np.frombuffer(b"aa", dtype=np.uint8)
-    with pytest.raises(ValueError, match="ids of pending rows must differ"):
+    with pytest.raises(ValueError, match="ids of pending rows must be distinct"):
         PendingRows.from_state(state, arrays, N_BUCKETS)
 
 
-def test_nothing_waits_in_an_empty_state():
+def test_nothing_is_pending_in_an_empty_state():
     again = restored(PendingRows(3))
     again.add("a", EncodedEvent(np.array([[1.0]]), np.array([[-1]], dtype=np.int32)), scored())
 

@@ -188,7 +188,7 @@ SAME = AdaBoostOL()
         ({"window": 0}, ValueError, "window must be at least 1; got 0"),
     ],
 )
-def test_settings_that_are_not_sound_are_refused_by_name(options, error, message):
+def test_settings_that_are_invalid_are_rejected_by_name(options, error, message):
     with pytest.raises(error, match=message):
         SideBySide(**{"learners": some_learners(), **options})
 
@@ -196,5 +196,5 @@ def test_settings_that_are_not_sound_are_refused_by_name(options, error, message
 def test_a_third_class_is_refused():
     table, labels = made_table(9)
     race = SideBySide(some_learners()).partial_fit(table, labels.astype(int))
-    with pytest.raises(ValueError, match="labels must be of 2 classes; got 2 beside"):
+    with pytest.raises(ValueError, match="labels must be of 2 classes; got 2"):
         race.learn_one({"amount": 1.0}, 2)

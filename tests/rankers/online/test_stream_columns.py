@@ -1,3 +1,5 @@
+"""Rows of a stream as arrays: numbers, hashed text, gaps, tables and errors."""
+
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -37,7 +39,7 @@ def stacked(rows):
     return EncodedEvent(np.vstack([r.values for r in rows]), np.vstack([r.buckets for r in rows]))
 
 
-def test_columns_keep_the_places_in_which_they_came():
+def test_columns_keep_their_places():
     columns = columns_of("amount", "country")
     columns.add(["country", "hour", "amount", "hour"])
     assert columns.names == ["amount", "country", "hour"]
@@ -46,7 +48,7 @@ def test_columns_keep_the_places_in_which_they_came():
     assert columns.new_among(["hour", "amount"]) == []
 
 
-def test_a_cell_is_a_value_or_stands_in_a_bucket():
+def test_a_cell_is_a_value_or_a_bucket():
     columns = columns_of("amount", "country", "is_abroad", "hour")
     row = columns.encode_one({"is_abroad": True, "country": "FR", "amount": 9})
     assert_array_equal(row.values, [[9, np.nan, 1, np.nan]])
@@ -108,13 +110,13 @@ def test_text_of_numpy_is_text():
     )
 
 
-def test_names_that_are_not_known_are_passed_over():
+def test_unknown_names_are_skipped():
     columns = columns_of("amount")
     row = {"amount": 1.0, "hour": object(), 7: [1], "x8": date(2024, 1, 1)}
     check_equal(columns.encode_one(row), columns.encode_one({"amount": 1.0}))
 
 
-def test_numbered_columns_are_called_as_those_of_arrays():
+def test_numbered_columns_are_named_like_those_of_arrays():
     assert [own_name(name) for name in (0, "0", np.int64(12), "x0", "amount", "", "-1")] == [
         *("x0", "x0", "x12", "x0", "amount", "", "-1")
     ]
@@ -126,7 +128,7 @@ def test_numbered_columns_are_called_as_those_of_arrays():
 
 
 @pytest.mark.parametrize("name", [None, 1.5, ("a", "b"), b"a"], ids=repr)
-def test_a_name_that_is_no_name_is_refused(name):
+def test_an_invalid_name_is_rejected(name):
     with pytest.raises(TypeError, match=r"^a column's name must be text or a number; got"):
         columns_of("amount").new_among([name])
 
@@ -134,7 +136,7 @@ def test_a_name_that_is_no_name_is_refused(name):
 @pytest.mark.parametrize("value", [date(2024, 1, 1), [1], {}, b"FR", Decimal(1), 1j], ids=repr)
 def test_a_value_that_is_neither_number_nor_text_is_refused(value):
     with pytest.raises(
-        TableError, match=r"^column 'amount' must hold numbers, true or false, or text; got"
+        TableError, match=r"^column 'amount' must be numbers, true or false, or text; got"
     ):
         columns_of("amount").encode_one({"amount": value})
 
@@ -144,7 +146,7 @@ def test_an_infinite_number_is_refused(value):
     columns = columns_of("hour", "amount")
     with pytest.raises(
         TableError,
-        match=r"^column 'amount' must hold finite numbers below 1e\+100 in size; .*missing",
+        match=r"^column 'amount' must be finite numbers below 1e\+100 .*infinite or larger",
     ):
         columns.encode_one({"hour": 1.0, "amount": value})
 
@@ -188,7 +190,7 @@ def test_a_table_is_its_rows_one_by_one(rows):
     by_polars = pl.DataFrame(rows, schema=TYPES)
     for table in (pd.DataFrame(rows), by_polars, by_polars.to_arrow()):
         check_equal(columns.encode_frame(as_frame(table)), expected)
-    turned = pd.DataFrame(rows)[[*reversed(CELLS)]].assign(more="of no use")
+    turned = pd.DataFrame(rows)[[*reversed(CELLS)]].assign(more="ignored")
     check_equal(columns.encode_frame(as_frame(turned)), expected)
 
 

@@ -42,7 +42,7 @@ def filled(weights):
 
 @EVERY_RULE
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_parts_lie_side_by_side_and_fill_the_head(rule, n_outputs):
+def test_parts_are_contiguous_and_fill_the_head(rule, n_outputs):
     shape = shape_of(rule, n_outputs=n_outputs)
     weights = all_weights.fresh(shape, ["a"], 1.0)
     assert weights.head.size == all_weights.head_size(shape)
@@ -114,7 +114,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_others(rule):
     assert not np.array_equal(one.head, other.head)
 
 
-def test_a_column_has_the_same_weights_whenever_it_comes():
+def test_a_column_has_the_same_weights_whenever_it_is_added():
     shape = shape_of()
     at_once = all_weights.fresh(shape, ["a", "b", "c"], 0.5)
     later = all_weights.fresh(shape, ["b"], 0.5)
@@ -124,7 +124,7 @@ def test_a_column_has_the_same_weights_whenever_it_comes():
     assert np.unique(at_once.units).size == at_once.units.size
 
 
-def test_columns_that_come_leave_all_others_as_they_were():
+def test_new_columns_do_not_change_the_others():
     shape = shape_of()
     weights = filled(all_weights.fresh(shape, ["a"], 0.5))
     more = all_weights.with_columns(weights, shape, ["b", "c"], 0.5)
@@ -137,14 +137,14 @@ def test_columns_that_come_leave_all_others_as_they_were():
 
 
 @pytest.mark.parametrize("rule", [online_kernel.NON_LINEAR, online_kernel.LINEAR])
-def test_an_output_has_the_same_weights_whenever_it_comes(rule):
+def test_an_output_has_the_same_weights_whenever_it_is_added(rule):
     small, large = shape_of(rule), shape_of(rule, n_outputs=3)
     grown = all_weights.with_outputs(all_weights.fresh(small, ["a"], 1.0), small, large)
     for one, other in zip(grown, all_weights.fresh(large, ["a"], 1.0), strict=True):
         assert_array_equal(one, other)
 
 
-def test_outputs_that_come_leave_all_others_as_they_were():
+def test_new_outputs_do_not_change_the_others():
     small, large = shape_of(n_outputs=2), shape_of(n_outputs=3)
     weights = filled(all_weights.fresh(small, ["a"], 1.0))
     grown = all_weights.with_outputs(weights, small, large)
@@ -163,7 +163,7 @@ def test_outputs_that_come_leave_all_others_as_they_were():
 
 
 @EVERY_RULE
-def test_a_learner_that_begins_anew_leaves_the_others_alone(rule):
+def test_resetting_a_learner_does_not_change_the_others(rule):
     shape = shape_of(rule)
     weights = filled(all_weights.fresh(shape, ["a"], 0.5))
     before = online_kernel.Weights(*(array.copy() for array in weights))

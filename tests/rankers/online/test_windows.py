@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kernel
 
 @st.composite
 def streams(draw, max_rows=60):
-    """Scores, labels and errors of a stream; scores are close to each other, many of them tied."""
+    """Draw scores, labels and errors of a stream; scores are close to each other, many tied."""
     n = draw(st.integers(0, max_rows))
     scores = np.array(draw(st.lists(st.integers(0, 40), min_size=n, max_size=n))) / 512 + 1
     is_positive, is_error = (
@@ -94,7 +94,7 @@ def test_a_long_window_counts_the_last_rows_and_lacks_less_than_a_pane(window, s
 
 
 @given(paned(), streams())
-def test_a_long_window_never_holds_more_panes_than_it_was_told(window, stream):
+def test_a_long_window_never_has_more_than_its_maximum_of_panes(window, stream):
     for row in range(stream[0].size):
         window.add_batch(*(column[row : row + 1] for column in stream))
 
@@ -142,7 +142,7 @@ def test_batches_of_any_size_are_the_same_as_rows_one_by_one(exact_up_to, stream
     assert_same_state(one_by_one, in_batches)
 
 
-def test_rows_that_wait_to_be_counted_do_not_blur_where_panes_end():
+def test_uncounted_rows_do_not_move_the_ends_of_panes():
     stream = made_stream(7321)
     one_by_one, at_once = (Window(2500, 50, panes=3, exact_up_to=0) for _ in range(2))
     add_one_by_one(one_by_one, stream)
@@ -151,7 +151,7 @@ def test_rows_that_wait_to_be_counted_do_not_blur_where_panes_end():
     assert_same_state(one_by_one, at_once)
 
 
-def test_the_metrics_of_a_long_stream_lie_between_the_bounds_of_a_long_window():
+def test_the_metrics_of_a_long_stream_are_within_the_bounds_of_a_long_window():
     stream = made_stream(30_000)
     window = Window(20_000, budget=500)
     window.add_batch(*stream)
@@ -169,13 +169,13 @@ def test_the_metrics_of_a_long_stream_lie_between_the_bounds_of_a_long_window():
 
 @pytest.mark.parametrize("exact_up_to", [0, 10_000])
 @given(before=streams(), after=streams(), size=st.integers(1, 30))
-def test_a_window_goes_on_from_its_state_as_if_it_had_never_stopped(
+def test_a_window_resumes_from_its_state_exactly_where_it_stopped(
     exact_up_to, before, after, size
 ):
     window = Window(size, 1, panes=4, exact_up_to=exact_up_to)
     add_one_by_one(window, before)
-    told, arrays = window.to_state()
-    resumed = Window.from_state(json.loads(json.dumps(told)), arrays)
+    state, arrays = window.to_state()
+    resumed = Window.from_state(json.loads(json.dumps(state)), arrays)
 
     assert_same_state(resumed, window)
     for each in (window, resumed):
@@ -230,7 +230,7 @@ def test_a_window_that_is_not_full_has_its_share_of_the_budget_and_at_least_one_
         ((0.5, True, 2), "is_positive and is_error must be True or False; got True and 2"),
     ],
 )
-def test_a_row_that_is_not_sound_is_refused_and_not_taken_in(exact_up_to, row, message):
+def test_an_invalid_row_is_rejected_and_not_added(exact_up_to, row, message):
     window = Window(size=4, budget=1, exact_up_to=exact_up_to)
     with pytest.raises(ValueError, match=message):
         window.add(*row)
@@ -264,10 +264,10 @@ def test_settings_out_of_range_are_refused_by_name(options, error, message):
         Window.from_state({**sound, **options}, Window(**sound).to_state()[1])
 
 
-@pytest.mark.parametrize("told", [{}, {"size": 3}, {"size": 4, "seed": 1}, None])
-def test_settings_of_other_names_are_refused(told):
+@pytest.mark.parametrize("state", [{}, {"size": 3}, {"size": 4, "seed": 1}, None])
+def test_settings_of_other_names_are_refused(state):
     with pytest.raises(ValueError, match="settings of a window must be size, budget, panes"):
-        Window.from_state(told, Window(4, 1).to_state()[1])
+        Window.from_state(state, Window(4, 1).to_state()[1])
 
 
 @pytest.mark.parametrize(
@@ -280,13 +280,13 @@ def test_settings_of_other_names_are_refused(told):
         ({"is_error": np.zeros(2, dtype=bool)}, r"'is_error' must be one row of 3 .* \(2,\)"),
     ],
 )
-def test_stored_rows_that_are_not_sound_are_refused_by_name(changed, message):
+def test_stored_rows_that_are_invalid_are_rejected_by_name(changed, message):
     window = Window(size=4, budget=1)
     add_one_by_one(window, made_stream(3))
-    told, arrays = window.to_state()
+    state, arrays = window.to_state()
 
     with pytest.raises(ValueError, match=message):
-        Window.from_state(told, {**arrays, **changed})
+        Window.from_state(state, {**arrays, **changed})
 
 
 def counts(*values):
@@ -300,13 +300,13 @@ def counts(*values):
         ({"pane_errors": counts(-1, 0)}, "a pane of 3 rows must have 0 to 3 errors; got -1"),
         ({"pane_errors": counts(*[0] * 5)}, "there must be at most 4 panes; got 5"),
         ({"pane_bins": counts(1, 1, 1)}, "'pane_bins' must be one row of 2 int64"),
-        ({"pane_bins": counts(2, 2)}, "'pane_bins' must part the 3 bins among 2 panes"),
-        ({"pane_bins": counts(-1, 4)}, "'pane_bins' must part the 3 bins among 2 panes"),
-        ({"pane_bins": counts(3, 0)}, "'pane_bins' must part the 3 bins among 2 panes"),
+        ({"pane_bins": counts(2, 2)}, "'pane_bins' must split the 3 bins among 2 panes"),
+        ({"pane_bins": counts(-1, 4)}, "'pane_bins' must split the 3 bins among 2 panes"),
+        ({"pane_bins": counts(3, 0)}, "'pane_bins' must split the 3 bins among 2 panes"),
         (
             # their sum is 3 in 64 bits
             {"pane_errors": counts(0, 0, 0), "pane_bins": counts(2**63 - 1, 2**63 - 1, 5)},
-            "'pane_bins' must part the 3 bins among 3 panes",
+            "'pane_bins' must split the 3 bins among 3 panes",
         ),
         ({"pane_bins": counts(1, 2)}, "array 'bins' must rise"),
         ({"n_negative": counts(1, 1, -1)}, "must not be negative; got -1"),
@@ -315,21 +315,21 @@ def counts(*values):
         ({"n_negative": counts(1, 1, 9)}, "the last pane must have 1 to 3 rows; got 9"),
     ],
 )
-def test_stored_panes_that_are_not_sound_are_refused_by_name(changed, message):
+def test_stored_panes_that_are_invalid_are_rejected_by_name(changed, message):
     # three rows of the scores 1 and 2 are in the first pane, two of the score 1 in the second
     window = Window(size=12, budget=1, panes=4, exact_up_to=0)
     window.add_batch([1, 1, 2, 1, 1], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0])
-    told, arrays = window.to_state()
+    state, arrays = window.to_state()
     assert arrays["n_negative"].tolist() == [1, 1, 2]
 
     with pytest.raises(ValueError, match=message):
-        Window.from_state(told, {**arrays, **changed})
+        Window.from_state(state, {**arrays, **changed})
 
 
 def test_stored_panes_with_more_rows_than_the_window_are_refused():
     window = Window(size=9, budget=1, panes=3, exact_up_to=0)
     add_one_by_one(window, made_stream(9))
-    told, arrays = window.to_state()
+    state, arrays = window.to_state()
 
     with pytest.raises(ValueError, match="panes must have at most 8 rows; got 9"):
-        Window.from_state({**told, "size": 8}, arrays)
+        Window.from_state({**state, "size": 8}, arrays)

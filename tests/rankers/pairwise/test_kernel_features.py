@@ -1,4 +1,4 @@
-"""The Gaussian kernel against the formula, and features that stand for it."""
+"""The Gaussian kernel against the formula, and features that reproduce it."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_a_row_far_away_has_no_bump_over_it():
     assert bump_sums(np.full((1, 2), 1e38), points(5, 2), 0.5, np.ones(5)).tolist() == [0.0]
 
 
-def test_a_sum_does_not_depend_on_the_rows_beside_it():
+def test_a_sum_does_not_depend_on_the_other_rows():
     rows, centres, heights = points(30), points(9, seed=1), points(9, 1)[:, 0]
     sums = bump_sums(rows, centres, 0.3, heights)
     assert np.array_equal(bump_sums(rows[4:11], centres, 0.3, heights), sums[4:11])
@@ -68,7 +68,7 @@ def test_few_rows_are_all_centres():
 
 
 @pytest.mark.parametrize(("n_positive", "expected"), [(3, 3), (10, 10), (60, 10), (97, 17)])
-def test_half_of_the_centres_are_of_the_rarer_class_if_it_has_so_many(n_positive, expected):
+def test_half_of_the_centres_are_of_the_rarer_class_if_it_has_enough(n_positive, expected):
     chosen = drawn_centres(np.arange(100) < n_positive, 20, np.random.default_rng(0))
     assert np.unique(chosen).size == 20
     assert (chosen < n_positive).sum() == expected

@@ -72,13 +72,13 @@ def test_a_loaded_ranker_is_the_saved_one(ranker, tmp_path):
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [
-        (spoiled(np.nan), "must lie between"),
-        (spoiled(-np.inf), "must lie between"),
-        (spoiled(1e60), "must lie between"),
-        (lambda array: array[..., :-1], "must be .* numbers of 64 bits"),
-        (lambda array: array[None], "must be .* numbers of 64 bits"),
-        (lambda array: array.astype(np.float32), "must be .* numbers of 64 bits"),
-        (lambda array: array.astype(str), "must be .* numbers of 64 bits"),
+        (spoiled(np.nan), "must be between"),
+        (spoiled(-np.inf), "must be between"),
+        (spoiled(1e60), "must be between"),
+        (lambda array: array[..., :-1], "must be float64 of shape"),
+        (lambda array: array[None], "must be float64 of shape"),
+        (lambda array: array.astype(np.float32), "must be float64 of shape"),
+        (lambda array: array.astype(str), "must be float64 of shape"),
     ],
     ids=["nan", "infinite", "huge", "short", "deep", "float32", "text"],
 )
@@ -94,15 +94,15 @@ def test_numbers_that_do_not_fit_are_refused(ranker, name, odd, reason, tmp_path
 def test_columns_that_are_not_there_are_refused(name, odd, tmp_path):
     path = kept(LINE, tmp_path)
     with_array(path, f"design_{name}", spoiled(odd))
-    with refused(f"design_{name} must name what the columns have"):
+    with refused(f"design_{name} must contain valid"):
         load(path)
 
 
 @pytest.mark.parametrize(
     ("name", "change", "reason"),
     [
-        ("design_number", spoiled(0), "must name every column once"),
-        ("design_number", lambda array: array.astype(float), "must name what the columns have"),
+        ("design_number", spoiled(0), "must contain every column once"),
+        ("design_number", lambda array: array.astype(float), "must contain valid"),
         ("design_code", lambda array: array[1:], "one code for each"),
         ("design_spread", spoiled(0.0), "must be greater than 0"),
         ("design_spread", spoiled(-1.0), "must be greater than 0"),

@@ -230,7 +230,7 @@ def test_a_category_alone_can_rank(ranker):
 
 @EVERY_RANKER
 def test_one_class_and_three_are_refused(ranker):
-    with pytest.raises(ValueError, match="y must hold two classes; got one class"):
+    with pytest.raises(ValueError, match=r"y must .* two classes; got one class"):
         clone(ranker).fit(np.arange(6.0)[:, None], np.ones(6))
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         clone(ranker).fit(np.arange(30.0)[:, None], np.arange(30) % 3)
@@ -290,7 +290,7 @@ def test_a_file_keeps_it(ranker, tmp_path):
 
 
 @EVERY_RANKER
-def test_a_file_keeps_one_that_tells_nothing_apart(ranker, tmp_path):
+def test_a_file_keeps_a_ranker_that_distinguishes_nothing(ranker, tmp_path):
     X = np.ones((20, 2))
     fitted = clone(ranker).fit(X, np.arange(20) < 3)
     save(fitted, tmp_path / "flat.toprank")

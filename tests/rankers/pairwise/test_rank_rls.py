@@ -63,7 +63,7 @@ def test_left_out_leads_are_those_of_ridges_fitted_without_the_two_rows(sample, 
     features = Features(design, None)
     ridge = rank_rls._Ridge.of(features, rows)
     left_out = rank_rls._left_out(ridge, features, rows, np.random.default_rng(0))
-    leads = rank_rls.left_out_leads(ridge, *left_out, ridge.held(regularization))
+    leads = rank_rls.left_out_leads(ridge, *left_out, ridge.damped(regularization))
 
     points = features.of(rows.features)
     share = weight / np.where(is_positive, weight[is_positive].sum(), weight[~is_positive].sum())
@@ -116,7 +116,7 @@ def test_the_regularization_chosen_ranks_left_out_pairs_best():
     assert found(chosen) >= max(found(each) for each in grid) - 1e-12
 
 
-def test_columns_of_noise_are_held_down_harder_than_one_that_tells_all():
+def test_columns_of_noise_are_regularised_more_than_one_that_decides():
     noise, y = two_clouds(60, 0.3, n_columns=40)
     clear = noise.copy()
     clear[:, 0] = y + 0.01 * noise[:, 0]
@@ -138,13 +138,13 @@ def test_without_any_signal_left_out_pairs_are_ranked_no_worse_than_by_chance():
     assert 0.4 < np.mean(areas) < 0.6
 
 
-def test_a_class_of_one_row_is_held_down_by_1():
+def test_a_class_of_one_row_has_a_regularization_of_1():
     X = np.random.default_rng(0).normal(size=(30, 2))
     assert RankRLS().fit(X, np.arange(30) == 4).regularization_ == 1
     assert RankRLS().fit(X, np.arange(30) < 2).regularization_ in rank_rls._GRID
 
 
-def test_rows_that_nothing_tells_apart_are_held_down_most():
+def test_rows_that_nothing_distinguishes_are_regularised_most():
     ranker = RankRLS().fit(np.ones((20, 2)), np.arange(20) < 4)
     assert ranker.regularization_ == approx(100)
     assert ranker.suspicion([[1.0, 5.0]]).tolist() == [0.0]

@@ -29,14 +29,14 @@ def samples(draw):
 
 @given(samples(), st.sampled_from([0.01, 1.0]))
 @examples(80)
-def test_value_and_gradient_are_those_of_all_pairs(sample, held):
+def test_value_and_gradient_are_those_of_all_pairs(sample, penalty):
     points, rows, line = sample
-    value, gradient = hinge_over_pairs(line, points, rows, held)
+    value, gradient = hinge_over_pairs(line, points, rows, penalty)
     raw = points @ line
     slow = reference.auc_hinge(rows.is_positive, raw, rows.weight, tau=1.0)
-    assert value == approx(slow + held * line @ line / 2)
+    assert value == approx(slow + penalty * line @ line / 2)
     slopes, _ = reference.auc_hinge_gradient(rows.is_positive, raw, rows.weight, tau=1.0)
-    assert gradient == approx(points.T @ slopes + held * line, abs=1e-9)
+    assert gradient == approx(points.T @ slopes + penalty * line, abs=1e-9)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
@@ -101,14 +101,14 @@ def test_pairs_far_enough_apart_cost_nothing():
     assert raw[y].min() - raw[~y].max() == approx(1, abs=0.01)
 
 
-def test_too_few_steps_are_told_of():
+def test_too_few_steps_give_a_warning():
     X, y, _ = clouds()
     with pytest.warns(ConvergenceWarning, match="RankSVM took all of max_iter=1 steps"):
         ranker = RankSVM(max_iter=1).fit(X, y)
     assert ranker.n_iter_ == 1
 
 
-def test_columns_that_tell_nothing_apart_take_no_step():
+def test_columns_that_distinguish_nothing_take_no_step():
     ranker = RankSVM().fit(np.ones((20, 2)), np.arange(20) < 4)
     assert ranker.n_iter_ == 0
     assert ranker.suspicion([[1.0, 5.0]]).tolist() == [0.0]
@@ -121,9 +121,9 @@ def test_of_very_many_rows_a_gaussian_learns_from_every_kth(monkeypatch):
     seen = []
     whole = rank_svm.hinge_over_pairs
 
-    def watched(line, points, rows, held):
+    def watched(line, points, rows, penalty):
         seen.append(rows)
-        return whole(line, points, rows, held)
+        return whole(line, points, rows, penalty)
 
     monkeypatch.setattr(rank_svm, "hinge_over_pairs", watched)
     RankSVM(kernel="gaussian", n_centres=30).fit(X, y)

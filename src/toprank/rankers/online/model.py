@@ -49,6 +49,12 @@ class Model:
         self.n_renewed = 0
         self._has_weights = False
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle; read-only (memory-mapped) arrays are copied, so that it can learn."""
+        vars(self).update(state)
+        self.weights = online_kernel.Weights(*map(_writeable, self.weights))
+        self.seen = online_kernel.SeenValues(*map(_writeable, self.seen))
+
     @property
     def n_rows(self) -> int:
         """How many rows have been learned from."""
@@ -259,6 +265,10 @@ class Model:
         model.seen = online_kernel.SeenValues(*_matching(model.seen, arrays))
         _check_seen(model.seen, arrays)
         return model
+
+
+def _writeable(array: NDArray) -> NDArray:
+    return np.require(np.asarray(array), requirements="W")
 
 
 def _check_size(shape: online_kernel.Shape, n_columns: int) -> None:

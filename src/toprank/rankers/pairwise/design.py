@@ -129,7 +129,7 @@ def _check_columns(
     name: str, values: NDArray, allowed: NDArray[np.int64], is_distinct: bool = True
 ) -> None:
     if values.dtype != np.int64 or values.ndim != 1 or not np.isin(values, allowed).all():
-        raise ValueError(f"design_{name} must contain valid column numbers.")
+        raise ValueError(f"design_{name} must contain valid columns or codes.")
     if is_distinct and np.unique(values).size < values.size:
         raise ValueError(f"design_{name} must contain every column once.")
 
