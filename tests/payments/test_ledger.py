@@ -273,7 +273,7 @@ def test_a_metric_with_cards_and_rows_of_its_own_is_cut_to_them(ledger):
         ({"ids": ["a", None]}, ValueError, "ids must not be missing; 1 of 2 are"),
         ({"ids": ["a", ""]}, ValueError, "ids must not be missing; 1 of 2 are"),
         ({"ids": np.array([[1, 2]])}, ValueError, "ids must have one dimension"),
-        ({"known": "12000-01-01"}, ValueError, "known must lie between the years 1 and 9999"),
+        ({"known": "12000-01-01"}, ValueError, "known must be between the years 1 and 9999"),
         ({"is_positive": [0, 2]}, ValueError, r"bool, 0/1 or -1/1; got \[0, 2\]"),
         ({"is_positive": [1]}, ValueError, r"is_positive must have 2 values, one per id; got \(1"),
         ({"known": "soon"}, ValueError, "known must be a moment"),
@@ -381,11 +381,11 @@ def test_another_process_reads_meanwhile_and_a_kill_loses_no_label(tmp_path):
         assert maturity == 1
     finally:
         writer.send_signal(signal.SIGKILL)
-        told = 20 + len(writer.communicate()[0].split())
+        n_acknowledged = 20 + len(writer.communicate()[0].split())
 
     with SqliteLedger(path) as ledger:
         assert len(ledger) % 50 == 0  # whole batches only
-        assert told <= len(ledger) // 50 <= told + 1
+        assert n_acknowledged <= len(ledger) // 50 <= n_acknowledged + 1
         ledger.append([-1], [False], known=START, source="silence")
         assert ledger.as_known("2025-02-01", [-1]).has_label[0]
 
@@ -581,9 +581,9 @@ def check_against_its_entries(ledger):
             assert known.has_label[i] == (held is not None)
             assert known.is_positive[i] == (held is not None and held["is_positive"])
         of_all = ledger.as_known(moment)
-        told = dict(zip(of_all.ids, of_all.is_positive, strict=True))
+        known_of_all = dict(zip(of_all.ids, of_all.is_positive, strict=True))
         few = zip(known.ids, known.is_positive, known.has_label, strict=True)
-        assert told == {row: label for row, label, has in few if has}
+        assert known_of_all == {row: label for row, label, has in few if has}
 
 
 def test_many_threads_lose_no_label_and_count_none_twice(ledger):

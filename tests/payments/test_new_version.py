@@ -154,10 +154,10 @@ def test_days_without_labels_cannot_be_learned_from(path, days):
         young = new_model()
         young.ranker_, young.classes_ = model.ranker_, model.classes_
         young.state_ = MemoryState(new_history(model.roles, "is_fraud"))
-        with pytest.raises(ValueError, match=r"must have kept its rows.*it has none"):
+        with pytest.raises(ValueError, match=r"must contain its rows.*it has none"):
             refit(young)
         young.remember(unlabelled(days[0]))
-        with pytest.raises(ValueError, match=r"a day must have matured.*younger than 30d"):
+        with pytest.raises(ValueError, match=r"every day.*without a label.*30d"):
             refit(young)
 
 

@@ -247,7 +247,7 @@ def test_tables_are_remembered_all_or_none(known, today, path):
         with pytest.raises(TableError, match="channel"):
             model.rank([today.slice(0, 9), today.drop_columns(["channel"])], remember=True)
         assert listed(model.rank(today, 5)) == before
-        model.remember(today)  # what failed before stands in nobody's way
+        model.remember(today)  # the failure before does not matter
         assert model.state_.history.n_repeated == 0
 
 
@@ -317,7 +317,9 @@ def test_labels_given_before_saving_are_in_the_ledger_afterwards(known, tmp_path
 
 def test_a_model_without_its_history_says_what_is_missing(path, tmp_path):
     (path.parent / "payments.history").rename(tmp_path / "kept.history")
-    with pytest.raises(FileNotFoundError, match="knows cards by their history, and there is none"):
+    with pytest.raises(
+        FileNotFoundError, match="needs the history of its cards, and there is none"
+    ):
         PaymentModel.load(path)
     with PaymentModel.load(path, history=tmp_path / "kept.history") as model:
         assert model.state_ is not None
@@ -363,7 +365,7 @@ def test_without_a_card_it_is_a_plain_ranker(known, today, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["plain.toprank"]
     with PaymentModel.load(tmp_path / "plain.toprank") as loaded:
         assert listed(loaded.rank(today)) == listed(alerts)
-    with pytest.raises(ValueError, match="without a card and knows no history"):
+    with pytest.raises(ValueError, match="without a card and has no history"):
         PaymentModel.load(tmp_path / "plain.toprank", history=tmp_path)
     with pytest.raises(ValueError, match="fitted with card and row_id"):
         model.label(["0000001"], [True])

@@ -9,11 +9,11 @@ import pytest
 from toprank import BoostedRanker, files
 from toprank.payments.versions import (
     next_version,
+    other_versions,
     promote,
     rollback,
     version_of,
     version_path,
-    versions_beside,
 )
 
 
@@ -54,7 +54,7 @@ def test_versions_are_found_by_their_names_alone(ranker, model):
         "payments.v5x.toprank",
     ):
         Path(model.parent, name).touch()
-    assert versions_beside(model) == [2, 9, 10]
+    assert other_versions(model) == [2, 9, 10]
     assert next_version(model) == 11
 
 
@@ -63,7 +63,7 @@ def test_a_name_with_dots_and_brackets_is_no_pattern(ranker, tmp_path):
     files.save(ranker, model, {})
     add(ranker, model, 2)
     Path(tmp_path, "axb.v3.toprank").touch()
-    assert versions_beside(model) == [2]
+    assert other_versions(model) == [2]
     assert promote(model) == (2, 1)
 
 
@@ -75,7 +75,7 @@ def test_the_newest_becomes_current_and_the_one_before_is_kept(ranker, model):
     assert promote(model) == (3, 1)
     assert model.read_bytes() == newest
     assert version_path(model, 1).read_bytes() == first
-    assert versions_beside(model) == [1, 2, 3]
+    assert other_versions(model) == [1, 2, 3]
     assert next_version(model) == 4
 
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_promoted_is_said(ranker, model):
     with pytest.raises(ValueError, match=r"no version newer than 1.*toprank refit payments"):
         promote(model)
     add(ranker, model, 2)
-    with pytest.raises(ValueError, match=r"lies beside payments\.toprank: 2; got 7"):
+    with pytest.raises(ValueError, match=r"next to payments\.toprank: 2; got 7"):
         promote(model, 7)
     with pytest.raises(ValueError, match=r"version 1 of payments\.toprank is the current one"):
         promote(model, 1)

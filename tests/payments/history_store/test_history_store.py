@@ -352,7 +352,7 @@ def test_what_is_not_there_is_said(tmp_path, folder):
     with pytest.raises(ValueError, match="mode must be one of"):
         HistoryStore.open(folder, mode="append")
     HistoryStore.create(folder, fresh()).close()
-    with pytest.raises(FileExistsError, match="is there already; open it"):
+    with pytest.raises(FileExistsError, match="exists already; open it"):
         HistoryStore.create(folder, fresh())
     (tmp_path / "empty").mkdir()
     for mode in ("read", "write"):
