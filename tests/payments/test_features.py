@@ -635,7 +635,7 @@ def test_features_go_through_json_unchanged():
         (lambda: FirstTime(("card", "card")), "key must name each column once"),
         (lambda: LabelRisk("mean", "card", "1d", "7d"), "what must be one of 'count', 'share'"),
         (lambda: Night(3, 25), "stop must be between 0 and 24; got 25"),
-        (lambda: History([]), "features must hold at least one"),
+        (lambda: History([]), "features must contain at least one"),
         (lambda: History([Weekend(), Weekend()]), "'weekend' comes twice"),
         (lambda: History([LabelRisk("count", "a", "1d", "7d")]), "label must name the column"),
         (lambda: from_json([{"kind": "Moon"}]), "the kind of a feature must be one of Value"),

@@ -66,13 +66,11 @@ def test_a_gap_of_more_than_a_day_is_said_once_with_its_length():
     assert "the history ends 5 days before" in sentence
 
 
-def test_tables_out_of_order_are_said_once():
+def test_tables_out_of_order_are_reported_once():
     (sentence,) = said(history(), rows([12]), rows([11.5]), rows([11]), rows([10])[:0])[1:]
     assert "should be in order of 'at'" in sentence
-    assert said(history(), rows([10]), rows([9.9]), rows([9.8]), rows([11])) == [
-        "the rows should be in order of 'at'; a row is not known to rows that come long before "
-        "it in its file."
-    ]
+    (sentence,) = said(history(), rows([10]), rows([9.9]), rows([9.8]), rows([11]))
+    assert "should be in order of 'at'" in sentence
 
 
 def test_rows_sent_again_are_counted_by_their_ids_and_never_refused():

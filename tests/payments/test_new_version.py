@@ -164,7 +164,7 @@ def test_days_without_labels_cannot_be_learned_from(path, days):
 def test_a_model_without_cards_cannot_be_refitted(days):
     model = PaymentModel("is_fraud", n_estimators=5, time_limit=0.01, n_jobs=1)
     model.fit(joined(days[:5]).select(["amount", "channel", "is_fraud"]))
-    with pytest.raises(ValueError, match="it was fitted without card"):
+    with pytest.raises(ValueError, match="it was fitted without a card"):
         refit(model)
 
 

@@ -367,7 +367,7 @@ def test_without_a_card_it_is_a_plain_ranker(known, today, tmp_path):
         assert listed(loaded.rank(today)) == listed(alerts)
     with pytest.raises(ValueError, match="without a card and has no history"):
         PaymentModel.load(tmp_path / "plain.toprank", history=tmp_path)
-    with pytest.raises(ValueError, match="fitted with card and row_id"):
+    with pytest.raises(ValueError, match=r"fitted with card .*row_id"):
         model.label(["0000001"], [True])
 
 

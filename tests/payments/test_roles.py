@@ -30,7 +30,7 @@ def payments(**changed):
     return pa.table(columns | changed)
 
 
-def test_features_stand_behind_the_columns_which_stay_as_they_were():
+def test_features_come_after_the_columns_which_do_not_change():
     history = new_history(ROLES, "is_fraud", features=COUNTS)
     table = with_features(history, payments(), ("yes", "no"))
     assert table.column_names == [*payments().column_names, "card_count_1d"]
@@ -107,14 +107,14 @@ def test_a_category_that_is_empty_is_no_card_either(empty):
         SinceLast(("card", "is_fraud")),
     ],
 )
-def test_a_feature_that_would_tell_a_row_its_own_label_is_refused(feature):
-    with pytest.raises(ValueError, match="must not look at the label 'is_fraud'"):
+def test_a_feature_that_would_contain_a_rows_own_label_is_refused(feature):
+    with pytest.raises(ValueError, match="must not use the label 'is_fraud'"):
         new_history(ROLES, "is_fraud", features=[feature])
 
 
 def test_a_delay_shorter_than_labels_take_is_refused():
     feature = LabelRisk("share", "shop", "30d", delay="1s")
-    with pytest.raises(ValueError, match="must have a delay of '14d' at least"):
+    with pytest.raises(ValueError, match="must have a delay of at least '14d'"):
         new_history(ROLES, "is_fraud", delay="14d", features=[feature])
 
 

@@ -277,7 +277,7 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
         with pytest.raises(TableError, match="column names in the table must differ"):
             store.remember(table(5, 7).append_column("at", table(5, 7)["at"]))
         spans = pa.array([pa.MonthDayNano([1, 2, 3])] * 2)
-        with pytest.raises(TableError, match=r"which has no such values: .*; drop the column"):
+        with pytest.raises(TableError, match=r"which cannot contain such values: .*; drop the column"):
             store.remember(table(5, 7).append_column("span", spans))
         with pytest.raises(TableError, match="amount must be a finite number"):
             store.one(payment(5) | {"amount": "a lot"})
@@ -356,7 +356,7 @@ def test_what_is_not_there_is_said(tmp_path, folder):
         HistoryStore.create(folder, fresh())
     (tmp_path / "empty").mkdir()
     for mode in ("read", "write"):
-        with pytest.raises(ModelFileError, match="must hold a history's snapshots and logs"):
+        with pytest.raises(ModelFileError, match="must contain a history's snapshots and logs"):
             HistoryStore.open(tmp_path / "empty", mode=mode)
     assert not list((tmp_path / "empty").iterdir())
     with pytest.raises(ValueError, match="durability must be one of"):
