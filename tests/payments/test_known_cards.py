@@ -47,7 +47,7 @@ def known(payments, within="14d"):
     return known_cards(payments, "card", within)
 
 
-def test_nothing_is_known_before_anyone_spoke(payments):
+def test_nothing_is_known_without_labels(payments):
     assert known(payments) == KnownCards()
     empty = MemoryState(History([Recent("count", "card", "1d")], row_id="tx"))
     assert known_cards(empty, "card", "14d") == KnownCards()
@@ -61,12 +61,12 @@ def test_a_card_with_one_payment_known_as_fraud_is_blocked(payments, source):
     assert known(payments).cleared == {}  # blocked takes precedence over cleared
 
 
-def test_padded_cards_stay_what_they_are(payments):
+def test_padded_cards_keep_their_zeros(payments):
     say(payments, "d", True)
     assert known(payments).blocked == {"003"}
 
 
-def test_payments_without_a_card_block_nobody(payments):
+def test_payments_without_a_card_block_no_card(payments):
     say(payments, "e", True)
     assert known(payments).blocked == frozenset()
 
@@ -94,7 +94,7 @@ def test_the_latest_clearing_counts(payments):
     assert known(payments).cleared == {"1": day(12)}
 
 
-def test_a_time_that_is_none_is_refused(payments):
+def test_an_invalid_time_is_refused(payments):
     say(payments, "a", False)
     with pytest.raises(ValueError, match="cleared_within must be a span of time"):
         known(payments, "soon")

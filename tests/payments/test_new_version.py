@@ -117,7 +117,7 @@ def test_a_refit_learns_from_the_new_days_and_leaves_the_old_model_alone(path, d
     assert bytes_in(path.parent) == before
 
 
-def test_rows_known_by_a_verdict_alone_are_left_out_of_the_comparison(path):
+def test_rows_known_only_by_a_verdict_are_left_out_of_the_comparison(path):
     with PaymentModel.load(path) as model:
         model.n_jobs = 1
         rows = matured_rows(model, "90d")

@@ -60,24 +60,24 @@ def test_rows_without_the_label_column_have_features_too():
 
 
 @pytest.mark.parametrize("empty", ["", "NA", None])
-def test_a_card_that_is_not_there_is_no_card(empty):
+def test_a_missing_card_is_no_card(empty):
     history = new_history(ROLES, "is_fraud", features=COUNTS)
     table = with_features(history, payments(card=["A", empty, empty]), ("yes", "no"))
     assert table["card_count_1d"].to_pylist() == [1, None, None]
 
 
-def test_a_column_called_as_a_feature_is_refused():
+def test_a_column_with_the_name_of_a_feature_is_refused():
     history = new_history(ROLES, "is_fraud", features=COUNTS)
     with pytest.raises(TableError, match="it has 'card_count_1d'; rename or drop it"):
         with_features(history, payments(card_count_1d=[0, 0, 0]), ("yes", "no"))
 
 
-def test_one_column_cannot_be_two_things():
+def test_one_column_cannot_have_two_roles():
     with pytest.raises(ValueError, match="a column of its own; got at, card, card, amount"):
         new_history(ROLES._replace(terminal="card"), "is_fraud")
 
 
-def test_keys_and_numbers_are_told_apart():
+def test_keys_and_numbers_are_distinguished():
     features = [
         FirstTime(("card", "shop")),
         SinceLast("card"),
@@ -91,7 +91,7 @@ def test_keys_and_numbers_are_told_apart():
 
 
 @pytest.mark.parametrize("empty", ["", "NA"])
-def test_a_category_that_is_empty_is_no_card_either(empty):
+def test_an_empty_category_is_no_card_either(empty):
     history = new_history(ROLES, "is_fraud", features=COUNTS)
     cards = pa.array(["A", empty, empty]).dictionary_encode()
     table = with_features(history, payments(card=cards), ("yes", "no"))

@@ -40,7 +40,7 @@ def current(model):
 
 
 @pytest.mark.parametrize("noted", [None, "2", 0, -1, True, 2.0])
-def test_a_number_that_is_none_counts_as_the_first(noted):
+def test_an_invalid_number_counts_as_the_first(noted):
     assert version_of({"version": noted}) == 1
 
 
@@ -92,7 +92,7 @@ def test_one_may_be_named_and_rolling_back_goes_to_the_version_before(ranker, mo
     assert promote(model) == (3, 1)
 
 
-def test_what_cannot_be_promoted_is_said(ranker, model):
+def test_what_cannot_be_promoted_is_reported(ranker, model):
     with pytest.raises(ValueError, match=r"no version newer than 1.*toprank refit payments"):
         promote(model)
     add(ranker, model, 2)
@@ -105,7 +105,7 @@ def test_what_cannot_be_promoted_is_said(ranker, model):
         rollback(model)
 
 
-def test_a_promotion_that_fails_in_the_middle_leaves_a_whole_model(ranker, model, monkeypatch):
+def test_a_promotion_that_fails_half_way_leaves_a_complete_model(ranker, model, monkeypatch):
     add(ranker, model, 2)
     first, n_copies = model.read_bytes(), 0
     copy = shutil.copyfile
