@@ -443,7 +443,7 @@ def test_of_two_labels_the_documented_rules_choose_the_one_that_holds(data):
 
 
 def twin_of_recording(entries, label):
-    """What becomes of a label beside those before it, by the rules as they are written."""
+    """What becomes of a label after those before it, by the documented rules."""
     just_after = label["known"] + np.timedelta64(1, "us")
     held = holding_entry([e for e in entries if e["id"] == label["id"]], just_after)
     if held is None:

@@ -1,4 +1,4 @@
-"""Payments with the features of their past beside their own columns."""
+"""Payments with the features of their past as further columns."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ COUNTS = (Value("amount"), Recent("count", "card", "1d"))
 
 
 def with_features(history, table, classes):
-    """The table with the features of its rows beside its columns; the rows are remembered."""
+    """The table with the features of its rows as further columns; the rows are remembered."""
     return with_columns(table, history.batch(rows_of(history, table, classes)))
 
 
