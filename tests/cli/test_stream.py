@@ -150,6 +150,25 @@ def test_a_csv_gives_what_json_does():
     assert lines == said(run_stream(written(events)))
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_other_delimiters_and_spaces_in_the_header_are_understood(delimiter):
+    text = " id,amount , country,label\n1,9.5,FR,0\n2,12,DE,1\n"
+    Path("plain.csv").write_text(text.replace(" ", ""))
+    Path("events.csv").write_text(text.replace(",", delimiter))
+    lines = said(run_stream("plain.csv"))
+    Path("m.toprank").unlink()
+
+    assert said(run_stream("events.csv")) == lines
+
+
+def test_a_csv_read_as_json_is_reported_with_the_option():
+    Path("events.txt").write_text("id,amount\n1,9.5\n2,12\n")
+    outcome = run_stream("events.txt")
+
+    assert outcome.exit_code == 1
+    assert "--format csv" in outcome.stderr.splitlines()[-1]
+
+
 def test_scores_of_a_live_source_are_not_buffered():
     for is_live in (True, False):
         with Path("scores.ndjson").open("wb") as file:
