@@ -152,5 +152,5 @@ def test_a_model_without_cards_is_refused(days):
     plain = joined(days[:5]).select(["amount", "channel", "is_fraud"])
     model = PaymentModel("is_fraud", n_estimators=5, time_limit=0.01, n_jobs=1).fit(plain)
     model.save("plain.toprank")
-    assert "fitted without card" in one_sentence(run_main("refit", "plain.toprank"))
+    assert "fitted without a card" in one_sentence(run_main("refit", "plain.toprank"))
     assert names_here() == ["plain.toprank"]

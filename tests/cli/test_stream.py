@@ -150,6 +150,25 @@ def test_a_csv_gives_what_json_does():
     assert lines == said(run_stream(written(events)))
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_other_delimiters_and_spaces_in_the_header_are_understood(delimiter):
+    text = " id,amount , country,label\n1,9.5,FR,0\n2,12,DE,1\n"
+    Path("plain.csv").write_text(text.replace(" ", ""))
+    Path("events.csv").write_text(text.replace(",", delimiter))
+    lines = said(run_stream("plain.csv"))
+    Path("m.toprank").unlink()
+
+    assert said(run_stream("events.csv")) == lines
+
+
+def test_a_csv_read_as_json_is_reported_with_the_option():
+    Path("events.txt").write_text("id,amount\n1,9.5\n2,12\n")
+    outcome = run_stream("events.txt")
+
+    assert outcome.exit_code == 1
+    assert "--format csv" in outcome.stderr.splitlines()[-1]
+
+
 def test_scores_of_a_live_source_are_not_buffered():
     for is_live in (True, False):
         with Path("scores.ndjson").open("wb") as file:
@@ -587,18 +606,24 @@ BAD = [
 GOOD = ['{"id": 1, "amount": 1, "label": 0}', '{"id": 2, "amount": 2, "label": 1}']
 
 
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """What is printed for the good lines alone, and what is saved then."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path_factory.mktemp("good"))
+        return said(run_stream(written(GOOD))), state_of()
+
+
 @pytest.mark.parametrize(("line", "sentence"), BAD, ids=[line[:40] for line, _ in BAD])
-def test_a_bad_line_is_reported_and_skipped(line, sentence):
+def test_a_bad_line_is_reported_and_skipped(line, sentence, good):
     with_it = run_stream(written([GOOD[0], "", line, GOOD[1]]))
     reported = with_it.stderr.splitlines()[0]
     assert reported.startswith("line 3 is skipped: ")
     assert sentence in reported
     assert "; 1 bad lines." in with_it.stderr
-    state, arrays = state_of()
-    Path("m.toprank").unlink()
-    without = run_stream(written(GOOD))
+    lines, (state, arrays) = good
 
-    assert said(with_it) == said(without)
+    assert said(with_it) == lines
     assert state_of()[1] == arrays
     assert state_of()[0]["learner"] == state["learner"]
 

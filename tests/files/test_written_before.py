@@ -158,7 +158,7 @@ def test_payments_remembered_by_a_history_of_the_command_line_can_be_labelled(by
 def test_a_model_whose_history_has_no_rows_yet_cannot_be_refitted(by_command):
     run = CliRunner().invoke(commands, ["refit", str(by_command)])
     assert run.exit_code == 1
-    assert "the history must have kept its rows" in str(run.exception)
+    assert "the history must contain its rows" in str(run.exception)
 
 
 def test_a_new_fit_over_a_model_of_the_command_line_keeps_the_old_pair_until_it_is_written(

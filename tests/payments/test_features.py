@@ -188,7 +188,7 @@ def test_tables_and_single_rows_give_the_same_to_the_last_bit(features, n_rows):
         np.testing.assert_array_equal(got, wanted)
 
 
-def test_the_random_rows_hold_all_that_is_odd_about_times():
+def test_the_random_rows_contain_all_special_cases_of_times():
     rows = random_rows(100_000, seed=5)
     time = np.array([row["time"] for row in rows])
     steps = np.diff(time)
@@ -432,7 +432,7 @@ def test_labels_come_many_at_once_and_are_counted_by_what_became_of_them():
     assert answers(history, time=7200, card="A") == [1 / 3]
 
 
-def test_keys_too_many_for_two_bytes_are_kept_apart():
+def test_more_keys_than_fit_into_two_bytes_are_distinguished():
     n_cards = 70_000 if IS_COMPILED else 66_000
     cards = np.random.default_rng(0).permutation(np.tile(np.arange(n_cards), 2))
     table = pa.table({"time": np.arange(cards.size), "card": cards})
@@ -487,7 +487,7 @@ def test_rows_older_than_a_purge_come_too_late_and_are_not_remembered():
     assert list(history.one(row | {"time": 1001}).values()) == [3.0, 2.0]
 
 
-def test_until_is_the_time_of_the_latest_row_taken_in():
+def test_until_is_the_time_of_the_latest_row():
     history = History([Recent("count", "card", "1h")])
     assert history.until is None
     history.batch(pa.table({"time": [50, 70, 60], "card": ["A", None, "A"]}))
@@ -511,7 +511,7 @@ def test_columns_are_those_without_which_a_table_is_refused():
             history.batch(table.drop_columns([name]))
 
 
-def test_keys_unseen_for_long_are_forgotten_and_begin_anew():
+def test_keys_not_seen_for_long_are_forgotten_and_start_again():
     features = [FirstTime("card"), FirstTime(PAIR), LabelRisk("count", "terminal", "30d", "1s")]
     history = History(features, label="label", row_id="id")
     row = {"card": "old", "terminal": 1}
@@ -526,7 +526,7 @@ def test_keys_unseen_for_long_are_forgotten_and_begin_anew():
 
 @examples(40)
 @given(rows=some_rows(most=20), more=some_rows(), second=st.one_of(st.none(), st.integers(0, 40)))
-def test_a_saved_history_goes_on_as_if_it_had_never_stopped(tmp_path_factory, rows, more, second):
+def test_a_saved_history_continues_as_if_never_interrupted(tmp_path_factory, rows, more, second):
     path = tmp_path_factory.mktemp("saved") / "history.toprank"
     history = fresh(row_id="id")
     ids = pa.array([f"p{i}" for i in range(len(rows))])
@@ -635,7 +635,7 @@ def test_features_go_through_json_unchanged():
         (lambda: FirstTime(("card", "card")), "key must name each column once"),
         (lambda: LabelRisk("mean", "card", "1d", "7d"), "what must be one of 'count', 'share'"),
         (lambda: Night(3, 25), "stop must be between 0 and 24; got 25"),
-        (lambda: History([]), "features must hold at least one"),
+        (lambda: History([]), "features must contain at least one"),
         (lambda: History([Weekend(), Weekend()]), "'weekend' comes twice"),
         (lambda: History([LabelRisk("count", "a", "1d", "7d")]), "label must name the column"),
         (lambda: from_json([{"kind": "Moon"}]), "the kind of a feature must be one of Value"),
@@ -694,9 +694,7 @@ def test_a_time_in_text_is_the_same_in_a_table_and_in_a_row(at):
 
 
 @pytest.mark.parametrize(("row_id", "asked"), [(7.0, 7), ("7", 7), (7, "7"), ("007", "007")])
-def test_labels_find_their_rows_by_the_digits_of_the_id_and_rows_without_one_wait_for_none(
-    row_id, asked
-):
+def test_labels_find_their_rows_by_the_digits_of_the_id_and_never_rows_without_one(row_id, asked):
     features = [LabelRisk("count", "shop", None, "0s")]
     rows = {"at": [0, 1], "shop": ["S", "S"], "tx": [row_id, None]}
     for form in ("table", "rows"):
@@ -710,7 +708,7 @@ def test_labels_find_their_rows_by_the_digits_of_the_id_and_rows_without_one_wai
         assert history.one({"at": 3, "shop": "S"})["shop_labels_all_delay_0s"] == 1
 
 
-def test_an_id_that_is_none_names_its_column():
+def test_an_invalid_id_is_reported_with_its_column():
     history = History([LabelRisk("count", "shop", None, "1d")], time="at", row_id="tx")
     with pytest.raises(TableError, match=r"tx must hold ids, text or whole numbers; got 1\.5"):
         history.batch(pa.table({"at": [0], "shop": ["S"], "tx": [1.5]}))

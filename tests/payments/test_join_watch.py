@@ -48,7 +48,7 @@ def said(past, *tables, remember=False):
 
 @pytest.mark.parametrize("row_id", [None, "tx"])
 @pytest.mark.parametrize("first", [9.5, 10])
-def test_rows_that_follow_are_nothing_to_speak_of(row_id, first):
+def test_rows_that_follow_cause_no_warning(row_id, first):
     assert said(history(row_id), rows([first, 10.5]), rows([11]), remember=True) == []
 
 
@@ -61,18 +61,16 @@ def test_tables_without_rows_are_skipped():
     assert said(history(), rows([]), rows([9.5])) == []
 
 
-def test_a_gap_of_more_than_a_day_is_said_once_with_its_length():
+def test_a_gap_of_more_than_a_day_is_reported_once_with_its_length():
     (sentence,) = said(history(), rows([14]), rows([20]))
-    assert "the history ends 5 days before the rows begin" in sentence
+    assert "the history ends 5 days before" in sentence
 
 
-def test_tables_out_of_order_are_said_once():
+def test_tables_out_of_order_are_reported_once():
     (sentence,) = said(history(), rows([12]), rows([11.5]), rows([11]), rows([10])[:0])[1:]
     assert "should be in order of 'at'" in sentence
-    assert said(history(), rows([10]), rows([9.9]), rows([9.8]), rows([11])) == [
-        "the rows should be in order of 'at'; a row is not known to rows that come long before "
-        "it in its file."
-    ]
+    (sentence,) = said(history(), rows([10]), rows([9.9]), rows([9.8]), rows([11]))
+    assert "should be in order of 'at'" in sentence
 
 
 def test_rows_sent_again_are_counted_by_their_ids_and_never_refused():
@@ -80,7 +78,7 @@ def test_rows_sent_again_are_counted_by_their_ids_and_never_refused():
     assert sentence == "10 rows have the id of an earlier row in 'tx'; they count once."
 
 
-def test_late_rows_with_ids_of_their_own_are_nothing_to_speak_of():
+def test_late_rows_with_new_ids_cause_no_warning():
     assert said(history("tx"), rows([8.5, 8.6], first_id=900), remember=True) == []
 
 
@@ -91,7 +89,7 @@ def test_rows_older_than_what_is_kept_are_counted():
     assert "2 rows are older than what the history keeps" in sentence
 
 
-def test_without_ids_most_rows_being_old_they_are_refused_when_remembered():
+def test_without_ids_rows_that_are_mostly_old_are_not_remembered():
     with pytest.raises(ValueError, match=r"must be after 2025-03-10.* 2 of 3 are not"):
         said(history(), rows([8, 9, 10]), remember=True)
     (sentence,) = said(history(), rows([8, 9, 10]))
@@ -104,7 +102,7 @@ def test_without_ids_a_few_late_rows_are_remembered_with_a_warning():
     assert "count twice" in sentence
 
 
-def test_what_was_odd_before_is_not_said_again():
+def test_earlier_warnings_are_not_repeated():
     past = history("tx")
     past.batch(rows(range(3)))
     past.purge(START + np.timedelta64(5, "D"))

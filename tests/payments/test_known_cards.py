@@ -1,4 +1,4 @@
-"""Which cards the ledger knows: those to leave out of a list, and those to mark."""
+"""Which cards the ledger knows: those to leave out of a list, and those to flag."""
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +47,7 @@ def known(payments, within="14d"):
     return known_cards(payments, "card", within)
 
 
-def test_nothing_is_known_before_anyone_spoke(payments):
+def test_nothing_is_known_without_labels(payments):
     assert known(payments) == KnownCards()
     empty = MemoryState(History([Recent("count", "card", "1d")], row_id="tx"))
     assert known_cards(empty, "card", "14d") == KnownCards()
@@ -58,15 +58,15 @@ def test_a_card_with_one_payment_known_as_fraud_is_blocked(payments, source):
     say(payments, "a", True, source=source)
     say(payments, "b", False)
     assert known(payments).blocked == {"1"}
-    assert known(payments).cleared == {}  # blocked goes before cleared
+    assert known(payments).cleared == {}  # blocked takes precedence over cleared
 
 
-def test_padded_cards_stay_what_they_are(payments):
+def test_padded_cards_keep_their_zeros(payments):
     say(payments, "d", True)
     assert known(payments).blocked == {"003"}
 
 
-def test_payments_without_a_card_block_nobody(payments):
+def test_payments_without_a_card_block_no_card(payments):
     say(payments, "e", True)
     assert known(payments).blocked == frozenset()
 
@@ -94,16 +94,16 @@ def test_the_latest_clearing_counts(payments):
     assert known(payments).cleared == {"1": day(12)}
 
 
-def test_a_time_that_is_none_is_refused(payments):
+def test_an_invalid_time_is_refused(payments):
     say(payments, "a", False)
     with pytest.raises(ValueError, match="cleared_within must be a span of time"):
         known(payments, "soon")
 
 
-def test_a_list_is_marked_with_the_time_of_each_card():
+def test_a_list_has_the_time_at_which_each_card_was_cleared():
     rows = pa.table({"card": [2, 7, None]})
     alerts = AlertList(rows, np.arange(3), np.zeros(3), np.zeros(3), [[], [], []], None, 3)
-    marked = KnownCards(cleared={"2": day(5)}).marked(alerts, "card")
-    assert marked.cleared[0] == day(5)
-    assert np.isnat(marked.cleared[1:]).all()
-    assert marked.rows.equals(rows)
+    flagged = KnownCards(cleared={"2": day(5)}).flagged(alerts, "card")
+    assert flagged.cleared[0] == day(5)
+    assert np.isnat(flagged.cleared[1:]).all()
+    assert flagged.rows.equals(rows)

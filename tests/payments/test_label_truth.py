@@ -93,7 +93,7 @@ class Model:
 @given(given_steps=st.lists(steps, min_size=1, max_size=9))
 @pytest.mark.filterwarnings("ignore::toprank.data.tables.TableWarning")
 @pytest.mark.parametrize("place", ["memory", "folder"])
-def test_whatever_is_said_in_whatever_order_ledger_and_features_agree(
+def test_ledger_and_features_agree_on_any_labels_in_any_order(
     tmp_path_factory, place, given_steps
 ):
     folder = None if place == "memory" else tmp_path_factory.mktemp("store") / "a.history"

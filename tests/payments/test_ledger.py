@@ -132,7 +132,7 @@ def check_what_is_known(kind, tmp_path_factory, batches, moment):
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(SOURCES, SOURCES)))
-def test_at_equal_times_investigator_goes_before_claim_before_silence(ledger, first, second):
+def test_at_equal_times_investigator_precedes_claim_precedes_silence(ledger, first, second):
     ledger.append([1], [True], known="2025-01-05", source=first)
     ledger.append([1], [False], known="2025-01-05", source=second)
     known = ledger.as_known("2025-01-06", [1])
@@ -149,7 +149,7 @@ def test_a_later_claim_overturns_an_investigator(ledger):
     assert ledger.as_known("2025-02-06", [1]).is_positive[0]
 
 
-def test_silence_dated_later_overturns_nobody(ledger):
+def test_silence_dated_later_overturns_no_other_label(ledger):
     ledger.append([1, 2], [True, False], known="2025-01-05", source=["claim", "silence"])
     ledger.append([1, 2], [False, True], known="2025-02-05", source=["silence", "claim"])
 
@@ -174,7 +174,7 @@ def test_adding_labels_known_later_changes_no_earlier_view(ledger):
         assert np.array_equal(getattr(before, name), getattr(after, name))
 
 
-def test_the_history_of_a_row_is_all_it_was_ever_said_to_be(ledger):
+def test_the_history_of_a_row_contains_all_its_labels(ledger):
     ledger.append(["a", "b"], [0, 1], known="2025-01-05", source="investigator", who="Ana")
     ledger.append("a", 1, known="2025-01-03", source="claim", confidence=0.75, who="desk 4")
 
@@ -206,7 +206,7 @@ def test_rows_of_a_pandas_or_text_column_are_found(ledger):
         assert known.is_positive.tolist() == [True, False, True]
 
 
-def test_without_a_verdict_a_row_counts_as_genuine_after_so_long(ledger):
+def test_without_a_verdict_a_row_counts_as_genuine_after_some_time(ledger):
     time = START + np.array([0, 0, 9, 10]) * DAY
     ledger.append([1], [True], known=START + 2 * DAY, source="claim")
     known = ledger.as_known(START + 40 * DAY, [1, 2, 3, 4])
@@ -233,7 +233,7 @@ def test_a_claim_after_the_silence_still_counts(ledger):
     assert label(51) == ("claim", True)
 
 
-def test_a_metric_is_that_of_the_rows_with_a_label_beside_their_share(ledger):
+def test_a_metric_is_that_of_the_rows_with_a_label_and_has_their_share(ledger):
     rng = np.random.default_rng(0)
     y, suspicion = rng.random(200) < 0.3, rng.random(200)
     labelled = rng.random(200) < 0.6
@@ -273,7 +273,7 @@ def test_a_metric_with_cards_and_rows_of_its_own_is_cut_to_them(ledger):
         ({"ids": ["a", None]}, ValueError, "ids must not be missing; 1 of 2 are"),
         ({"ids": ["a", ""]}, ValueError, "ids must not be missing; 1 of 2 are"),
         ({"ids": np.array([[1, 2]])}, ValueError, "ids must have one dimension"),
-        ({"known": "12000-01-01"}, ValueError, "known must lie between the years 1 and 9999"),
+        ({"known": "12000-01-01"}, ValueError, "known must be between the years 1 and 9999"),
         ({"is_positive": [0, 2]}, ValueError, r"bool, 0/1 or -1/1; got \[0, 2\]"),
         ({"is_positive": [1]}, ValueError, r"is_positive must have 2 values, one per id; got \(1"),
         ({"known": "soon"}, ValueError, "known must be a moment"),
@@ -284,7 +284,7 @@ def test_a_metric_with_cards_and_rows_of_its_own_is_cut_to_them(ledger):
         ({"who": 4}, TypeError, "who must be text"),
     ],
 )
-def test_a_label_that_cannot_be_is_refused_and_nothing_is_added(ledger, change, error, message):
+def test_an_invalid_label_is_refused_and_nothing_is_added(ledger, change, error, message):
     label = {"ids": [1, 2], "is_positive": [1, 0], "known": START, "source": "claim"}
     with pytest.raises(error, match=message):
         ledger.append(**{**label, **change})
@@ -304,7 +304,7 @@ def test_a_number_and_its_digits_are_one_row(ledger):
         ledger.history(None)
 
 
-def test_views_refuse_what_does_not_go_with_their_rows(ledger):
+def test_views_refuse_values_that_do_not_match_their_rows(ledger):
     known = ledger.as_known("2025-02-01", [1, 2])
 
     with pytest.raises(ValueError, match="time must have 2 moments, one per row; got 1"):
@@ -381,11 +381,11 @@ def test_another_process_reads_meanwhile_and_a_kill_loses_no_label(tmp_path):
         assert maturity == 1
     finally:
         writer.send_signal(signal.SIGKILL)
-        told = 20 + len(writer.communicate()[0].split())
+        n_acknowledged = 20 + len(writer.communicate()[0].split())
 
     with SqliteLedger(path) as ledger:
         assert len(ledger) % 50 == 0  # whole batches only
-        assert told <= len(ledger) // 50 <= told + 1
+        assert n_acknowledged <= len(ledger) // 50 <= n_acknowledged + 1
         ledger.append([-1], [False], known=START, source="silence")
         assert ledger.as_known("2025-02-01", [-1]).has_label[0]
 
@@ -421,7 +421,7 @@ def test_a_newer_format_and_a_missing_folder_are_refused(tmp_path):
 
 
 @given(st.data())
-def test_of_two_labels_the_one_holds_that_the_written_rules_choose(data):
+def test_of_two_labels_the_documented_rules_choose_the_one_that_holds(data):
     first, second = (
         {
             "known": START + data.draw(st.integers(0, 2)) * DAY,
@@ -443,7 +443,7 @@ def test_of_two_labels_the_one_holds_that_the_written_rules_choose(data):
 
 
 def twin_of_recording(entries, label):
-    """What becomes of a label beside those before it, by the rules as they are written."""
+    """What becomes of a label after those before it, by the documented rules."""
     just_after = label["known"] + np.timedelta64(1, "us")
     held = holding_entry([e for e in entries if e["id"] == label["id"]], just_after)
     if held is None:
@@ -462,7 +462,7 @@ def twin_of_recording(entries, label):
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 @examples(60)
 @given(labels(st.sampled_from("ab")))
-def test_recording_writes_what_is_not_known_and_says_what_became_of_each(
+def test_recording_writes_what_is_not_known_and_returns_what_became_of_each(
     kind, tmp_path_factory, batches
 ):
     kept, place = [], tmp_path_factory.mktemp("ledger") / "l.db"
@@ -507,7 +507,7 @@ def test_a_verdict_that_stays_after_a_claim_is_a_correction_of_the_claim(ledger)
     assert ledger.as_known(START + 3 * DAY, [1]).is_positive[0]
 
 
-def test_nothing_is_recorded_where_one_label_cannot_be(ledger):
+def test_nothing_is_recorded_if_one_label_is_invalid(ledger):
     with pytest.raises(ValueError, match="ids must not be missing"):
         ledger.record([1, None], [True, True], known=START, source="claim")
     assert ledger.record([], [], known=START, source="claim")[:3] == (0, 0, 0)
@@ -542,7 +542,7 @@ def test_another_store_is_given_what_it_missed(ledger):
 @pytest.mark.parametrize("how", ["append", "record"])
 @examples(10)
 @given(data=st.data())
-def test_two_threads_come_to_what_their_labels_come_to(how, tmp_path_factory, data):
+def test_two_threads_give_the_result_of_their_labels(how, tmp_path_factory, data):
     """The order in which they were added is the ledger's own, and the rules hold for it."""
     work = [data.draw(labels(st.sampled_from("abc"))) for _ in range(2)]
     place = tmp_path_factory.mktemp("ledger") / "l.db"
@@ -581,9 +581,9 @@ def check_against_its_entries(ledger):
             assert known.has_label[i] == (held is not None)
             assert known.is_positive[i] == (held is not None and held["is_positive"])
         of_all = ledger.as_known(moment)
-        told = dict(zip(of_all.ids, of_all.is_positive, strict=True))
+        known_of_all = dict(zip(of_all.ids, of_all.is_positive, strict=True))
         few = zip(known.ids, known.is_positive, known.has_label, strict=True)
-        assert told == {row: label for row, label, has in few if has}
+        assert known_of_all == {row: label for row, label, has in few if has}
 
 
 def test_many_threads_lose_no_label_and_count_none_twice(ledger):
@@ -622,7 +622,9 @@ def test_two_processes_that_make_a_ledger_at_once_record_each_label_once(tmp_pat
         assert len(ledger) == 100
 
 
-def test_a_ledger_that_another_keeps_on_writing_says_so_and_can_be_read(tmp_path, monkeypatch):
+def test_a_ledger_that_another_process_is_writing_is_reported_and_can_be_read(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(database, "WAIT_FOR_OTHERS", 0.05)
     with SqliteLedger(tmp_path / "l.db") as ledger:
         ledger.append([1], [True], known=START, source="claim")
@@ -637,7 +639,7 @@ def test_a_ledger_that_another_keeps_on_writing_says_so_and_can_be_read(tmp_path
         assert len(ledger) == 2
 
 
-def test_a_closed_ledger_says_so_and_closing_twice_does_nothing(tmp_path):
+def test_a_closed_ledger_is_reported_and_closing_twice_does_nothing(tmp_path):
     ledger = SqliteLedger(tmp_path / "l.db")
     ledger.close()
     ledger.close()
@@ -705,7 +707,7 @@ def test_a_ledger_of_texts_that_the_version_before_wrote_is_opened_and_still_ref
 # Speed
 
 
-def test_a_look_up_goes_to_the_index_of_ids_also_after_a_bulk(tmp_path):
+def test_a_look_up_uses_the_index_of_ids_even_after_a_bulk(tmp_path):
     with SqliteLedger(tmp_path / "l.db") as ledger:
         ledger.append(np.arange(20_000), True, known=START, source="claim")
         ledger.append(["a"], True, known=START, source="claim")

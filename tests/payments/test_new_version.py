@@ -117,7 +117,7 @@ def test_a_refit_learns_from_the_new_days_and_leaves_the_old_model_alone(path, d
     assert bytes_in(path.parent) == before
 
 
-def test_rows_known_by_a_verdict_alone_are_left_out_of_the_comparison(path):
+def test_rows_known_only_by_a_verdict_are_left_out_of_the_comparison(path):
     with PaymentModel.load(path) as model:
         model.n_jobs = 1
         rows = matured_rows(model, "90d")
@@ -154,17 +154,17 @@ def test_days_without_labels_cannot_be_learned_from(path, days):
         young = new_model()
         young.ranker_, young.classes_ = model.ranker_, model.classes_
         young.state_ = MemoryState(new_history(model.roles, "is_fraud"))
-        with pytest.raises(ValueError, match=r"must have kept its rows.*it has none"):
+        with pytest.raises(ValueError, match=r"must contain its rows.*it has none"):
             refit(young)
         young.remember(unlabelled(days[0]))
-        with pytest.raises(ValueError, match=r"a day must have matured.*younger than 30d"):
+        with pytest.raises(ValueError, match=r"every day.*without a label.*30d"):
             refit(young)
 
 
 def test_a_model_without_cards_cannot_be_refitted(days):
     model = PaymentModel("is_fraud", n_estimators=5, time_limit=0.01, n_jobs=1)
     model.fit(joined(days[:5]).select(["amount", "channel", "is_fraud"]))
-    with pytest.raises(ValueError, match="it was fitted without card"):
+    with pytest.raises(ValueError, match="it was fitted without a card"):
         refit(model)
 
 

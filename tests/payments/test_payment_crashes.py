@@ -199,7 +199,7 @@ def test_the_command_killed_in_the_middle_of_a_file_can_be_run_again(saved, tmp_
     assert (n_remembered, until, rows) == (expected[0], expected[1], expected[3])
 
 
-def test_a_second_process_gets_a_sentence_and_its_rows_are_there_when_it_comes_after(
+def test_a_second_process_is_refused_with_a_sentence_and_can_be_run_later(
     saved, days, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)

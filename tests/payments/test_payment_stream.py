@@ -169,3 +169,39 @@ def test_a_model_without_cards_scores_a_stream(days, tmp_path):
     assert outcome.exit_code == 0, outcome.stderr
     expected = plain.ranker_.suspicion(days[1][["amount"]])
     assert np.array_equal([each["suspicion"] for each in scores("out.ndjson")], expected)
+
+
+@pytest.mark.parametrize("late", [{}, {"amount": None}, {"decided_at": "2018-05-12", "by": "Ann"}])
+def test_a_label_line_may_have_null_or_further_fields(model, days, late):
+    ids = days[1]["tx"].tolist()
+    labels = [{"tx": ids[0], "is_fraud": "TRUE"} | late, {"tx": ids[1], "is_fraud": "0"} | late]
+    Path("events.ndjson").write_text(events(days[1], labels=labels))
+    outcome = run_main("stream", "events.ndjson", "--model", model, "-o", "out.ndjson")
+    assert "2 labels taken in" in outcome.stderr
+    assert "bad lines" not in outcome.stderr
+    with PaymentModel.load(model) as payments:
+        held = payments.state_.history.held_labels(ids[:2])
+        assert held.is_positive.tolist() == [True, False]
+        assert payments.state_.rows().num_rows == len(days[0]) + len(days[1])
+
+
+def test_a_number_in_quotes_or_with_separators_is_a_bad_line(model, days):
+    lines = [json.loads(line) for line in events(days[1].head(3)).splitlines()]
+    lines[0]["amount"], lines[1]["amount"] = str(lines[0]["amount"]), "1,234.56"
+    Path("events.ndjson").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    outcome = run_main("stream", "events.ndjson", "--model", model, "-o", "out.ndjson")
+    assert outcome.exit_code == 0
+    assert outcome.stderr.count("is skipped: field 'amount' must be a number") == 2
+    assert len(scores("out.ndjson")) == 1
+
+
+def test_all_lines_without_a_column_exit_1_and_change_nothing(model, days):
+    Path("events.ndjson").write_text(events(days[1].drop(columns="card")))
+    with PaymentModel.load(model) as payments:
+        n_rows = payments.state_.rows().num_rows
+    outcome = run_main("stream", "events.ndjson", "--model", model)
+    assert outcome.exit_code == 1
+    assert f"all {len(days[1])} lines are bad" in outcome.stderr.splitlines()[-1]
+    assert "'card'" in outcome.stderr.splitlines()[-1]
+    with PaymentModel.load(model) as payments:
+        assert payments.state_.rows().num_rows == n_rows

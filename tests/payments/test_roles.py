@@ -1,4 +1,4 @@
-"""Payments with the features of their past beside their own columns."""
+"""Payments with the features of their past as further columns."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ COUNTS = (Value("amount"), Recent("count", "card", "1d"))
 
 
 def with_features(history, table, classes):
-    """The table with the features of its rows beside its columns; the rows are remembered."""
+    """The table with the features of its rows as further columns; the rows are remembered."""
     return with_columns(table, history.batch(rows_of(history, table, classes)))
 
 
@@ -30,7 +30,7 @@ def payments(**changed):
     return pa.table(columns | changed)
 
 
-def test_features_stand_behind_the_columns_which_stay_as_they_were():
+def test_features_come_after_the_columns_which_do_not_change():
     history = new_history(ROLES, "is_fraud", features=COUNTS)
     table = with_features(history, payments(), ("yes", "no"))
     assert table.column_names == [*payments().column_names, "card_count_1d"]
@@ -60,24 +60,24 @@ def test_rows_without_the_label_column_have_features_too():
 
 
 @pytest.mark.parametrize("empty", ["", "NA", None])
-def test_a_card_that_is_not_there_is_no_card(empty):
+def test_a_missing_card_is_no_card(empty):
     history = new_history(ROLES, "is_fraud", features=COUNTS)
     table = with_features(history, payments(card=["A", empty, empty]), ("yes", "no"))
     assert table["card_count_1d"].to_pylist() == [1, None, None]
 
 
-def test_a_column_called_as_a_feature_is_refused():
+def test_a_column_with_the_name_of_a_feature_is_refused():
     history = new_history(ROLES, "is_fraud", features=COUNTS)
     with pytest.raises(TableError, match="it has 'card_count_1d'; rename or drop it"):
         with_features(history, payments(card_count_1d=[0, 0, 0]), ("yes", "no"))
 
 
-def test_one_column_cannot_be_two_things():
+def test_one_column_cannot_have_two_roles():
     with pytest.raises(ValueError, match="a column of its own; got at, card, card, amount"):
         new_history(ROLES._replace(terminal="card"), "is_fraud")
 
 
-def test_keys_and_numbers_are_told_apart():
+def test_keys_and_numbers_are_distinguished():
     features = [
         FirstTime(("card", "shop")),
         SinceLast("card"),
@@ -91,7 +91,7 @@ def test_keys_and_numbers_are_told_apart():
 
 
 @pytest.mark.parametrize("empty", ["", "NA"])
-def test_a_category_that_is_empty_is_no_card_either(empty):
+def test_an_empty_category_is_no_card_either(empty):
     history = new_history(ROLES, "is_fraud", features=COUNTS)
     cards = pa.array(["A", empty, empty]).dictionary_encode()
     table = with_features(history, payments(card=cards), ("yes", "no"))
@@ -107,14 +107,14 @@ def test_a_category_that_is_empty_is_no_card_either(empty):
         SinceLast(("card", "is_fraud")),
     ],
 )
-def test_a_feature_that_would_tell_a_row_its_own_label_is_refused(feature):
-    with pytest.raises(ValueError, match="must not look at the label 'is_fraud'"):
+def test_a_feature_that_would_contain_a_rows_own_label_is_refused(feature):
+    with pytest.raises(ValueError, match="must not use the label 'is_fraud'"):
         new_history(ROLES, "is_fraud", features=[feature])
 
 
 def test_a_delay_shorter_than_labels_take_is_refused():
     feature = LabelRisk("share", "shop", "30d", delay="1s")
-    with pytest.raises(ValueError, match="must have a delay of '14d' at least"):
+    with pytest.raises(ValueError, match="must have a delay of at least '14d'"):
         new_history(ROLES, "is_fraud", delay="14d", features=[feature])
 
 

@@ -27,7 +27,7 @@ def test_the_classes_own_words_count_before_all_others():
     assert found.is_positive.tolist() == [False, True]
 
 
-def test_empty_and_unsure_verdicts_say_nothing():
+def test_empty_and_unsure_verdicts_are_ignored():
     found = read("verdict", ["", None, "unsure", "fraud"])
     assert (found.ids, found.n_empty, found.n_unsure) == (["id-3"], 2, 1)
     assert found.rows.tolist() == [3]
@@ -43,6 +43,6 @@ def test_labels_are_claims_and_verdicts_an_investigators():
     assert read("verdict", ["fraud"]).source == "investigator"
 
 
-def test_ids_that_were_made_harmless_are_read_as_they_were():
+def test_ids_that_were_escaped_for_spreadsheets_are_read_back():
     table = pa.table({"tx": ["'=7"], "verdict": ["fraud"]})
     assert verdicts_in(table, "tx", "is_fraud", (1, 0)).ids == ["=7"]

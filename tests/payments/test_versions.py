@@ -9,11 +9,11 @@ import pytest
 from toprank import BoostedRanker, files
 from toprank.payments.versions import (
     next_version,
+    other_versions,
     promote,
     rollback,
     version_of,
     version_path,
-    versions_beside,
 )
 
 
@@ -40,7 +40,7 @@ def current(model):
 
 
 @pytest.mark.parametrize("noted", [None, "2", 0, -1, True, 2.0])
-def test_a_number_that_is_none_counts_as_the_first(noted):
+def test_an_invalid_number_counts_as_the_first(noted):
     assert version_of({"version": noted}) == 1
 
 
@@ -54,7 +54,7 @@ def test_versions_are_found_by_their_names_alone(ranker, model):
         "payments.v5x.toprank",
     ):
         Path(model.parent, name).touch()
-    assert versions_beside(model) == [2, 9, 10]
+    assert other_versions(model) == [2, 9, 10]
     assert next_version(model) == 11
 
 
@@ -63,7 +63,7 @@ def test_a_name_with_dots_and_brackets_is_no_pattern(ranker, tmp_path):
     files.save(ranker, model, {})
     add(ranker, model, 2)
     Path(tmp_path, "axb.v3.toprank").touch()
-    assert versions_beside(model) == [2]
+    assert other_versions(model) == [2]
     assert promote(model) == (2, 1)
 
 
@@ -75,7 +75,7 @@ def test_the_newest_becomes_current_and_the_one_before_is_kept(ranker, model):
     assert promote(model) == (3, 1)
     assert model.read_bytes() == newest
     assert version_path(model, 1).read_bytes() == first
-    assert versions_beside(model) == [1, 2, 3]
+    assert other_versions(model) == [1, 2, 3]
     assert next_version(model) == 4
 
 
@@ -92,11 +92,11 @@ def test_one_may_be_named_and_rolling_back_goes_to_the_version_before(ranker, mo
     assert promote(model) == (3, 1)
 
 
-def test_what_cannot_be_promoted_is_said(ranker, model):
+def test_what_cannot_be_promoted_is_reported(ranker, model):
     with pytest.raises(ValueError, match=r"no version newer than 1.*toprank refit payments"):
         promote(model)
     add(ranker, model, 2)
-    with pytest.raises(ValueError, match=r"lies beside payments\.toprank: 2; got 7"):
+    with pytest.raises(ValueError, match=r"next to payments\.toprank: 2; got 7"):
         promote(model, 7)
     with pytest.raises(ValueError, match=r"version 1 of payments\.toprank is the current one"):
         promote(model, 1)
@@ -105,7 +105,7 @@ def test_what_cannot_be_promoted_is_said(ranker, model):
         rollback(model)
 
 
-def test_a_promotion_that_fails_in_the_middle_leaves_a_whole_model(ranker, model, monkeypatch):
+def test_a_promotion_that_fails_half_way_leaves_a_complete_model(ranker, model, monkeypatch):
     add(ranker, model, 2)
     first, n_copies = model.read_bytes(), 0
     copy = shutil.copyfile

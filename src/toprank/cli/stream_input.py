@@ -19,6 +19,7 @@ from toprank.data.tables.positive_class import same_label
 LONGEST_LINE = 1_000_000  # bytes
 
 _CHUNK = 2**20
+_OTHER_DELIMITERS = ";\t|"
 _LONGEST_NAME = 256  # characters
 _MOST_NAMES = 20_000  # checked once each
 _NUMBER_STARTS = frozenset("0123456789+-.")
@@ -148,7 +149,8 @@ class JsonEvents:
             if isinstance(error, BadLineError):
                 raise
             reason = str(error).split(":")[0].lower() or "too deep"
-            raise BadLineError(f"a line must be JSON; {reason}.") from error
+            hint = "" if text[0] in "{[" else "; for CSV, use --format csv"
+            raise BadLineError(f"a line must be JSON; {reason}{hint}.") from error
         if type(row) is not dict:
             raise BadLineError('a line must be a JSON object, such as {"amount": 9.5}.')
         for name in self._fields.dropped:
@@ -185,7 +187,9 @@ class CsvEvents:
     """
 
     def __init__(self, fields: Fields, header: bytes) -> None:
-        self._names = _cells(_text(header))
+        text = _text(header)
+        self._delimiter = delimiter_of(text)
+        self._names = [name.strip() for name in _cells(text, self._delimiter)]
         check_names(self._names)
         twice = [name for name in self._names if self._names.count(name) > 1]
         if twice:
@@ -214,7 +218,7 @@ class CsvEvents:
         text = _text(raw)
         if not text:
             return None
-        cells = _cells(text)
+        cells = _cells(text, self._delimiter)
         if len(cells) != len(self._names):
             raise BadLineError(f"a line must have {len(self._names)} cells; got {len(cells)}.")
         event_id = None if self._id is None else cells[self._id] or None
@@ -236,6 +240,16 @@ class CsvEvents:
 
     def _place(self, name: str) -> int | None:
         return self._names.index(name) if name in self._names else None
+
+
+def delimiter_of(header: str) -> str:
+    r"""Return what separates the columns of a CSV: a comma, unless only others are there.
+
+    >>> delimiter_of("id,amount"), delimiter_of("id;amount"), delimiter_of("amount")
+    (',', ';', ',')
+    """
+    others = [each for each in _OTHER_DELIMITERS if each in header]
+    return "," if "," in header or not others else max(others, key=header.count)
 
 
 def label_of(value: Any) -> Any:
@@ -332,9 +346,9 @@ def _event(event_id: Any, label: Any, row: dict[str, Any]) -> Event:
     return Event(event_id, label, row, is_late_label)
 
 
-def _cells(text: str) -> list[str]:
+def _cells(text: str, delimiter: str) -> list[str]:
     try:
-        return next(csv.reader([text], strict=True), [])
+        return next(csv.reader([text], delimiter=delimiter, strict=True), [])
     except csv.Error as error:
         raise BadLineError(f"a line must be one row of CSV; {error}.") from error
 

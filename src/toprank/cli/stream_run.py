@@ -177,7 +177,7 @@ class Run:
         self._n_good += 1
 
     def _label(self, label: Any) -> Any:
-        """Return a label as the stream knows it; raise for one beside the two it knows."""
+        """Return a label as the stream knows it; raise for a third one."""
         positive, known = self._names.positive, known_labels(self._stream)
         if label in known:
             return label

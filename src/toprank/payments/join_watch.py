@@ -1,4 +1,4 @@
-"""Whether new rows join a history where it ends, and what to say where they do not."""
+"""Checks that new rows follow a history without a gap, and warnings where they do not."""
 
 import warnings
 
@@ -12,7 +12,7 @@ _GAP = np.timedelta64(1, "D")
 
 
 class JoinWatch:
-    """Looks at the times of tables that a history takes in one after the other."""
+    """Watches the times of tables that are added to a history one after the other."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -23,7 +23,7 @@ class JoinWatch:
         self._is_out_of_order = False
 
     def see(self, rows: pa.Table) -> None:
-        """Look at the next table, before the history takes it in."""
+        """Look at the next table, before it is added to the history."""
         times = time_column(rows, self._history.time)
         if not times.size:
             return
@@ -33,8 +33,8 @@ class JoinWatch:
         elif first < self._newest and not self._is_out_of_order:
             self._is_out_of_order = True
             _warn(
-                f"the rows should be in order of {self._history.time!r}; a row is not known to "
-                "rows that come long before it in its file."
+                f"the rows should be in order of {self._history.time!r}; a row does not count in "
+                "the features of later rows that are far before it in the file."
             )
         self._newest = times.max() if self._newest is None else max(self._newest, times.max())
         self._n_rows += times.size
@@ -44,17 +44,17 @@ class JoinWatch:
             self._n_old += int(np.count_nonzero(times <= self._until))
 
     def end(self, is_remembered: bool) -> None:
-        """Say what was odd once all tables are in; raise where they were in before.
+        """Warn of what was unusual in the tables; raise if they were remembered before.
 
-        By their ids, rows are recognised that come again. Without ids, rows most of which are not
-        newer than the history were most probably remembered before.
+        Rows that come again are recognised by their ids. Without ids, rows most of which are not
+        newer than the history were probably remembered before.
         """
         history = self._history
         n_repeated = history.n_repeated - self._n_repeated_before
         if self._n_too_old:
             _warn(
                 f"{self._n_too_old:,} rows are older than what the history keeps; little of their "
-                "past is known, and their suspicion says little."
+                "past is known, so their suspicion is not reliable."
             )
         if history.row_id is not None:
             if n_repeated:
@@ -64,14 +64,14 @@ class JoinWatch:
                 )
         elif self._n_old and is_remembered and 2 * self._n_old > self._n_rows:
             raise ValueError(
-                f"rows to remember must be after {self._until}, up to which the history goes; "
+                f"rows to remember must be after {self._until}, the end of the history; "
                 f"{self._n_old:,} of {self._n_rows:,} are not, and were probably remembered "
-                "before; rank them without remembering, or fit with a column of ids, by which "
-                "rows are recognised."
+                "before; rank them without remembering (--remember), or fit with a column of ids "
+                "(--id), by which rows are recognised."
             )
         elif self._n_old:
             _warn(
-                f"{self._n_old:,} rows are not after {self._until}, up to which the history goes; "
+                f"{self._n_old:,} rows are not after {self._until}, the end of the history; "
                 "those that it knows already count twice."
             )
 
@@ -80,8 +80,8 @@ class JoinWatch:
             return
         days = (first - self._until) / np.timedelta64(1, "D")
         _warn(
-            f"the history ends {days:.0f} days before the rows begin; what came between is "
-            "missing from their features; remember those rows first (--remember)."
+            f"the history ends {days:.0f} days before the first of these rows; payments in "
+            "between are missing from their features; add them first (--remember)."
         )
 
 

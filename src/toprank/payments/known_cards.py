@@ -1,8 +1,8 @@
-"""Which cards the ledger knows: those found fraudulent leave the list, those cleared are marked.
+"""Cards that the ledger knows: fraudulent ones are not listed again, cleared ones are flagged.
 
-The figures of `fit` are those of checks after which a fraudulent card is blocked. So a card with a
-payment whose label is fraud is not listed again. A card that an investigator cleared lately may
-well be listed, since it may be used by someone else today, and says so.
+The figures of `fit` assume that a fraudulent card is blocked after its check. So a card with a
+payment whose label is fraud is not listed again. A card that an investigator cleared recently may
+be listed, since someone else may use it today, with the time at which it was cleared.
 """
 
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ class KnownCards:
     blocked: frozenset[str] = frozenset()
     cleared: dict[str, np.datetime64] = field(default_factory=dict)
 
-    def marked(self, alerts: AlertList, card: str) -> AlertList:
+    def flagged(self, alerts: AlertList, card: str) -> AlertList:
         """Return the list with the time at which each card was cleared, NaT for most."""
         cards = id_texts(alerts.rows[card], card).to_pylist()
         never = np.datetime64("NaT", "us")

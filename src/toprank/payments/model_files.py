@@ -1,11 +1,11 @@
-"""A payment model on disk: the ranker in a model file, its state in a folder beside it.
+"""A payment model on disk: the ranker in a model file, its state in a folder next to it.
 
     payments.toprank           the ranker, the settings, and the id of its history
     payments.history/ID/       the history of that id: see `history_store`
 
-A model is written when its history is there, and replaced in one step; so whatever is killed when,
+A model is written after its history, and replaced in one step; so whenever a process is killed,
 the model file and the history that it names belong together. The history of the model that was
-replaced stays until the next one is written.
+replaced is kept until the next one is written.
 """
 
 import re
@@ -23,12 +23,12 @@ from toprank.payments.history_store import HistoryStore
 from toprank.payments.history_store.generations import Generations
 from toprank.payments.payment_state import PaymentState
 from toprank.payments.roles import Roles
-from toprank.payments.versions import FIRST, version_path, versions_beside
+from toprank.payments.versions import FIRST, other_versions, version_path
 from toprank.workflow.plain_facts import training_facts
 from toprank.workflow.training import class_names
 
-LATE = np.timedelta64(7, "D")  # rows up to so much older than the newest still find what they need
-FORGET = np.timedelta64(400, "D")  # cards and ids unseen for longer are forgotten
+LATE = np.timedelta64(7, "D")  # rows older than the newest by up to this have all their features
+FORGET = np.timedelta64(400, "D")  # cards and ids not seen for longer are forgotten
 DEFAULT_BUDGET = 100
 
 _SETTINGS = ("delay", "learner", "losses", "n_estimators", "time_limit", "random_state")
@@ -46,12 +46,12 @@ def history_folder(model: Path) -> Path:
 
 
 def write_model(model: Any, path: Path, version: int = FIRST) -> None:
-    """Write a fitted payment model; a model already there is replaced in one step."""
+    """Write a fitted payment model; an existing file is replaced in one step."""
     is_new = model.state_ is not None and not isinstance(model.state_, HistoryStore)
     if is_new:
         model.state_ = _stored(model.state_, history_folder(path))
     elif model.state_ is not None:
-        _copy_beside(model.state_, history_folder(path))
+        _copy_history(model.state_, history_folder(path))
     files.save(model.ranker_, path, facts_of(model, version))
     if is_new:
         _drop_old_histories(path)
@@ -67,13 +67,13 @@ def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -
     model.state_ = _opened_state(path, model, history, for_writing)
     if model.state_ is not None:
         model.features = model.state_.history.features
-        if "settings" not in model.facts_:  # noted by later versions only
+        if "settings" not in model.facts_:  # earlier versions did not save it
             model.delay = _shortest_delay(model.features, model.delay)
     return model
 
 
 def facts_of(model: Any, version: int) -> dict[str, Any]:
-    """Return what is noted beside a ranker, so that the whole model comes back."""
+    """Return what is saved with a ranker to restore the whole model."""
     if hasattr(model, "training_"):
         facts = training_facts(model.training_, model.label_column, model.time)
     else:
@@ -92,9 +92,9 @@ def facts_of(model: Any, version: int) -> dict[str, Any]:
 
 
 def settings_in(facts: dict[str, Any], ranker: Any) -> dict[str, Any]:
-    """Return the parameters of a payment model from what was noted beside its ranker.
+    """Return the parameters of a payment model from what was saved with its ranker.
 
-    A file may come from anyone: what is not as `facts_of` writes it counts as not noted.
+    A file may come from anyone: what is not in the form that `facts_of` writes is ignored.
     """
     label, time, budget = (facts.get(name) for name in ("label", "time", "budget"))
     found: dict[str, Any] = {
@@ -117,7 +117,7 @@ def settings_in(facts: dict[str, Any], ranker: Any) -> dict[str, Any]:
 
 
 def _stored(state: PaymentState, folder: Path) -> HistoryStore:
-    """Return a state that was in memory, in a folder of its own."""
+    """Return a state in memory as one in a folder of its own."""
     history = state.history
     rows = state.rows()
     if history.until is not None:
@@ -133,7 +133,7 @@ def _stored(state: PaymentState, folder: Path) -> HistoryStore:
     )
 
 
-def _copy_beside(store: HistoryStore, folder: Path) -> None:
+def _copy_history(store: HistoryStore, folder: Path) -> None:
     """Write a history to the folder of a model that is saved to another place."""
     target = folder / store.history.id
     if store.folder.resolve() in (target.resolve(), folder.resolve()):
@@ -146,19 +146,19 @@ def _copy_beside(store: HistoryStore, folder: Path) -> None:
 def _opened_state(
     path: Path, model: Any, given: Path | None, for_writing: bool
 ) -> HistoryStore | None:
-    """Return the state that a model needs, from beside it or as given; None if it needs none."""
+    """Return the state of a model, from next to it or from `given`; None if it has none."""
     history_id = model.facts_.get("history")
     if model.card is None:
         if given is not None:
             raise ValueError(
-                f"{path.name} was fitted without a card and knows no history; leave "
-                "history (--history) out."
+                f"{path.name} was fitted without a card and has no history; leave out "
+                "history (--history)."
             )
         return None
     found = _place_of(given or history_folder(path), history_id)
     if not found.exists():
         raise FileNotFoundError(
-            f"{path.name} knows cards by their history, and there is none at {found}; name the "
+            f"{path.name} needs the history of its cards, and there is none at {found}; name the "
             "right one with history (--history), or fit again."
         )
     if not _is_history(found):
@@ -178,9 +178,9 @@ def _of_another(found: Path, path: Path) -> ValueError:
 
 
 def _place_of(given: Path, history_id: Any) -> Path:
-    """Return where the history of an id is: in a folder of several, or what was given itself.
+    """Return where the history of an id is: in a folder of several, or at the given path itself.
 
-    A file of an earlier version is kept beside the folder while a new model is written.
+    A file of an earlier version is kept next to the folder while a new model is written.
     """
     inside, kept = given / str(history_id), _kept(given)
     if isinstance(history_id, str) and inside.is_dir():
@@ -198,14 +198,14 @@ def _is_history(place: Path) -> bool:
 
 
 def _drop_old_histories(path: Path) -> None:
-    """Remove histories that no model beside them names, but for the latest of those."""
+    """Remove histories that no model next to them names, except for the latest of those."""
     folder = history_folder(path)
-    # a model may be called as a version is: those that share the folder are all looked at
+    # a model may have the name of a version: all models that share the folder are read
     first = folder.with_suffix(path.suffix)
-    beside = [version_path(first, number) for number in versions_beside(first)]
-    models = {each for each in (path, first, *beside) if each.exists()}
+    versions = [version_path(first, number) for number in other_versions(first)]
+    models = {each for each in (path, first, *versions) if each.exists()}
     named = {files.read_manifest(each)["facts"].get("history") for each in models}
-    # a folder of an earlier version is a history itself: what it holds has other names
+    # a folder of an earlier version is a history itself: its files have other names
     ids = [each for each in folder.iterdir() if re.fullmatch("[0-9a-f]{32}", each.name)]
     others = [each for each in ids if each.name not in named]
     for each in sorted(others, key=lambda other: other.stat().st_mtime)[:-1]:
@@ -215,8 +215,8 @@ def _drop_old_histories(path: Path) -> None:
 def _check_kind(ranker: Any, path: Path) -> None:
     if isinstance(ranker, History):
         raise ValueError(
-            f"{path.name} is the history of a model; name the model, which is called the same but "
-            "for its ending, .toprank."
+            f"{path.name} is the history of a model; name the model, which has the same name and "
+            "ends in .toprank."
         )
     if not hasattr(ranker, "schema_"):
         raise ValueError(
@@ -226,7 +226,7 @@ def _check_kind(ranker: Any, path: Path) -> None:
 
 
 def _shortest_delay(features: Iterable[Feature], default: str) -> str:
-    """Return the time after which labels are known, from the features that look at them."""
+    """Return the time after which labels are known, from the features that use them."""
     delays = [each.delay for each in features if isinstance(each, LabelRisk)]
     return min(delays, key=lambda delay: span_of(delay, "delay"), default=default)
 
@@ -244,7 +244,7 @@ def _noted_names(noted: Any) -> dict[str, str] | None:
 
 
 def _noted_roles(noted: Any) -> Roles | None:
-    """Return which column is what, as noted; None where it was not, or is not sound."""
+    """Return the saved roles of the columns; None if there are none, or they are not valid."""
     if not isinstance(noted, dict) or set(noted) != set(Roles._fields):
         return None
     if not all(isinstance(noted[name], str) for name in Roles._fields if name != "row_id"):

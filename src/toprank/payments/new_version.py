@@ -1,13 +1,13 @@
-"""A new version of a payment model: learned from all that is known by now, compared with the old.
+"""A new version of a payment model: learned from all that is known now, compared with the old.
 
-Rows come from the archive of the history, and labels are those that hold by now. A day is used
-once it has matured: each of its payments has a label, or is so old that silence counts as genuine.
-So the days that only the latest verdicts speak of are left out whole, not just their other rows.
+Rows come from the archive of the history, and labels are those that hold now. A day is used once
+it has matured: each of its payments has a label, or is so old that silence counts as genuine. So
+days with labels only from the latest verdicts are left out completely, not just their other rows.
 
-In the comparison, rows known by a verdict alone are left out as well. They were checked because
-the current version listed their cards: counting them would credit that version with frauds nobody
-would have reported otherwise, and charge the new one for cards it was never checked on. What card
-holders claim and what nobody speaks of does not depend on any list.
+In the comparison, rows known only by a verdict are left out as well. They were checked because the
+current version listed their cards: counting them would credit that version with frauds that nobody
+would have reported otherwise, and charge the new one for cards it was never checked on. Claims of
+card holders, and silence, do not depend on any list.
 """
 
 from itertools import pairwise
@@ -29,7 +29,7 @@ from toprank.payments.roles import new_history, rows_of, with_columns
 from toprank.rankers.progress import Progress
 
 SILENCE = "30d"
-"""Payments that nobody spoke of for so long count as genuine."""
+"""Payments without a verdict or claim for this long count as genuine."""
 
 
 class VersionFigures(NamedTuple):
@@ -61,7 +61,7 @@ class Refitted(NamedTuple):
 
 
 class MaturedRows(NamedTuple):
-    """The rows of matured days, with the features they had at their time and their labels."""
+    """The rows of matured days, with their features as of their own time and their labels."""
 
     table: pa.Table
     is_verdict_alone: NDArray[np.bool_]
@@ -71,14 +71,14 @@ class MaturedRows(NamedTuple):
 def refit(
     model: PaymentModel, *, silence: Any = SILENCE, progress: Progress | None = None
 ) -> Refitted:
-    """Return a model that learned from all that history and ledger know, and the comparison.
+    """Return a model that learned from the whole history and ledger, and the comparison.
 
-    The given model stays as it is. Both share one history.
+    The given model is not changed. Both share one history.
     """
     if model.state_ is None:
         raise ValueError(
-            "the model must know cards by their history to be refitted from it; it was fitted "
-            "without card; fit it again on a table of all rows."
+            "the model must have a history to be refitted from it; it was fitted without a card; "
+            "fit it again on a table of all rows."
         )
     rows = matured_rows(model, silence)
     new = PaymentModel(**model.get_params(deep=False))
@@ -94,21 +94,21 @@ def matured_rows(model: PaymentModel, silence: Any = SILENCE) -> MaturedRows:
     rows = state.rows()
     if not rows.num_rows:
         raise ValueError(
-            "the history must have kept its rows to be learned from; it has none, as those of "
+            "the history must contain its rows for a refit; it has none, as is usual for files of "
             "earlier versions; fit again on a table of all rows."
         )
     rows = _in_order_of_time(rows, model)
     times = tables.time_column(rows, str(model.time))
-    held = _held_labels(state, rows, model)
+    held = _labels_now(state, rows, model)
     has_label = held.has_label | (times < times.max() - span_of(silence, "silence"))
     day = splits.days(times)
     is_used = ~np.isin(day, np.unique(day[~has_label]))
     if not is_used.any():
         raise ValueError(
-            "a day must have matured to be learned from; every day of the history has payments "
-            f"without a label that are younger than {silence}; add labels, or wait."
+            "a refit needs days whose labels are all known; every day of the history has payments "
+            f"without a label that are more recent than {silence}; add labels, or try again later."
         )
-    joined = _as_they_were(model, rows, day).filter(pa.array(is_used))
+    joined = _with_features_of_their_time(model, rows, day).filter(pa.array(is_used))
     labels = pa.array([model.classes_[0 if each else 1] for each in held.is_positive[is_used]])
     return MaturedRows(
         joined.drop_columns(
@@ -122,7 +122,7 @@ def matured_rows(model: PaymentModel, silence: Any = SILENCE) -> MaturedRows:
 def compare_versions(
     old: PaymentModel, new: PaymentModel, is_verdict_alone: NDArray[np.bool_]
 ) -> VersionComparison:
-    """Return how two versions do on the test rows of the new one, which neither learned from."""
+    """Return how two versions rank the test rows of the new one, which neither learned from."""
     task = new.training_.task
     assert task.time is not None and task.cards is not None
     test = task.split.parts()["test"]
@@ -155,8 +155,8 @@ def compare_versions(
     )
 
 
-class _HeldByNow(NamedTuple):
-    """The labels that hold by now, a value per row."""
+class _LabelsNow(NamedTuple):
+    """The labels that hold now, one value per row."""
 
     has_label: NDArray[np.bool_]
     is_positive: NDArray[np.bool_]
@@ -179,8 +179,8 @@ def _in_order_of_time(rows: pa.Table, model: PaymentModel) -> pa.Table:
     return rows.take(pa.array(order))
 
 
-def _held_labels(state: PaymentState, rows: pa.Table, model: PaymentModel) -> _HeldByNow:
-    """Return the label that holds of each row: by its id, else the one it came with."""
+def _labels_now(state: PaymentState, rows: pa.Table, model: PaymentModel) -> _LabelsNow:
+    """Return the label that holds for each row: by its id, else the one it came with."""
     own = np.full(rows.num_rows, np.nan)
     if model.label_column in rows.column_names:
         own = np.array(
@@ -188,17 +188,19 @@ def _held_labels(state: PaymentState, rows: pa.Table, model: PaymentModel) -> _H
         )
     has_label, is_positive = ~np.isnan(own), own == 1
     if model.row_id is None or model.row_id not in rows.column_names:
-        return _HeldByNow(has_label, is_positive, np.zeros(rows.num_rows, dtype=bool))
+        return _LabelsNow(has_label, is_positive, np.zeros(rows.num_rows, dtype=bool))
     by_id = state.history.held_labels(rows[model.row_id])
-    return _HeldByNow(
+    return _LabelsNow(
         has_label | by_id.has_label,
         np.where(by_id.has_label, by_id.is_positive, is_positive),
         ~has_label & (by_id.source == "investigator"),
     )
 
 
-def _as_they_were(model: PaymentModel, rows: pa.Table, day: NDArray[np.int64]) -> pa.Table:
-    """Return the rows with their features as of their own time, from a history made anew.
+def _with_features_of_their_time(
+    model: PaymentModel, rows: pa.Table, day: NDArray[np.int64]
+) -> pa.Table:
+    """Return the rows with their features as of their own time, from a new history.
 
     Day by day, each day's labels follow its rows; they count from when they became known.
     """

@@ -1,7 +1,8 @@
 """PaymentModel: a ranker that knows each card's past, the same in batch, live and on disk.
 
-It joins the roles of the columns, the features' history, a ranker with calibrated probabilities
-and the rules of labels. Without a card it is a ranker of plain rows, so that callers have one way.
+It combines the roles of the columns, the history of the features, a ranker with calibrated
+probabilities and the rules of labels. Without a card it ranks plain rows, so that callers need
+only one class.
 """
 
 import math
@@ -48,7 +49,7 @@ from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
 
 CLEARED_WITHIN = "14d"
-"""Cards that an investigator cleared within this time are marked on the list."""
+"""Cards that an investigator cleared within this time are flagged on the list."""
 
 
 class PaymentModel(BaseEstimator):
@@ -62,19 +63,20 @@ class PaymentModel(BaseEstimator):
         The columns of the payment's time, card, terminal (shop, payee) and amount. With a card,
         all four are required; without it, `time` only splits the rows, and there is no history.
     row_id
-        The column of ids: a payment that is sent twice then counts once, and labels that come
-        later find their payment.
+        The column of ids: a payment that is sent twice counts once, and later labels find their
+        payment.
     delay
         The time after which labels are known, such as "7d"; also the gap before the test rows.
     features
-        Features of the past in place of the default ones.
+        Features of the past to use instead of the default ones.
     names
         Columns and features in words, such as `{"TX_AMOUNT": "amount in euros"}`, for reasons.
     positive_label
-        The label to rank first; None for the one that names itself, else the rarer.
+        The label to rank first; None for 1, yes, fraud and the like, else the rarer label.
     drop, gap, budget, learner, losses, n_estimators, time_limit, random_state, n_jobs
-        As `toprank fit` has them: columns to leave out, time left out before the test, checks
-        per day, the learner, the losses it may try, trees, seconds for trying recipes.
+        The options of `toprank fit`: columns to leave out, time left out before the test, checks
+        per day, the learner, the losses it may try, trees, seconds for trying recipes, random
+        seed, threads.
 
     Attributes
     ----------
@@ -85,7 +87,7 @@ class PaymentModel(BaseEstimator):
     state_
         The history of the payments and the ledger of their labels; None without a card.
     training_
-        How training went, with the figures on the test rows; only after `fit`.
+        The training, with the figures on the test rows; only after `fit`.
 
     Examples
     --------
@@ -147,11 +149,11 @@ class PaymentModel(BaseEstimator):
     # Learning
 
     def fit(self, table: Any, *, progress: Progress | None = None) -> Self:
-        """Learn from a labelled table; with a card, from what each did before, too."""
+        """Learn from a labelled table; with a card, also from the past of each card."""
         roles = self._checked_roles()
         table = arrow_table(table)
         tables.check_columns(self.drop, table.column_names)
-        # a time that is no feature either way still splits the rows
+        # a time that is dropped still splits the rows
         table = table.drop_columns([name for name in set(self.drop) if name != self.time])
         labels = tables.split_label(table, self.label_column, self.positive_label)
         self.classes_ = training.class_names(labels.positive, labels.negative)
@@ -210,11 +212,11 @@ class PaymentModel(BaseEstimator):
     ) -> AlertList:
         """Return the `k` most suspicious rows with reasons; with a card, one row per card.
 
-        `payments` is a table, or tables one after the other where one would be too large. With
-        `remember`, the rows are added to the history; otherwise it stays as it was. Cards that
-        the ledger knows as fraud are left out, and those that an investigator cleared within
-        `cleared_within` are marked. With `compare_past`, reasons compare each listed row with
-        what its card did before, up to a day before the row.
+        `payments` is a table, or several in order if one would be too large. With `remember`, the
+        rows are added to the history; otherwise it does not change. Cards that the ledger knows as
+        fraud are left out, and those that an investigator cleared within `cleared_within` are
+        flagged. With `compare_past`, reasons compare each listed row with what its card did
+        before, up to a day before the row.
         """
         check_is_fitted(self, "ranker_")
         known = self.known_cards(cleared_within)
@@ -228,7 +230,7 @@ class PaymentModel(BaseEstimator):
             facts=self.facts,
             describer_of=partial(self._describer, is_compared=compare_past),
         )
-        return alerts if self.card is None else known.marked(alerts, self.card)
+        return alerts if self.card is None else known.flagged(alerts, self.card)
 
     def recent_payments(
         self, alerts: AlertList, days: int = 30, today: Iterable[Any] = ()
@@ -251,8 +253,8 @@ class PaymentModel(BaseEstimator):
     ) -> Explained:
         """Return suspicion, probability and reasons of one payment, given as a dict.
 
-        They are, to the last bit, what `rank` gives the payment in a table; reasons are those
-        without `compare_past`, since the card's earlier payments are not read for one score.
+        They are bit for bit what `rank` gives the payment in a table; reasons are those without
+        `compare_past`, since the card's earlier payments are not read for one score.
         """
         check_is_fitted(self, "ranker_")
         if self.state_ is None:
@@ -263,21 +265,21 @@ class PaymentModel(BaseEstimator):
     def take_in(self, payment: Mapping[str, Any], *, n_reasons: int = 5) -> Explained:
         """Return what `score` does, and remember the payment: on disk with the next `settle`.
 
-        For streams, which would otherwise wait for the disk at every payment.
+        This is for streams, which would otherwise be slowed down by the disk at every payment.
         """
         if self.state_ is None:
             return self.score(payment, n_reasons=n_reasons)
         return self._scored(payment, n_reasons, self.state_.take_in)
 
     def settle(self, note: Any = None) -> None:
-        """Have payments on disk that were taken in, all or none, and `note` with them."""
+        """Write the payments that were taken in to disk, all or none, and `note` with them."""
         if self.state_ is not None:
             self.state_.settle(note)
 
     def explain(
         self, payments: Any, row: int = 0, above: int | None = None, *, n_reasons: int = 5
     ) -> list[Reason] | list[Difference]:
-        """Return why a row of a table is where it is, or why it is above another row."""
+        """Return the reasons for a row's rank, or why it ranks above another row."""
         check_is_fitted(self, "ranker_")
         rows = self.with_features(payments)
         if above is None:
@@ -287,7 +289,7 @@ class PaymentModel(BaseEstimator):
         return reasons.why_above(self.ranker_, rows.take([row, above]), 0, 1, n_reasons)
 
     def with_features(self, payments: Any) -> pa.Table:
-        """Return a table with the features of its rows beside its columns; nothing is kept."""
+        """Return a table with the features of its rows as further columns; nothing is kept."""
         return pa.concat_tables(self.batches_with_features(_tables(payments)))
 
     def batches_with_features(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -311,17 +313,17 @@ class PaymentModel(BaseEstimator):
         source: str = "investigator",
         who: str = "",
     ) -> LabelCounts:
-        """Write labels to the ledger and let the features know them; return what came of each.
+        """Write labels to the ledger and the features; return what became of them.
 
-        `ids` name payments by `row_id`. A label counts from the moment it became known: left out,
-        that is the time of the newest payment in the history. A payment may be labelled again:
-        the rules of `toprank.payments.ledger` say which label holds.
+        `ids` name payments by `row_id`. A label counts from the moment `known_at` at which it
+        became known; the default is the time of the newest payment in the history. A payment may
+        be labelled again: the rules of `toprank.payments.ledger` say which label holds.
         """
         check_is_fitted(self, "ranker_")
         if self.state_ is None or self.row_id is None:
             raise ValueError(
-                "the model must be fitted with card and row_id for labels to find their "
-                "payments; it was fitted without; fit it again with both."
+                "the model must be fitted with card (--card) and row_id (--id) for labels to find "
+                "their payments; it was not; fit it again with both."
             )
         n_ids, n_labels = np.size(ids), np.size(is_positive)
         if n_ids != n_labels:
@@ -337,7 +339,7 @@ class PaymentModel(BaseEstimator):
         return self.state_.label(ids, is_positive, known, source, who)
 
     def known_cards(self, cleared_within: Any = CLEARED_WITHIN) -> KnownCards:
-        """Return the cards that the ledger knows as fraud, and those cleared lately."""
+        """Return the cards that the ledger knows as fraud, and those cleared recently."""
         if self.state_ is None or self.row_id is None or self.card is None:
             return KnownCards()
         return known_cards(self.state_, self.card, cleared_within)
@@ -352,7 +354,7 @@ class PaymentModel(BaseEstimator):
         label: str | None = None,
         time: str | None = None,
     ) -> Evaluation:
-        """Return how well the model ranks labelled rows, a list per day where there are times."""
+        """Return how well the model ranks labelled rows, one list per day if there are times."""
         check_is_fitted(self, "ranker_")
         label = label or self.label_column
         facts: list[pa.Table] = []
@@ -380,7 +382,7 @@ class PaymentModel(BaseEstimator):
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to `path` and its history beside it, replaced in one step."""
+        """Write the model to `path` and its history next to it, replaced in one step."""
         check_is_fitted(self, "ranker_")
         model_files.write_model(self, Path(path))
 
@@ -392,17 +394,17 @@ class PaymentModel(BaseEstimator):
         history: str | os.PathLike[str] | None = None,
         for_writing: bool = False,
     ) -> Self:
-        """Return the model that `save` wrote, with its history from beside it or as given.
+        """Return the model that `save` wrote, with the history next to it or the given one.
 
-        `for_writing` holds the history against other writers until `close`, and what is
-        remembered or labelled is then on disk when the call returns.
+        With `for_writing`, the history is locked against other writers until `close`, and what is
+        remembered or labelled is on disk when the call returns.
         """
         return model_files.read_model(
             cls, Path(path), None if history is None else Path(history), for_writing
         )
 
     def close(self) -> None:
-        """Let go of the history on disk."""
+        """Close the history on disk."""
         if self.state_ is not None:
             self.state_.close()
 
@@ -412,11 +414,11 @@ class PaymentModel(BaseEstimator):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # How it is done
+    # How
 
     @property
     def schema_(self) -> Schema | None:
-        """The columns of a file that the model takes as they are; others may be beside them."""
+        """The columns of a file that the model uses as they are; there may be others."""
         if self.state_ is None:
             return self.ranker_.schema_
         return columns_to_read(self.state_.history, self.ranker_.schema_)
@@ -469,7 +471,7 @@ class PaymentModel(BaseEstimator):
         if self.time is None or self.time in batch.column_names:
             return self.time
         warnings.warn(
-            f"there is no column {self.time!r}; the rows are taken as one list.",
+            f"there is no column {self.time!r}; all rows are ranked as one list.",
             TableWarning,
             stacklevel=3,
         )
@@ -477,11 +479,11 @@ class PaymentModel(BaseEstimator):
 
     @property
     def roles(self) -> Roles | None:
-        """Which column is what; None without a card."""
+        """The roles of the columns; None without a card."""
         return self._checked_roles()
 
     def _checked_roles(self) -> Roles | None:
-        """Return which column is what; None without a card."""
+        """Return the roles of the columns; None without a card."""
         others = {"terminal": self.terminal, "amount": self.amount, "row_id": self.row_id}
         if self.card is None:
             for name, value in {**others, "features": self.features}.items():
@@ -495,7 +497,7 @@ class PaymentModel(BaseEstimator):
         return Roles(str(self.time), self.card, str(self.terminal), str(self.amount), self.row_id)
 
     def _training_options(self, roles: Roles | None) -> dict[str, Any]:
-        """Return how the rows are split and what of them is learned from."""
+        """Return how the rows are split and which columns are learned from."""
         options = {
             "time": self.time,
             "positive_label": self.positive_label,
@@ -504,7 +506,7 @@ class PaymentModel(BaseEstimator):
         }
         if roles is None:
             return options
-        # features of cards and terminals are learned from, not their names
+        # the model learns from features of cards and terminals, not from their names
         names = [roles.card, roles.terminal, *([roles.row_id] if roles.row_id else [])]
         if self.gap is None:
             options["gap"] = span_of(self.delay, "delay")
@@ -513,7 +515,7 @@ class PaymentModel(BaseEstimator):
     def _with_features(
         self, batches: Iterable[pa.Table], remember: bool, labels: tables.Labels | None = None
     ) -> Iterator[pa.Table]:
-        """Yield tables with the features of their rows beside their columns."""
+        """Yield tables with the features of their rows as further columns."""
         for batch in self._listable(batches, remember, labels):
             yield batch.table
 
@@ -523,7 +525,7 @@ class PaymentModel(BaseEstimator):
         remember: bool,
         labels: tables.Labels | None = None,
     ) -> Iterator[WrittenBatch]:
-        """Yield each batch with the features of its rows, and as it came."""
+        """Yield each batch with the features of its rows, and its rows as they came."""
         as_came = (each if isinstance(each, WrittenBatch) else WrittenBatch(each, each)
                    for each in batches)  # fmt: skip
         if self.state_ is None:
@@ -536,17 +538,17 @@ class PaymentModel(BaseEstimator):
             for batch in as_came:
                 rows = rows_of(history, batch.table, self.classes_, labels)
                 watch.see(rows)
-                yield batch._replace(table=_taken_in(batch.table, rows, features_of))
+                yield batch._replace(table=_with_features_of(batch.table, rows, features_of))
             watch.end(is_remembered=remember)
 
 
-def _taken_in(table: pa.Table, rows: pa.Table, features_of: FeaturesOf) -> pa.Table:
-    """Return a table with the features of its rows, which are taken in."""
+def _with_features_of(table: pa.Table, rows: pa.Table, features_of: FeaturesOf) -> pa.Table:
+    """Return a table with the features of its rows."""
     return with_columns(table, features_of(rows))
 
 
 def _tables(payments: Any) -> Iterator[Any]:
-    """Yield the tables of what was given: one, or several one after the other."""
+    """Yield the given tables: one, or several one after the other."""
     if isinstance(payments, Iterator | list | tuple) and not isinstance(payments, WrittenBatch):
         for each in payments:
             yield each if isinstance(each, WrittenBatch) else arrow_table(each)

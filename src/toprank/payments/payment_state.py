@@ -1,6 +1,6 @@
 """What a payment model knows of the past: its history, its label ledger and the rows themselves.
 
-In memory as here, or in a folder as `HistoryStore` keeps it; both do the same.
+It is kept in memory, as here, or in a folder by `HistoryStore`; both behave the same.
 """
 
 import threading
@@ -34,22 +34,22 @@ class PaymentState(Protocol):
     def notes(self) -> list[str]: ...
 
     def looking(self) -> AbstractContextManager[FeaturesOf]:
-        """Give features of tables that see each other, and remember nothing of them afterwards."""
+        """Yield a function that returns features of tables; none of them is remembered."""
 
     def look(self, row: Mapping[str, Any]) -> dict[str, float]:
-        """Return the features of one row, and remember nothing."""
+        """Return the features of one row, without remembering it."""
 
     def remembering(self) -> AbstractContextManager[FeaturesOf]:
-        """Give features of tables that are remembered, all of them once the block has ended."""
+        """Yield a function that returns features of tables and remembers them: all or none."""
 
     def one(self, row: Mapping[str, Any]) -> dict[str, float]:
         """Return the features of one row, and remember the row."""
 
     def take_in(self, row: Mapping[str, Any]) -> dict[str, float]:
-        """Return the features of one row, and remember it: for good with the next `settle`."""
+        """Return the features of one row, and remember it: permanently with the next `settle`."""
 
     def settle(self, note: Any = None) -> None:
-        """Have rows that were taken in where they are to last."""
+        """Keep the rows that were taken in permanently, and `note` with them."""
 
     def label(
         self, row_id: Any, is_positive: ArrayLike, known_at: Any, source: str, who: str
@@ -63,7 +63,7 @@ class PaymentState(Protocol):
         """Return the remembered rows whose key, such as the card, is one of these texts."""
 
     def close(self) -> None:
-        """Let go of what is held open."""
+        """Close all files."""
 
 
 class MemoryState:
@@ -74,27 +74,27 @@ class MemoryState:
         self.ledger: Ledger = MemoryLedger()
         self.notes: list[str] = []
         self._tables: list[pa.Table] = []
-        self._turn = threading.RLock()  # a look puts the row in and takes it out again
+        self._turn = threading.RLock()  # even a look adds the row and removes it again
 
     @contextmanager
     def looking(self) -> Iterator[FeaturesOf]:
-        """Give features of tables that see each other, and remember nothing of them afterwards."""
+        """Yield a function that returns features of tables; none of them is remembered."""
         with self._turn, self.history.looking():
             yield self.history.batch
 
     def look(self, row: Mapping[str, Any]) -> dict[str, float]:
-        """Return the features of one row, and remember nothing."""
+        """Return the features of one row, without remembering it."""
         with self._turn:
             return self.history.look(row)
 
     @contextmanager
     def remembering(self) -> Iterator[FeaturesOf]:
-        """Give features of tables that are remembered, all of them or none."""
+        """Yield a function that returns features of tables and remembers them: all or none."""
         with self._turn:
             yield from self._remembering()
 
     def _remembering(self) -> Iterator[FeaturesOf]:
-        # nothing is lost with what an empty history took in, and `fit` needs no copy
+        # an empty history needs no copy to be restored, so `fit` makes none
         before = None if self.history.until is None else deepcopy(self.history)
         tables: list[pa.Table] = []
 
@@ -120,7 +120,7 @@ class MemoryState:
     take_in = one
 
     def settle(self, note: Any = None) -> None:
-        """Nothing lasts longer than the object."""
+        """Do nothing: rows in memory end with the object."""
 
     def label(
         self, row_id: Any, is_positive: ArrayLike, known_at: Any, source: str, who: str
@@ -149,4 +149,4 @@ class MemoryState:
         return rows_of_keys(self.rows(), column, texts, self.history.time, since)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no file is open."""

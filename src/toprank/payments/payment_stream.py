@@ -1,6 +1,6 @@
-"""Payments as they come, scored by a model that was fitted in batch and knows each card's past.
+"""Payments as they arrive, scored by a fitted model that knows each card's past.
 
-The model does not change; what it knows does: each payment is remembered for those after it, and
+The model does not change, but its history does: each payment is remembered for those after it, and
 labels reach the ledger and the features from the moment they are known.
 """
 
@@ -22,20 +22,20 @@ class PaymentStream:
     """The stream of a payment model, with the counts and the window of an `EventStream`.
 
     Rows are in the history at once, and on disk with the next `checkpoint`, together with
-    `position`: a stream that is killed goes on from there, and what it is sent again counts once.
+    `position`: a stream that is killed is resumed there, and rows that are sent again count once.
 
     Parameters
     ----------
     model
         A fitted model; one whose history is on disk must have been loaded for writing.
     window, budget
-        How many labelled rows back the metrics look, and how many of those could be checked.
+        The number of last labelled rows that the metrics cover, and how many could be checked.
     threshold
-        From which probability on a row is an alert.
+        The lowest probability at which a row is an alert.
     n_reasons
-        How many reasons an alert has.
+        The number of reasons per alert.
     most_pending
-        How many scores are kept until their label comes; beyond, the oldest is dropped.
+        The number of scores kept until their label comes; beyond it, the oldest is dropped.
     """
 
     n_replaced = n_alarms = 0  # as an EventStream has them
@@ -70,7 +70,7 @@ class PaymentStream:
         return {*schema, *(name for name in roles if name is not None)}
 
     def score(self, row: Mapping[str, Any], event_id: str | int | None = None) -> Scored:
-        """Return what there is to say of a payment, and remember it."""
+        """Return the score of a payment, and remember the payment."""
         payment = dict(row)
         if event_id is not None and self.model.row_id is not None:
             payment[self.model.row_id] = event_id
@@ -87,7 +87,7 @@ class PaymentStream:
     def learn(
         self, row: Mapping[str, Any], label: Any, event_id: str | int | None = None
     ) -> Scored:
-        """Return what there is to say of a payment whose label is known, and take the label in."""
+        """Return the score of a payment whose label is known, and remember both."""
         is_positive = self._is_positive(label)
         scored = self.score(row, event_id)
         if event_id is None:
@@ -97,7 +97,7 @@ class PaymentStream:
         return scored
 
     def label(self, event_id: str | int, label: Any) -> bool:
-        """Take in the label of a payment; return whether that is known."""
+        """Add the label of a payment; return whether the payment is known."""
         is_positive = self._is_positive(label)
         name = id_text(event_id, "id") or ""
         is_found = name in self.pending
@@ -114,7 +114,7 @@ class PaymentStream:
         return is_found
 
     def checkpoint(self) -> None:
-        """Have everything on disk, `position` included."""
+        """Write everything to disk, including `position`."""
         self.model.settle(self.position)
 
     def _keep(self, name: str, scored: Scored) -> None:

@@ -1,4 +1,4 @@
-"""Tables of payments: which column is what, and the features of each row beside its columns."""
+"""Tables of payments: the roles of their columns, and features as further columns."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from toprank.payments.features.kinds import key_columns, microseconds, number_co
 
 
 class Roles(NamedTuple):
-    """Which column holds the time, the card, the terminal or shop, the amount and the id."""
+    """The columns of the time, the card, the terminal or shop, the amount and the id."""
 
     time: str
     card: str
@@ -25,14 +25,14 @@ class Roles(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The columns that are there, in this order."""
+        """The columns that are given, in this order."""
         return [name for name in self if name is not None]
 
 
 def new_history(
     roles: Roles, label: str, delay: str = "7d", features: Iterable[Feature] | None = None
 ) -> History:
-    """Return an empty history that gives `features`, or `default_features` of these columns.
+    """Return an empty history with `features`, or with `default_features` of these columns.
 
     >>> history = new_history(Roles("paid_at", "card", "shop", "amount"), "is_fraud")
     >>> history.names[3:5]
@@ -46,7 +46,7 @@ def new_history(
     for each in history.features:
         if isinstance(each, LabelRisk) and _length(each.delay) < _length(delay):
             raise ValueError(
-                f"feature {each.name!r} must have a delay of {delay!r} at least, after which "
+                f"feature {each.name!r} must have a delay of at least {delay!r}, after which "
                 f"labels are known; got {each.delay!r}."
             )
     return history
@@ -60,8 +60,8 @@ def rows_of(
 ) -> pa.Table:
     """Return a table as a history takes it: keys without empty texts, labels as true or false.
 
-    Labels, where the table has any, are of these `classes`, the positive first; who has parsed
-    them passes `labels`. A key that is empty text, NA and the like is missing.
+    Labels, if the table has any, are of these `classes`, the positive first; a caller that has
+    parsed them passes `labels`. A key that is empty text, NA or the like is missing.
 
     >>> history = new_history(Roles("at", "card", "shop", "amount"), "is_fraud")
     >>> row = {"at": ["2025-03-01"], "card": ["NA"], "shop": ["S"], "amount": [9.5]}
@@ -72,8 +72,8 @@ def rows_of(
     taken = [name for name in history.names if name in own and name not in _values(history)]
     if taken:
         raise tables.TableError(
-            f"the table must not have a column called as a feature; it has {taken[0]!r}; rename "
-            "or drop it."
+            f"the table must not have a column with the name of a feature; it has {taken[0]!r}; "
+            "rename or drop it."
         )
     tables.check_columns(history.columns, table.column_names)
     rows = table
@@ -106,7 +106,7 @@ def row_of(
 
 
 def with_columns(table: pa.Table, features: pa.Table) -> pa.Table:
-    """Return the table with the features beside its columns; those it has already stay its own."""
+    """Return the table with the features as further columns; existing columns are kept."""
     own = set(table.column_names)
     for name in features.column_names:
         if name not in own:
@@ -115,9 +115,9 @@ def with_columns(table: pa.Table, features: pa.Table) -> pa.Table:
 
 
 def columns_to_read(history: History, features: Schema) -> Schema | None:
-    """Return the columns of a file that a ranker of these features takes as they are.
+    """Return the columns of a file that a ranker of these features uses as they are.
 
-    Numbers that the history reads are numbers in the file, too, whatever its first rows hold.
+    Numbers that the history reads are numbers in the file, too, whatever its first rows contain.
     """
     numbers = number_columns(history.features)
     made = {*history.names, *numbers}
@@ -140,7 +140,7 @@ def _length(delay: str) -> int:
 
 
 def _values(history: History) -> set[str]:
-    """Return the features that are columns as they stand."""
+    """Return the features that are columns of the table itself."""
     return {each.name for each in history.features if each.name == _column_of(each)}
 
 

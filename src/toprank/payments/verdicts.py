@@ -1,7 +1,7 @@
 """Verdicts as people write them: in the list that `rank` wrote, or in a table of claims.
 
-A verdict is fraud, genuine or unsure; the words of the labels a model learned from do as well. A
-row without a verdict says nothing, and neither does one that is unsure.
+A verdict is fraud, genuine or unsure, or one of the labels that the model learned from. Rows
+without a verdict, and those that are unsure, are ignored.
 """
 
 from typing import Any, NamedTuple
@@ -21,11 +21,11 @@ _UNSURE = ("unsure", "?")
 
 
 class Verdicts(NamedTuple):
-    """What a table says of rows: which are positive, and where that comes from."""
+    """The verdicts of a table: which rows are positive, and the source of the labels."""
 
     ids: list[Any]
     is_positive: NDArray[np.bool_]
-    rows: NDArray[np.int64]  # of the table, for what else it says of them
+    rows: NDArray[np.int64]  # of the table, for its other columns
     source: str
     n_empty: int
     n_unsure: int
@@ -75,6 +75,6 @@ def _verdict(value: Any, classes: tuple[Any, Any]) -> bool | str | None:
     if text in _UNSURE:
         return "unsure"
     raise TableError(
-        f"column {VERDICT!r} must hold fraud, genuine, unsure or nothing; got "
+        f"column {VERDICT!r} must contain fraud, genuine, unsure or nothing; got "
         f"{shortened(value)}; correct it and try again."
     )

@@ -1,11 +1,11 @@
 """The versions of a model side by side, and which of them is the current one.
 
     payments.toprank       the current version, which `rank` and the others use
-    payments.v1.toprank    what was current before, or waits to become it
+    payments.v1.toprank    an earlier version, or one that can be made current
     payments.v2.toprank
 
-A version's number is noted in its file. Making another version current first puts the present one
-beside it under its number, then replaces the file in one step: no moment is without a model.
+A version's number is saved in its file. Making another version current first copies the present
+one to a file with its number, then replaces the file in one step: there is always a model.
 """
 
 import re
@@ -20,7 +20,7 @@ FIRST = 1
 
 
 class Promoted(NamedTuple):
-    """Which version became current, and which one was it before."""
+    """The version that became current, and the one that was current before."""
 
     version: int
     before: int
@@ -37,7 +37,7 @@ def version_of(facts: dict) -> int:
 
 
 def version_path(model: Path, version: int) -> Path:
-    """Return where a version lies that is not the current one.
+    """Return the path of a version that is not the current one.
 
     >>> version_path(Path("payments.toprank"), 2).name
     'payments.v2.toprank'
@@ -45,8 +45,8 @@ def version_path(model: Path, version: int) -> Path:
     return model.with_name(f"{model.stem}.v{version}{model.suffix}")
 
 
-def versions_beside(model: Path) -> list[int]:
-    """Return the numbers of the versions that lie beside the current one, rising."""
+def other_versions(model: Path) -> list[int]:
+    """Return the numbers of the versions other than the current one, in ascending order."""
     name = re.compile(re.escape(model.stem) + r"\.v([0-9]+)" + re.escape(model.suffix))
     found = (name.fullmatch(path.name) for path in model.parent.iterdir())
     return sorted(int(match[1]) for match in found if match)
@@ -54,14 +54,14 @@ def versions_beside(model: Path) -> list[int]:
 
 def next_version(model: Path) -> int:
     """Return a number that no version has yet."""
-    return max([_current(model), *versions_beside(model)]) + 1
+    return max([_current(model), *other_versions(model)]) + 1
 
 
 def promote(model: Path, version: int | None = None) -> Promoted:
     """Make a version the current one: the newest, unless one is named."""
-    current, beside = _current(model), versions_beside(model)
+    current, others = _current(model), other_versions(model)
     if version is None:
-        newer = [number for number in beside if number > current]
+        newer = [number for number in others if number > current]
         if not newer:
             raise ValueError(
                 f"there is no version newer than {current}, which is the current one of "
@@ -70,10 +70,10 @@ def promote(model: Path, version: int | None = None) -> Promoted:
         version = newer[-1]
     if version == current:
         raise ValueError(f"version {version} of {model.name} is the current one already.")
-    if version not in beside:
-        known = ", ".join(map(str, beside)) or "none"
+    if version not in others:
+        known = ", ".join(map(str, others)) or "none"
         raise ValueError(
-            f"version must be one that lies beside {model.name}: {known}; got {version}."
+            f"version must be one of those next to {model.name}: {known}; got {version}."
         )
     _put(model, version_path(model, current))
     _put(version_path(model, version), model)
@@ -83,7 +83,7 @@ def promote(model: Path, version: int | None = None) -> Promoted:
 def rollback(model: Path) -> Promoted:
     """Make the version before the current one current again."""
     current = _current(model)
-    older = [number for number in versions_beside(model) if number < current]
+    older = [number for number in other_versions(model) if number < current]
     if not older:
         raise ValueError(
             f"there is no version before {current}, which is the current one of {model.name}."
@@ -96,6 +96,6 @@ def _current(model: Path) -> int:
 
 
 def _put(source: Path, target: Path) -> None:
-    """Copy a file to where another may lie, in one step."""
-    with atomic_path(target) as beside:
-        shutil.copyfile(source, beside)
+    """Copy a file over another or to a new place, in one step."""
+    with atomic_path(target) as unfinished:
+        shutil.copyfile(source, unfinished)

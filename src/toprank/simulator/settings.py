@@ -1,4 +1,4 @@
-"""What is to be simulated: the size of the world, and options that are off unless asked for."""
+"""The settings of a simulation: the size of the world, and options, which are off by default."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -52,7 +52,7 @@ def test_at_equal_times_the_investigator_holds_and_then_what_was_given_last():
     assert share(history, 15) == [1]
 
 
-def test_silence_holds_only_where_nobody_has_spoken():
+def test_silence_holds_only_without_a_verdict_or_claim():
     history = history_with("p", "q")
     assert history.label(["p", "q"], [False, False], 20, "silence").n_new == 2
     history.label("p", True, 40)
@@ -81,7 +81,7 @@ def test_labels_without_a_time_correct_each_other_from_the_delay_on():
     assert history.n_remembered == 1
 
 
-def test_one_call_may_bring_several_labels_of_one_row():
+def test_one_call_may_contain_several_labels_of_one_row():
     history = history_with("p", "q")
     found = history.label(["p", "q", "p", "p"], [0, 1, 1, 1], [15, 15, 20, 25])
     assert found == (2, 1, 1, 0, ())
@@ -97,7 +97,7 @@ def test_no_row_has_an_empty_id(row_id):
     assert history.label([], []) == (0, 0, 0, 0, ())
 
 
-def test_a_source_that_there_is_not_is_refused():
+def test_an_unknown_source_is_refused():
     history = history_with("p")
     with pytest.raises(ValueError, match="source must be one of 'investigator', 'claim'"):
         history.label("p", True, 15, "rumour")
@@ -138,7 +138,7 @@ def test_corrections_of_forgotten_rows_and_cards_are_forgotten():
     assert looks == {"A": [0, 0, 0], "B": [0, 0, 1], "C": [0, 0, 1]}
 
 
-def test_many_corrections_at_once_are_each_taken():
+def test_many_corrections_at_once_all_count():
     n_rows = 500
     history = History(FEATURES, row_id="tx")
     cards = np.arange(n_rows) % 50

@@ -76,7 +76,7 @@ def test_a_row_sent_again_sees_late_rows_that_came_since():
     assert values(history.one(row)) == [2, 60, 0]
 
 
-def test_what_was_first_said_of_a_row_holds():
+def test_the_first_values_of_a_row_are_kept():
     history = history_of((*COUNTS, Value("amount"), Recent("sum", "card", "1h", of="amount")))
     row = {"time": 100, "card": "A", "amount": 5.0, "tx": "p"}
     history.commit(row)
@@ -126,7 +126,7 @@ def test_a_row_older_than_the_last_purge_is_too_late_and_its_id_stays_free():
     assert history.commit(row | {"time": 150})
 
 
-def test_ids_are_forgotten_when_they_cannot_matter_any_more():
+def test_ids_are_forgotten_when_they_no_longer_matter():
     row = {"time": 50, "card": "A", "tx": "p"}
     without_labels, with_labels = (
         history_of(),
@@ -206,7 +206,7 @@ some_ids = st.lists(st.text(alphabet="ab\x00é", max_size=3), max_size=30)
 
 @examples(100)
 @given(st.lists(some_ids, max_size=6), st.randoms(use_true_random=False))
-def test_the_table_of_ids_is_a_dict_whose_last_entries_can_be_taken_back(batches, random):
+def test_the_table_of_ids_is_a_dict_whose_last_entries_can_be_removed(batches, random):
     table, wanted = IdTable(), {}
     for ids in batches:
         may_add = [random.random() < 0.8 for _ in ids]
@@ -235,7 +235,7 @@ def test_the_table_of_ids_is_a_dict_whose_last_entries_can_be_taken_back(batches
         assert found == [*wanted.values(), -1, -1]
 
 
-def test_many_ids_that_differ_little_are_told_apart():
+def test_many_similar_ids_are_distinguished():
     n_ids = 200_000 if IS_COMPILED else 2_000
     ids = RowIds.of([f"payment-{i:09d}" for i in range(n_ids)])
     table = IdTable()

@@ -57,9 +57,7 @@ steps = st.lists(
 
 @examples(60)
 @given(steps=steps, seed=st.integers(0, 3))
-def test_a_store_holds_to_the_last_bit_what_a_history_in_memory_does(
-    tmp_path_factory, steps, seed
-):
+def test_a_store_is_bit_for_bit_a_history_in_memory(tmp_path_factory, steps, seed):
     folder = tmp_path_factory.mktemp("store") / "payments.history"
     twin, store = fresh(), HistoryStore.create(folder, fresh())
     n_rows = n_labels = 0
@@ -105,7 +103,7 @@ def test_a_store_holds_to_the_last_bit_what_a_history_in_memory_does(
         assert again.notes == []
 
 
-def test_a_change_costs_what_changed(folder):
+def test_a_change_writes_only_what_changed(folder):
     history = fresh()
     history.batch(table(0, 3000))
     with HistoryStore.create(folder, history) as store:
@@ -119,7 +117,7 @@ def test_a_change_costs_what_changed(folder):
         assert snapshot.stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_a_long_log_makes_way_for_a_snapshot_by_itself(folder, monkeypatch):
+def test_a_long_log_is_replaced_by_a_snapshot_automatically(folder, monkeypatch):
     from toprank.payments.history_store import store_writer
 
     monkeypatch.setattr(store_writer, "_LEAST_LOG", 2_000)
@@ -139,7 +137,7 @@ def test_a_long_log_makes_way_for_a_snapshot_by_itself(folder, monkeypatch):
         assert store.rows().to_pylist() == payments(0, 160)
 
 
-def test_a_snapshot_that_cannot_be_written_leaves_what_was_asked_for_done(folder, monkeypatch):
+def test_a_snapshot_that_cannot_be_written_does_not_undo_the_change(folder, monkeypatch):
     from toprank.payments.history_store import store_writer
 
     monkeypatch.setattr(store_writer, "_LEAST_LOG", 0)
@@ -161,7 +159,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_what_was_asked_for_done(folder
     assert_same(HistoryStore.open(folder).history, history)
 
 
-def test_a_card_that_was_let_go_is_in_no_file(folder):
+def test_a_forgotten_card_is_in_no_file(folder):
     card = b"4000-SECRET"
     with HistoryStore.create(folder, fresh(), rows=table(0, 3)) as store:
         store.remember(table(0, 3))
@@ -194,7 +192,7 @@ def test_only_the_columns_of_features_are_in_the_log(folder):
 
 
 @pytest.mark.parametrize("durability", ["process", "power"])
-def test_both_ways_to_be_durable_keep_the_same(folder, durability):
+def test_both_durabilities_keep_the_same(folder, durability):
     with HistoryStore.create(folder, fresh(), durability=durability) as store:
         store.remember(table(0, 5))
         store.one(payment(5))
@@ -277,7 +275,9 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
         with pytest.raises(TableError, match="column names in the table must differ"):
             store.remember(table(5, 7).append_column("at", table(5, 7)["at"]))
         spans = pa.array([pa.MonthDayNano([1, 2, 3])] * 2)
-        with pytest.raises(TableError, match=r"which has no such values: .*; drop the column"):
+        with pytest.raises(
+            TableError, match=r"which cannot contain such values: .*; drop the column"
+        ):
             store.remember(table(5, 7).append_column("span", spans))
         with pytest.raises(TableError, match="amount must be a finite number"):
             store.one(payment(5) | {"amount": "a lot"})
@@ -293,7 +293,7 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
         assert store.n_rows == 7
 
 
-def test_what_was_noted_with_the_rows_is_there_after_a_snapshot_and_other_rows(folder):
+def test_a_note_kept_with_rows_survives_a_snapshot_and_other_rows(folder):
     with HistoryStore.create(folder, fresh()) as store:
         with store.remembering(note=lambda: {"line": 5}) as features_of:
             features_of(table(0, 5))
@@ -343,7 +343,7 @@ def test_a_reader_and_a_closed_store_change_nothing(folder):
         reader.label("p1", True)
 
 
-def test_what_is_not_there_is_said(tmp_path, folder):
+def test_missing_and_existing_folders_are_reported(tmp_path, folder):
     for mode in ("read", "write"):
         with pytest.raises(FileNotFoundError, match=r"there is no history .*payments.history"):
             HistoryStore.open(folder, mode=mode)
@@ -352,11 +352,11 @@ def test_what_is_not_there_is_said(tmp_path, folder):
     with pytest.raises(ValueError, match="mode must be one of"):
         HistoryStore.open(folder, mode="append")
     HistoryStore.create(folder, fresh()).close()
-    with pytest.raises(FileExistsError, match="is there already; open it"):
+    with pytest.raises(FileExistsError, match="exists already; open it"):
         HistoryStore.create(folder, fresh())
     (tmp_path / "empty").mkdir()
     for mode in ("read", "write"):
-        with pytest.raises(ModelFileError, match="must hold a history's snapshots and logs"):
+        with pytest.raises(ModelFileError, match="must contain a history's snapshots and logs"):
             HistoryStore.open(tmp_path / "empty", mode=mode)
     assert not list((tmp_path / "empty").iterdir())
     with pytest.raises(ValueError, match="durability must be one of"):
@@ -451,7 +451,7 @@ def test_a_row_sent_twice_is_there_once(folder):
         assert store.rows().num_rows == 12
 
 
-def test_columns_that_changed_their_type_are_made_alike(folder):
+def test_columns_that_changed_their_type_are_converted(folder):
     history = History([Recent("count", "card", "1d")], time="at")
     with HistoryStore.create(folder, history) as store:
         store.remember(pa.table({"at": ["2025-03-01 10:00"], "card": [7], "x": [1]}))
@@ -535,7 +535,7 @@ def test_a_writer_waits_for_another_process(folder):
 
 
 @pytest.mark.slow
-def test_two_processes_at_once_lose_nothing_and_readers_always_see_a_whole_state(folder):
+def test_two_processes_at_once_lose_nothing_and_readers_always_see_a_consistent_state(folder):
     HistoryStore.create(folder, fresh()).close()
     writers = [started("add", folder, first) for first in (0, 100)]
     n_seen = 0

@@ -119,7 +119,7 @@ def test_a_record_that_cannot_be_written_leaves_nothing(path, monkeypatch):
     assert payloads_in(path) == [b"first", b"third"]
 
 
-def test_another_file_is_no_log(tmp_path):
+def test_a_file_that_is_not_a_log_is_refused(tmp_path):
     path = tmp_path / "cards.csv"
     path.write_text("card,amount")
 

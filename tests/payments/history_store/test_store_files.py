@@ -38,7 +38,7 @@ def old_file(folder):
     return folder
 
 
-def test_only_the_owner_can_read_what_holds_cards(folder):
+def test_only_the_owner_can_read_files_with_cards(folder):
     with HistoryStore.create(folder, fresh(), rows=table(0, 3)) as store:
         store.remember(table(3, 6))
         store.label("p3", True)
@@ -62,7 +62,7 @@ def test_a_mode_that_the_user_has_set_is_kept(folder):
     assert mode_of(folder) == 0o750
 
 
-def test_what_each_file_is_called(folder):
+def test_files_have_their_documented_names(folder):
     with HistoryStore.create(folder, fresh(), rows=table(0, 3)) as store:
         store.remember(table(3, 6))
         store.compact()
@@ -80,7 +80,7 @@ def test_what_each_file_is_called(folder):
         assert isinstance(toprank.load(folder / name), History)
 
 
-def test_a_file_of_the_previous_version_is_read_as_it_is(old_file):
+def test_a_file_of_the_previous_version_is_read_without_a_change(old_file):
     before = old_file.read_bytes()
     with HistoryStore.open(old_file) as store:
         assert_same(store.history, History.load(PREVIOUS))

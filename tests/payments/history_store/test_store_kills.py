@@ -214,7 +214,7 @@ def test_damage_in_the_middle_is_an_error_with_its_place(tmp_path):
             HistoryStore.open(folder, mode=mode)
 
 
-def test_a_damaged_snapshot_is_made_up_for_by_the_one_before(tmp_path):
+def test_a_damaged_snapshot_is_replaced_by_the_one_before(tmp_path):
     folder = tmp_path / "payments.history"
     made(folder)
     with HistoryStore.open(folder, mode="write") as store:

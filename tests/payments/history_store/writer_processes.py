@@ -1,4 +1,4 @@
-"""Processes that write a store, to be started beside a test or killed by it.
+"""Processes that write a store, started or killed by a test.
 
 Run as `python writer_processes.py NAME FOLDER NUMBER`; see `started`.
 """
@@ -33,17 +33,17 @@ def add(folder, first):
 
 
 def create(folder, n_steps):
-    """Make a folder and end after so many steps."""
+    """Create a folder and end after a number of steps."""
     HistoryStore.create(folder, fresh(), rows=table(0, 4), on_step=_ending_after(n_steps))
 
 
 def convert(folder, n_steps):
-    """Open a file of the previous version and end after so many steps."""
+    """Open a file of the previous version and end after a number of steps."""
     HistoryStore.open(folder, mode="write", on_step=_ending_after(n_steps))
 
 
 def write_for_ever(folder, _):
-    """Do what follows from the number of rows, and say so, until killed."""
+    """Make changes that depend on the number of rows, and report them, until killed."""
     with HistoryStore.open(folder, mode="write") as store:
         print("open", flush=True)
         while True:
@@ -65,6 +65,6 @@ def _ending_after(n_steps):
 
 
 if __name__ == "__main__":
-    from payments_made import fresh, payment, table  # which lies beside this file
+    from payments_made import fresh, payment, table  # which is next to this file
 
     globals()[sys.argv[1]](sys.argv[2], int(sys.argv[3]))

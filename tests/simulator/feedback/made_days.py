@@ -1,4 +1,4 @@
-"""Small tables of payments, and a ranker that learns from them in no time."""
+"""Small tables of payments, and a ranker that learns from them quickly."""
 
 import numpy as np
 import pyarrow as pa

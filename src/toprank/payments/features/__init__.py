@@ -1,7 +1,7 @@
 """Features of payments as of their own time: what a card, a terminal, any key did before.
 
-A `History` holds the past. It gives the features of a table or of one row, by the same code, and
-never looks ahead: rows count from their own time on, labels from the time they were known.
+A `History` contains the past. It returns the features of a table or of one row, by the same code,
+and never looks ahead: rows count from their own time on, labels from the time they were known.
 """
 
 from toprank.payments.features.history import History

@@ -48,7 +48,7 @@ def instant(value: Any, name: str) -> int:
 
 
 def instants(values: Any, name: str) -> NDArray[np.int64]:
-    """Return one time or several as microseconds; every one must be there."""
+    """Return one time or several as microseconds; none may be missing."""
     if np.ndim(values) == 0:
         return np.array([instant(values, name)])
     return time_column(pa.table({name: pa.array(values)}), name).view(np.int64)
@@ -96,7 +96,7 @@ def labels(values: pa.ChunkedArray, name: str) -> NDArray[np.float64]:
         return np.full(len(values), np.nan)
     if not (is_number(values.type) or pa.types.is_boolean(values.type)):
         raise TableError(
-            f"column {name!r} must hold true or false, or 1 or 0; it holds values of type "
+            f"column {name!r} must contain true or false, or 1 or 0; it contains values of type "
             f"{values.type}; pass whether each is positive."
         )
     return true_or_false(values, name).astype(np.float64)
@@ -117,7 +117,7 @@ def id_texts(values: pa.ChunkedArray, name: str) -> pa.Array:
 
 
 def _parsed(text: str, name: str) -> datetime | float:
-    """Return what a text says of a time: digits are seconds, as in the column of a table."""
+    """Return the time in a text: digits are seconds, as in the column of a table."""
     try:
         return float(text) if _NUMBER.fullmatch(text) else datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The events of all values of one key, in arrays that grow with them."""
+"""The events of all values of one key, in growing arrays."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -18,12 +18,12 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 class Placed:
-    """Where rows that were taken in are among the events of their keys."""
+    """The places of inserted rows among the events of their keys."""
 
     def __init__(self, keys: NDArray[np.int64], which: NDArray[np.int64]) -> None:
         self.keys, self.which = keys, which
         self.place = np.empty(which.size, dtype=np.int64)
-        self.n_before = np.empty(which.size, dtype=np.int64)  # rows of its own moment before it
+        self.n_before = np.empty(which.size, dtype=np.int64)  # earlier rows of the same moment
 
 
 class EventStore:
@@ -34,7 +34,7 @@ class EventStore:
     """
 
     def __init__(self, asked: Sequence[Asked], columns: list[str], coded: list[str]) -> None:
-        # windows that are the same stand together: the kernel finds their bounds once
+        # equal windows are adjacent: the kernel finds their bounds once
         asked = sorted(asked, key=lambda each: (each.window, each.delay, each.is_own))
         is_coded = [each.what == window_kernel.DISTINCT for each in asked]
         pairs = list(zip(asked, is_coded, strict=True))
@@ -58,7 +58,7 @@ class EventStore:
 
     @property
     def n_events(self) -> int:
-        """How many events are kept."""
+        """The number of events kept."""
         return int(self._events.size.sum())
 
     def learn(
@@ -70,10 +70,10 @@ class EventStore:
         out: NDArray[np.float64],
         is_kept: bool = True,
     ) -> Placed:
-        """Take in some rows, grouped by key and in order of time; fill their features.
+        """Insert some rows, grouped by key and in order of time; fill their features.
 
-        `k` is which of their keys it is, `n_codes` how many values any coded column has. Rows
-        that are not to be kept are taken out again at once.
+        `k` is the number of the key, `n_codes` the largest number of values of a coded column.
+        Rows that are not to be kept are removed again at once.
         """
         self._hold(n_codes)
         placed = Placed(rows.keys[k], which)
@@ -109,7 +109,7 @@ class EventStore:
         codes: NDArray[np.int32],
         which: NDArray[np.int64],
     ) -> Placed:
-        """Take in some rows, grouped by key and in order of time."""
+        """Insert some rows, grouped by key and in order of time."""
         placed = Placed(keys, which)
         used = -1
         while used < 0:
@@ -132,7 +132,7 @@ class EventStore:
         return placed
 
     def take_out(self, placed: Placed) -> None:
-        """Take back the rows that came in last."""
+        """Remove the rows that were inserted last."""
         window_kernel.take_out(placed.which, placed.keys, placed.place, *self._events)
 
     def look_again(
@@ -146,8 +146,8 @@ class EventStore:
     ) -> None:
         """Fill the features of rows that are among the events already.
 
-        They are grouped by key, in order of time and of `n_before`: how many rows of its own
-        moment came before each.
+        They are grouped by key, in order of time and of `n_before`: the number of rows of the
+        same moment that came before each.
         """
         self._hold(n_codes)
         window_kernel.look_again(
@@ -182,7 +182,7 @@ class EventStore:
         )
 
     def grow(self, n_keys: int) -> None:
-        """Make place for keys up to this many."""
+        """Make room for this many keys."""
         n_now = self._events.size.size
         if n_keys <= n_now:
             return
@@ -192,12 +192,12 @@ class EventStore:
         self._events = Events._make([*grown[:_N_BY_KEY], *self._events[_N_BY_KEY:]])
 
     def purge(self, before: int) -> None:
-        """Let go of what no row from this moment on can need."""
+        """Forget what no row from this moment on can need."""
         window_kernel.purge(self._events, before - self.longest)
         self._repack()
 
     def last_seen(self) -> NDArray[np.int64]:
-        """Return the time of each key's last event; the earliest there is where it has none."""
+        """Return the time of each key's last event; the earliest possible if it has none."""
         events, last = self._events, np.full(self._events.size.size, np.iinfo(np.int64).min)
         seen = self.has_events
         last[seen] = events.time[(events.start + events.size - 1)[seen]]
@@ -211,7 +211,7 @@ class EventStore:
         self._repack()
 
     def codes_in_use(self, column: str) -> NDArray[np.int32]:
-        """Return the codes that events hold in a coded column."""
+        """Return the codes that occur in a coded column."""
         return np.unique(self._events.codes[self.coded.index(column), : self._used])
 
     def recode(self, column: str, new_code: NDArray[np.int64]) -> None:
@@ -220,7 +220,7 @@ class EventStore:
         codes[codes >= 0] = new_code[codes[codes >= 0]]
 
     def _hold(self, n_codes: int) -> None:
-        """Make place to count so many codes in."""
+        """Make room for counting this many codes."""
         if self._held.size < n_codes:
             self._held = np.zeros(2 * n_codes, dtype=np.int32)
 
@@ -230,7 +230,7 @@ class EventStore:
         return (self.numbers if column in self.numbers else self.coded).index(column)
 
     def _repack(self, more: int = 0) -> None:
-        """Lay the events out anew in a pool with `more` room at its end, and half of all free."""
+        """Copy the events to a new pool with `more` room at its end, and half as much again."""
         sizes = self._events.size
         n_needed = int((sizes + sizes // 2 + 2)[sizes > 0].sum()) + more
         pool = _empty(0, n_needed + n_needed // 2, len(self.numbers), len(self.coded))
@@ -241,7 +241,7 @@ class EventStore:
     # To and from files
 
     def to_arrays(self, n_keys: int) -> dict[str, NDArray]:
-        """Return what is kept of the first so many keys, for `restore`."""
+        """Return the events of the first `n_keys` keys, for `restore`."""
         self.grow(n_keys)
         events = self._events
         size = events.size[:n_keys]
@@ -259,16 +259,16 @@ class EventStore:
         }
 
     def restore(self, arrays: dict[str, NDArray], n_keys: int, n_codes: dict[str, int]) -> Self:
-        """Take the events that `to_arrays` gave; ValueError where they are not sound."""
+        """Restore the events that `to_arrays` returned; ValueError where they are not valid."""
         size = stored_vector(arrays, "size", np.int64, n_keys)
         time = stored_vector(arrays, "time", np.int64)
         if size.min(initial=0) < 0 or size.max(initial=0) > time.size or size.sum() != time.size:
-            raise ValueError(f"array 'size' must part {time.size} events among keys.")
+            raise ValueError(f"array 'size' must split {time.size} events among keys.")
         start = np.cumsum(size) - size
         is_first = np.zeros(time.size + 1, dtype=bool)
         is_first[start] = True
         if (np.diff(time)[~is_first[1:-1]] < 0).any():
-            raise ValueError("the events of a key must stand in order of time; some do not.")
+            raise ValueError("the events of a key must be in order of time; some are not.")
         by_key, by_place = (len(self.numbers), n_keys), (len(self.numbers), time.size)
         purged = stored_vector(arrays, "purged", np.int64, n_keys).copy()
         if purged.min(initial=0) < 0:
@@ -290,7 +290,7 @@ class EventStore:
         )
         for name, codes in zip(self.coded, self._events.codes, strict=True):
             if codes.min(initial=0) < -1 or codes.max(initial=-1) >= n_codes[name]:
-                raise ValueError(f"codes of {name!r} must lie between -1 and {n_codes[name] - 1}.")
+                raise ValueError(f"codes of {name!r} must be between -1 and {n_codes[name] - 1}.")
         window_kernel.accumulate(self._events)
         self._repack()
         return self
@@ -319,12 +319,12 @@ def _stored(arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int,
     if array is None or array.dtype != kind or array.shape != shape:
         raise ValueError(f"array {name!r} must be {np.dtype(kind)} of shape {shape}.")
     if kind is np.float64 and name != "values" and not np.isfinite(array).all():
-        raise ValueError(f"array {name!r} must hold finite numbers.")
+        raise ValueError(f"array {name!r} must contain finite numbers.")
     return np.ascontiguousarray(array)
 
 
 def _stored_values(arrays: dict[str, NDArray], shape: tuple[int, int]) -> NDArray:
     values = _stored(arrays, "values", np.float64, shape)
     if (np.abs(values) > _LARGEST).any():
-        raise ValueError("array 'values' must hold numbers below 3.4e38 in size, or NaN.")
+        raise ValueError("array 'values' must contain numbers below 3.4e38 in size, or NaN.")
     return values

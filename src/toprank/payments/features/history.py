@@ -1,7 +1,7 @@
 """Features of payments as of their own time, for tables and for one row at a time.
 
-The features of a row say what was known at its time: of rows, those at or before it; of labels,
-those known by then. Whatever comes later changes no feature that was given.
+The features of a row describe what was known at its time: the rows at or before it, and the
+labels known by then. Whatever comes later changes no feature that was returned before.
 """
 
 import os
@@ -38,40 +38,40 @@ from toprank.payments.ledger import SOURCES
 class History:
     """The past of every key, as far back as the features look.
 
-    `batch` and `one` give the features of rows and remember the rows; both run the same code, and
-    a table gives to the last bit what its rows give one by one in order of time. `look_batch` and
-    `look` give the same features and remember nothing; `commit` remembers a row.
+    `batch` and `one` return the features of rows and remember the rows; both run the same code,
+    and a table gives bit for bit what its rows give one by one in order of time. `look_batch` and
+    `look` return the same features and remember nothing; `commit` remembers a row.
 
-    Times are instants: those with a zone are turned to UTC, those without are taken as UTC. Local
-    times that jump back when clocks change make late rows; give them their zone.
+    Times are instants: those with a zone are converted to UTC, those without are taken as UTC.
+    Local times that jump back when clocks change make late rows; give them their zone.
 
     - Rows of equal time count in the order they came: in a table, its order.
     - The rows of one table are taken in order of time. A row older than rows that came with an
       earlier call is late: its features see what came at or before its own time, and later rows
-      find it there. What was given before it came stays as it was.
-    - An id counts once, however often it is sent. A row whose id was taken in before changes
-      nothing; its features are those of the row first taken in, at its time and under its keys,
-      as the history is now. Only its label is taken if the row had none so far.
+      find it there. Features returned before it came do not change.
+    - An id counts once, however often it is sent. A row whose id is known already changes
+      nothing; its features are those of the row that came first, at its time and with its keys,
+      as the history is now. Only its label is used, if the row had none so far.
     - A row without an id cannot be recognised: it counts every time, an exact copy too.
-    - A row whose key is missing has no features of this key, and is remembered under its other
-      keys only. A missing amount counts as a row, and in no sum, mean or max.
+    - A row whose key is missing has no features of this key, and is remembered only under its
+      other keys. A missing amount counts as a row, but in no sum, mean or max.
     - A number and its digits are one key: 7, 7.0 and "7".
     - A row's label at a moment is the one that holds by the rules of the ledger, of those that
       count by then; it counts in a window if it began to hold in it.
 
-    It is made for one writer at a time, and `look` counts as one: the row is put among the others
-    and taken out again.
+    It is not safe for several threads at once, not even `look`, which adds the row to the others
+    and removes it again.
 
     Parameters
     ----------
     features
-        What to give: see `handbook_features` and `default_features`, or make a list of your own.
+        The features: `handbook_features()`, `default_features()` or a list of your own.
     time
         The column of times: timestamps, dates, ISO text, or seconds since 1970.
     label, known_at
         The columns of labels, true or false, and of when each became known. Either may be missing
-        from a table or hold missing values; without a time, a label counts from the delay of the
-        feature on. Labels that come later, and corrections, are given to `label`.
+        from a table or contain missing values; without a time, a label counts from the delay of
+        the feature on. Labels that come later, and corrections, are passed to `label`.
     row_id
         The column of ids, by which rows sent again are recognised and labels find their rows. An
         empty id is missing. Rows with an id take some 60 bytes and their id, until `purge`
@@ -110,7 +110,7 @@ class History:
         if questions.of_labels and label is None and row_id is None:
             raise ValueError(
                 "label must name the column of labels, or row_id that of ids for late labels, "
-                "since some features look at labels; got neither."
+                "since some features use labels; got neither."
             )
         self._own, self._keys = questions.own, questions.keys
         self._past = Past(questions)
@@ -119,35 +119,35 @@ class History:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that a table or a row must have; those of labels and ids may be missing."""
+        """The columns that a table or a row must have; those of labels and ids are optional."""
         return list(self._reader.columns)
 
     @property
     def until(self) -> np.datetime64 | None:
-        """The time of the latest row taken in; None before the first."""
+        """The time of the latest remembered row; None before the first."""
         return None if self._past.until == NEVER else np.datetime64(self._past.until, "us")
 
     @property
     def since(self) -> np.datetime64 | None:
-        """The moment of the last purge: of older rows, the past is not known. None before one."""
+        """The moment of the last purge, before which the past is not known; None without one."""
         return None if self._past.begin == NEVER else np.datetime64(self._past.begin, "us")
 
     @property
     def n_remembered(self) -> int:
-        """How many events are kept: each row once under every key, and each label."""
+        """The number of events kept: each row once under every key, and each label."""
         return self._past.n_events
 
     @property
     def n_too_late(self) -> int:
-        """How many rows were older than the last purge.
+        """The number of rows that were older than the last purge.
 
-        Their features that look back are missing, and they are not remembered.
+        Their features of the past are missing, and they are not remembered.
         """
         return self._past.n_too_late
 
     @property
     def n_repeated(self) -> int:
-        """How many rows came again under an id that was taken in before, and did not count."""
+        """The number of rows that came again with a known id, and did not count."""
         return self._past.n_repeated
 
     def batch(self, table: Any) -> pa.Table:
@@ -157,15 +157,15 @@ class History:
     def one(self, row: Mapping[str, Any]) -> dict[str, float]:
         """Return the features of one row, NaN where missing, and remember the row.
 
-        That is `look` and `commit` in one, for the price of either.
+        This is `look` and `commit` in one call, as fast as either.
         """
         return self._as_dict(self._learn(self._reader.row(row)))
 
     def look_batch(self, table: Any) -> pa.Table:
         """Return what `batch` would, and remember nothing.
 
-        Rows see earlier rows of the same table, as in `batch`. For that they are put among the
-        others and taken out again: it takes memory like `batch`, and up to twice its time.
+        Rows see earlier rows of the same table, as in `batch`. For that they are added to the
+        others and removed again: it takes as much memory as `batch`, and up to twice its time.
         """
         with self._past.taken_back():
             return self._as_table(self._learn(self._reader.table(table)))
@@ -176,7 +176,7 @@ class History:
             return self._as_dict(self._learn(self._reader.row(row)))
 
     def commit(self, row: Mapping[str, Any]) -> bool:
-        """Remember one row; return False if it is not, being known by its id or too late."""
+        """Remember one row; return False if its id is known already or it comes too late."""
         rows = self._reader.row(row)
         arrivals = self._past.arrive(rows)
         self._past.learn(rows, arrivals)
@@ -189,13 +189,13 @@ class History:
         known_at: Any = None,
         source: Any = "claim",
     ) -> LabelCounts:
-        """Take in labels, one or many, of rows that came with an id; say what became of them.
+        """Add labels, one or many, of rows that came with an id; return what became of them.
 
         A label counts from the moment it became known, and not before the delay of the feature.
-        Where a row has several, that which holds is chosen as by the ledger, in whatever order
-        they are given: the one known last; at equal times an investigator's before a claim, then
-        the one given last; silence only where nobody has spoken. So a correction leaves what
-        features saw before it was known, and changes what they see from then on.
+        Where a row has several, the one that holds is chosen by the rules of the ledger, in
+        whatever order they are given: the one known last; at equal times an investigator's before
+        a claim, then the one given last; silence only where there is no other. So a correction
+        does not change features from before it was known, only those from then on.
 
         `known_at` is when each became known. A label without it counts as known before all that
         have one. `source` is "investigator", "claim" or "silence", one for all or one each; a
@@ -223,9 +223,9 @@ class History:
 
     @contextmanager
     def looking(self) -> Iterator[None]:
-        """Let `batch` and `one` give features, all of which is taken back at the end.
+        """Let `batch` and `one` return features, and forget their rows at the end.
 
-        So tables can be looked at that come one after the other and see each other.
+        So several tables can be looked at, one after the other, of which later ones see earlier.
         """
         with self._past.taken_back():
             yield
@@ -251,12 +251,12 @@ class History:
         return self._past.numbers_of(RowIds.of(id_texts(row_id, "row_id")))
 
     def purge(self, before: Any, forget: Any = None) -> None:
-        """Let go of what no row from `before` on can need: memory then follows the windows.
+        """Forget what no row from `before` on can need, so that memory follows the windows.
 
-        The features of rows from `before` on stay what they would have been. Older rows come too
-        late from now on. Keys last seen before `forget`, if it is given, are forgotten, as are
-        the ids of older rows: no label finds those any more. Without features of labels, ids of
-        rows older than `before` are forgotten at once.
+        The features of rows from `before` on do not change. Older rows come too late from now on.
+        Keys last seen before `forget`, if it is given, are forgotten, as are the ids of older
+        rows: labels no longer find them. Without features of labels, ids of rows older than
+        `before` are forgotten at once.
         """
         self._past.purge(cells.instant(before, "before"))
         if forget is not None:
@@ -269,11 +269,11 @@ class History:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the history that `save` wrote; it goes on as if it had never stopped."""
+        """Return the history that `save` wrote, in the state in which it was saved."""
         return history_file.read(path, cls._from_saved)
 
     def _learn(self, rows: PaymentRows) -> NDArray[np.float64]:
-        """Remember rows; return their features, a column for each row."""
+        """Remember rows; return their features, one column per row."""
         arrivals = self._past.arrive(rows)
         out = np.full((len(self.features), rows.time.size), np.nan)
         window_kernel.fill_own(self._own, rows.time, rows.numbers, out)
@@ -322,17 +322,17 @@ class History:
 
 
 def _check_label_unread(features: Iterable[Feature], label: str | None) -> None:
-    """Raise for a feature that would tell a row its own label; LabelRisk does not."""
+    """Raise for a feature that would contain a row's own label; LabelRisk does not."""
     for each in features:
         if label is not None and label in (*key_columns([each]), *number_columns([each])):
             raise ValueError(
-                f"feature {each.name!r} must not look at the label {label!r}, which its row does "
-                "not know yet; use LabelRisk, which waits until labels are known."
+                f"feature {each.name!r} must not use the label {label!r}, which is not known yet "
+                "when its row comes; use LabelRisk, which uses labels once they are known."
             )
 
 
 def _source_codes(source: Any, n_labels: int) -> NDArray[np.int64]:
-    """Return the place of each source in `SOURCES`, where one was given for all as well."""
+    """Return the place of each source in `SOURCES`; one source may be given for all labels."""
     names = np.atleast_1d(np.asarray(source, dtype=str))
     if names.size != n_labels and np.ndim(source):
         raise ValueError(f"source must have {n_labels} values, one per id; got {names.size}.")

@@ -1,4 +1,4 @@
-"""Histories to and from files, which are model files that hold a history, of any size."""
+"""Histories to and from files: model files that contain a history, of any size."""
 
 import os
 from collections.abc import Callable
@@ -19,13 +19,13 @@ def write(
     facts: dict[str, Any] | None = None,
     mode: int = 0o600,
 ) -> None:
-    """Write what a history gave to be kept; a file already there is replaced in one step.
+    """Write the saved state of a history; an existing file is replaced in one step.
 
-    It holds card numbers: a new file is readable by its owner only, one that is replaced keeps
-    its mode.
+    It contains card numbers: only its owner can read a new file, and a file that is replaced
+    keeps its mode.
     """
-    with atomic_path(path, mode=mode) as beside:
-        stored.write_stored(beside, _HISTORY, saved, facts)
+    with atomic_path(path, mode=mode) as unfinished:
+        stored.write_stored(unfinished, _HISTORY, saved, facts)
 
 
 def read(path: str | os.PathLike[str], made: Callable[[dict[str, Any], Saved], _T]) -> _T:
@@ -38,14 +38,18 @@ def read_with_facts(
 ) -> tuple[_T, dict[str, Any]]:
     """Return what `made` makes of the file, and the facts in it."""
     with archive.opened_archive(path) as opened:
-        told = manifest.checked_manifest(opened)
-        if told["learner"] != _HISTORY:
-            raise ValueError(f"it holds a {told['learner']}, not a history; use toprank.load.")
+        manifest_read = manifest.checked_manifest(opened)
+        if manifest_read["learner"] != _HISTORY:
+            raise ValueError(
+                f"it contains a {manifest_read['learner']}, not a history; use toprank.load."
+            )
         kept = {
-            name.removesuffix(".npy"): stored.stored_array(opened, name, told)
-            for name in told["members"]
+            name.removesuffix(".npy"): stored.stored_array(opened, name, manifest_read)
+            for name in manifest_read["members"]
         }
         try:
-            return made(told["parameters"], Saved(told["state"], kept, {})), told["facts"]
+            return made(
+                manifest_read["parameters"], Saved(manifest_read["state"], kept, {})
+            ), manifest_read["facts"]
         except BROKEN as error:
             raise ValueError(f"its contents do not make a history: {error}") from error

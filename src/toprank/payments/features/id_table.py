@@ -2,10 +2,10 @@
 
     raw   = b"tx-1" b"tx-2" b"77" ...       one id after the other
     ends  = [0, 4, 8, 10, ...]              where each begins and ends
-    slots = [-1, 2, -1, 0, 1, ...]          the number of an id where its hash leads, or behind it
+    slots = [-1, 2, -1, 0, 1, ...]          the number of an id at the place of its hash, or after
 
-Ids are numbered in the order they came. The last ones can be taken back: no older id was put
-behind them in the table, so their slots are simply free again.
+Ids are numbered in the order they came. The last ones can be removed: no older id was put after
+them in the table, so their slots are simply free again.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _LOW_32_BITS = 0xFFFF_FFFF
 
 
 class RowIds(NamedTuple):
-    """The ids of some rows; one of no bytes is missing."""
+    """The ids of some rows; an empty one is missing."""
 
     raw: NDArray[np.uint8]  # read-only, so that kernels are compiled for one kind of array
     ends: NDArray[np.int64]
@@ -66,7 +66,7 @@ class RowIds(NamedTuple):
 
 
 class IdTable:
-    """The ids of all rows taken in, numbered from 0 in the order they came."""
+    """The ids of all remembered rows, numbered from 0 in the order they came."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -79,7 +79,7 @@ class IdTable:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory it takes."""
+        """The memory of the table."""
         return self._raw.nbytes + self._ends.nbytes + self._slots.nbytes
 
     def find(self, ids: RowIds) -> NDArray[np.int64]:
@@ -107,7 +107,7 @@ class IdTable:
         self._size = size
 
     def keep(self, is_kept: NDArray[np.bool_]) -> None:
-        """Forget the other ids; those kept are numbered anew in the same order."""
+        """Forget the other ids; those kept are renumbered in the same order."""
         kept = IdTable()
         kept._add(self._ids(), np.flatnonzero(is_kept))
         vars(self).update(vars(kept))
@@ -119,7 +119,7 @@ class IdTable:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
-        """Return the table that `to_arrays` gave; ValueError where it is not sound."""
+        """Return the table that `to_arrays` returned; ValueError where it is not valid."""
         raw = stored_vector(arrays, "bytes", np.uint8)
         lengths = stored_vector(arrays, "lengths", np.int64)
         if not 1 <= lengths.min(initial=1) <= lengths.max(initial=1) <= max(raw.size, 1) or (
@@ -158,7 +158,7 @@ class IdTable:
 
 
 def enlarged(array: NDArray, n_needed: int) -> NDArray:
-    """Return an array with place for so many along its last axis, and an eighth more."""
+    """Return an array with room for `n_needed` along its last axis, and an eighth more."""
     grown = np.zeros((*array.shape[:-1], n_needed + n_needed // 8 + _LEAST), dtype=array.dtype)
     grown[..., : array.shape[-1]] = array
     return grown
@@ -166,9 +166,9 @@ def enlarged(array: NDArray, n_needed: int) -> NDArray:
 
 @njit(cache=True)
 def _hashed(raw, begin, end):
-    """Return 32 bits that each byte has a part in: FNV-1a, and mixed once more.
+    """Return 32 bits that depend on every byte: FNV-1a, mixed once more.
 
-    Products stay below 2^63, so that it is the same with and without compiling.
+    Products stay below 2^63, so that results are the same with and without compiling.
     """
     mixed = np.int64(2_166_136_261)
     for i in range(begin, end):
@@ -204,7 +204,7 @@ def _find(ids, id_ends, raw, ends, slots, number):
 
 @njit(cache=True)
 def _enter(ids, id_ends, rows, may_add, size, raw, ends, slots, number, was_there):
-    """Fill the numbers of ids, add new ones, and return how many there are then."""
+    """Fill the numbers of ids, add new ones, and return how many ids there are now."""
     for row in rows:
         begin, end = id_ends[row], id_ends[row + 1]
         if begin == end:

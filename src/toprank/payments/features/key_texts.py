@@ -1,4 +1,4 @@
-"""Values of key columns, by their text, as whole numbers that begin at 0.
+"""Values of key columns, by their text, as whole numbers from 0 on.
 
 A number and its digits are one key: 7, 7.0 and "7". A missing value has no code.
 """
@@ -16,7 +16,7 @@ from toprank.files.state import stored_vector
 
 
 class Codes:
-    """Texts and their codes; a text seen for the first time is given the next code."""
+    """Texts and their codes; a new text gets the next code."""
 
     def __init__(self) -> None:
         self._code_of: dict[str, int] = {}
@@ -68,7 +68,7 @@ class Codes:
         return text_arrays(list(self._code_of))
 
     def restore(self, arrays: dict[str, NDArray]) -> None:
-        """Take the texts that `to_arrays` gave; ValueError where they are not sound."""
+        """Restore the texts that `to_arrays` returned; ValueError where they are not valid."""
         texts = texts_of(arrays)
         self._code_of = dict(zip(texts, range(len(texts)), strict=True))
         if len(self) < len(texts):
@@ -76,7 +76,7 @@ class Codes:
 
 
 def text_of(value: Any, name: str) -> str | None:
-    """Return the text a value has as a key; None where it is missing.
+    """Return the text of a value as a key; None where it is missing.
 
     >>> text_of(7.0, "card"), text_of("FR-7", "card"), text_of(None, "card")
     ('7', 'FR-7', None)
@@ -85,13 +85,13 @@ def text_of(value: Any, name: str) -> str | None:
 
 
 def entries(values: pa.ChunkedArray, name: str) -> tuple[NDArray[np.int64], list[str | None]]:
-    """Return which entry each row holds, and the entries as texts, the last one for missing.
+    """Return the entry of each row, and the entries as texts, the last one for missing.
 
     >>> entries(pa.chunked_array([["b", None, "b"]]), "card")
     (array([0, 1, 0]), ['b', None])
     """
     encoded = pa.chunked_array(values).combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # what has no chunk stays one
+    if isinstance(encoded, pa.ChunkedArray):  # an array without chunks stays chunked
         encoded = pa.array([], values.type)
     if not pa.types.is_dictionary(encoded.type):
         encoded = encoded.dictionary_encode()
@@ -101,7 +101,7 @@ def entries(values: pa.ChunkedArray, name: str) -> tuple[NDArray[np.int64], list
 
 
 def text_arrays(texts: list[str]) -> dict[str, NDArray]:
-    """Return texts as bytes one after the other and how long each is."""
+    """Return texts as concatenated bytes, and the length of each."""
     raw = [text.encode("utf-8", "surrogatepass") for text in texts]
     return {
         "bytes": np.frombuffer(b"".join(raw), dtype=np.uint8),
@@ -110,7 +110,7 @@ def text_arrays(texts: list[str]) -> dict[str, NDArray]:
 
 
 def texts_of(arrays: dict[str, NDArray]) -> list[str]:
-    """Return the texts that `text_arrays` gave; ValueError where they are not sound.
+    """Return the texts that `text_arrays` returned; ValueError where they are not valid.
 
     >>> texts_of(text_arrays(["card", "7"]))
     ['card', '7']
@@ -120,7 +120,7 @@ def texts_of(arrays: dict[str, NDArray]) -> list[str]:
     if not 0 <= lengths.min(initial=0) <= lengths.max(initial=0) <= len(raw) or (
         int(lengths.sum()) != len(raw)
     ):
-        raise ValueError(f"array 'lengths' must part {len(raw)} bytes into texts.")
+        raise ValueError(f"array 'lengths' must split {len(raw)} bytes into texts.")
     stops = np.cumsum(lengths).tolist()
     return [
         raw[start:stop].decode("utf-8", "surrogatepass")

@@ -1,10 +1,10 @@
-"""The features a history can give, each a small frozen description that JSON can hold.
+"""The features that a history can compute, each a small frozen description that fits into JSON.
 
 A window of length w ends in one of three ways, for a row at time t:
 
     until="row"       (t - w, t], with the row itself; of other rows at t, those that came before
     until="before"    [t - w, t), every moment before the row's own
-    until="7d"        (t - 7 d - w, t - 7 d], ending so long before the row
+    until="7d"        (t - 7 d - w, t - 7 d], ending that long before the row
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,13 +31,13 @@ def microseconds(span: Any, name: str) -> int:
 
 @dataclass(frozen=True)
 class Value:
-    """A number of the row itself; text is no number."""
+    """A number of the row itself; text is not allowed."""
 
     of: str
 
     @property
     def name(self) -> str:
-        """What the feature's column is called."""
+        """The name of the feature's column."""
         return self.of
 
 
@@ -58,7 +58,7 @@ class Night:
 
     @property
     def name(self) -> str:
-        """What the feature's column is called."""
+        """The name of the feature's column."""
         return f"night_{self.start}_{self.stop}"
 
 
@@ -68,18 +68,18 @@ class Weekend:
 
     @property
     def name(self) -> str:
-        """What the feature's column is called."""
+        """The name of the feature's column."""
         return "weekend"
 
 
 @dataclass(frozen=True)
 class Recent:
-    """What the rows of a key hold over a window: "count", "sum", "mean", "max" or "distinct".
+    """A statistic of a key's rows in a window: "count", "sum", "mean", "max" or "distinct".
 
-    `of` is the column: of numbers for sum, mean and max; of any values for distinct. Where the
-    window holds no number, sum is 0 and mean and max are missing. `window=None` is everything
-    before the window's end, for count, sum and mean. For one row at a time, max and distinct take
-    as long as the window holds rows, the others do not.
+    `of` is the column: of numbers for sum, mean and max; of any values for distinct. If the window
+    contains no number, sum is 0 and mean and max are missing. `window=None` is everything before
+    the window's end, for count, sum and mean. For one row at a time, max and distinct take time in
+    proportion to the rows in the window, the others do not.
 
     >>> Recent("mean", "card", "7d", of="amount", until="before").name
     'card_mean_amount_7d_before'
@@ -103,14 +103,14 @@ class Recent:
 
     @property
     def name(self) -> str:
-        """What the feature's column is called."""
+        """The name of the feature's column."""
         until = {"row": None, "before": "before"}.get(self.until, f"until_{self.until}")
         return _joined(key_name(self.key), self.what, self.of, self.window or "all", until)
 
 
 @dataclass(frozen=True)
 class SinceLast:
-    """Seconds since the row of the key that came before; 0 at the same moment, else missing."""
+    """Seconds since the previous row of the key, 0 at the same moment; missing for the first."""
 
     key: Key
 
@@ -119,7 +119,7 @@ class SinceLast:
 
     @property
     def name(self) -> str:
-        """What the feature's column is called."""
+        """The name of the feature's column."""
         return f"{key_name(self.key)}_seconds_since_last"
 
 
@@ -140,7 +140,7 @@ class ToUsual:
 
     @property
     def name(self) -> str:
-        """What the feature's column is called."""
+        """The name of the feature's column."""
         return _joined(key_name(self.key), self.of, "to_usual", self.window or "all")
 
 
@@ -159,7 +159,7 @@ class FirstTime:
 
     @property
     def name(self) -> str:
-        """What the feature's column is called."""
+        """The name of the feature's column."""
         return f"{key_name(self.key)}_first_time"
 
 
@@ -168,9 +168,9 @@ class LabelRisk:
     """The "count" of a key's labels that became known in (t - window, t], or their "share".
 
     The share is that of positives among them, and 0 where there are none. A label becomes known
-    `delay` after its row, or later where a later time is given with it. With all labels there,
-    these are the rows in (t - delay - window, t - delay]. `delay="0s"` leaves it to the times
-    given. A row's own label is never known to it.
+    `delay` after its row, or later if a later time is given with it. If all rows have labels,
+    these are the rows in (t - delay - window, t - delay]. With `delay="0s"`, only the given times
+    count. A row's own label is never known to it.
     """
 
     what: str
@@ -186,7 +186,7 @@ class LabelRisk:
 
     @property
     def name(self) -> str:
-        """What the feature's column is called."""
+        """The name of the feature's column."""
         what = "labels" if self.what == "count" else "risk"
         return _joined(key_name(self.key), what, self.window or "all", "delay", self.delay)
 
@@ -200,7 +200,7 @@ _KINDS: dict[str, type] = {
 
 
 def as_json(features: Iterable[Feature]) -> list[dict[str, Any]]:
-    """Return the features in what JSON can hold, for `from_json`.
+    """Return the features as plain values for JSON; `from_json` reads them.
 
     >>> as_json([Weekend(), SinceLast("card")])
     [{'kind': 'Weekend'}, {'kind': 'SinceLast', 'key': 'card'}]
@@ -226,10 +226,10 @@ def from_json(described: Sequence[dict[str, Any]]) -> tuple[Feature, ...]:
 
 
 def checked(features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """Return the features if there are some and their names differ."""
+    """Return the features; raise if there are none, or two have the same name."""
     kept = tuple(features)
     if not kept:
-        raise ValueError("features must hold at least one feature; got none.")
+        raise ValueError("features must contain at least one feature; got none.")
     names: set[str] = set()
     for each in kept:
         if type(each) not in _KINDS.values():
@@ -243,12 +243,12 @@ def checked(features: Iterable[Feature]) -> tuple[Feature, ...]:
 
 
 def columns_of(key: Key) -> tuple[str, ...]:
-    """Return the columns of a key, also where it is only one."""
+    """Return the columns of a key, as a tuple even if there is only one."""
     return (key,) if isinstance(key, str) else key
 
 
 def key_columns(features: Iterable[Feature]) -> list[str]:
-    """Return the columns whose values say whose row it is, or are counted: card, terminal.
+    """Return the columns that identify whose row it is, or are counted: card, terminal.
 
     >>> key_columns([Value("amount"), SinceLast("card"), FirstTime(("card", "shop"))])
     ['card', 'shop']
@@ -276,12 +276,12 @@ def number_columns(features: Iterable[Feature]) -> list[str]:
 
 
 def key_name(key: Key) -> str:
-    """Return what a key is called in the names of its features."""
+    """Return the name of a key as it appears in the names of its features."""
     return "_and_".join(columns_of(key))
 
 
 def _set_key(feature: Any) -> None:
-    """Check the key, and make a list of columns a tuple and a tuple of one its column."""
+    """Check the key; turn a list of columns into a tuple, and a tuple of one into its column."""
     key = feature.key
     if isinstance(key, list | tuple) and key and all(isinstance(each, str) for each in key):
         if len(set(key)) < len(key):

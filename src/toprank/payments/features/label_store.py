@@ -1,4 +1,4 @@
-"""The labels of one key as events of the time from which they are known, and their corrections."""
+"""The labels of one key as events at the time from which they are known, and corrections."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
@@ -15,7 +15,7 @@ from toprank.payments.features.row_reader import PaymentRows
 
 
 class LabelChange(NamedTuple):
-    """When the labels of a row of a key held, and when they hold now."""
+    """When the labels of one row of a key held before a correction, and when they hold now."""
 
     key: int
     before: list[Holding]
@@ -23,7 +23,7 @@ class LabelChange(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Labels that hold for a time only, in order of their keys."""
+    """Labels that hold only for a time, in order of their keys."""
 
     key: NDArray[np.int64]
     since: NDArray[np.int64]
@@ -40,11 +40,11 @@ class Ended(NamedTuple):
         )
 
     def picked(self, which: NDArray) -> "Ended":
-        """Return some of them."""
+        """Return a selection of them."""
         return Ended(*(np.ascontiguousarray(array[which]) for array in self))
 
     def joined(self, more: "Ended") -> "Ended":
-        """Return these and more."""
+        """Return these and others."""
         both = Ended(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
         return both.picked(np.argsort(both.key, kind="stable"))
 
@@ -63,9 +63,9 @@ class Ended(NamedTuple):
 class LabelStore(EventStore):
     """Labels of a key's rows, each among the events from the moment it counts.
 
-    A label whose place another one takes stays among the events, for rows before that moment, and
-    its end is kept beside them: what has ended by the time of a row is subtracted. Labels that
-    ended before the last purge are taken out.
+    A label that is replaced by another stays among the events, for rows before that moment, and
+    its end is kept separately: what has ended by the time of a row is subtracted. Labels that
+    ended before the last purge are removed.
     """
 
     def __init__(self, asked: Sequence[Asked]) -> None:
@@ -96,7 +96,7 @@ class LabelStore(EventStore):
             )
 
     def correct(self, changes: Sequence[LabelChange]) -> None:
-        """Make the labels of some rows hold as they hold now, not as before."""
+        """Replace the earlier labels of some rows by the present ones."""
         come, gone = _events_of(changes)
         if come.key.size:
             no_codes = np.empty((0, come.key.size), dtype=np.int32)
@@ -109,7 +109,7 @@ class LabelStore(EventStore):
             self._ended = self._ended.joined(Ended.of(ended)).without(Ended.of(no_more))
 
     def purge(self, before: int) -> None:
-        """Let go of what no row from this moment on can need."""
+        """Forget what no row from this moment on can need."""
         is_over = self._ended.until <= before
         if is_over.any():
             self._remove(self._ended.picked(is_over))
@@ -123,12 +123,12 @@ class LabelStore(EventStore):
         self._ended = ended.picked(ended.key >= 0)
 
     def to_arrays(self, n_keys: int) -> dict[str, NDArray]:
-        """Return what is kept of the first so many keys, for `restore`."""
+        """Return the events of the first `n_keys` keys, for `restore`."""
         ended = {f"ended_{name}": array.copy() for name, array in self._ended._asdict().items()}
         return {**super().to_arrays(n_keys), **ended}
 
     def restore(self, arrays: dict[str, NDArray], n_keys: int, n_codes: dict[str, int]) -> Self:
-        """Take the labels that `to_arrays` gave; ValueError where they are not sound."""
+        """Take the labels that `to_arrays` returned; ValueError where they are not valid."""
         super().restore(arrays, n_keys, n_codes)
         if "ended_key" in arrays:  # files had none before labels could be corrected
             self._ended = _stored_ended(arrays, n_keys)
@@ -156,7 +156,7 @@ def _stored_ended(arrays: dict[str, NDArray], n_keys: int) -> Ended:
     until = stored_vector(arrays, "ended_until", np.int64, key.size)
     label = stored_vector(arrays, "ended_label", np.float64, key.size)
     if key.min(initial=0) < 0 or key.max(initial=-1) >= n_keys or (np.diff(key) < 0).any():
-        raise ValueError(f"array 'ended_key' must rise from 0 to at most {n_keys - 1}.")
+        raise ValueError(f"array 'ended_key' must be sorted, from 0 to at most {n_keys - 1}.")
     if (since >= until).any() or not np.isin(label, (0.0, 1.0)).all():
         raise ValueError("labels that ended must be 0 or 1, and have begun before they ended.")
     return Ended(key.copy(), since.copy(), until.copy(), label.copy())

@@ -21,11 +21,11 @@ from toprank.payments.ledger import SOURCES
 
 _ONLY = np.zeros(1, dtype=np.int64)
 _NONE = np.zeros(0, dtype=np.int64)
-_CLAIM = SOURCES.index("claim")  # what a label is that came with its row
+_CLAIM = SOURCES.index("claim")  # the source of a label that came with its row
 
 
 class Arrivals(NamedTuple):
-    """Which rows are taken in, and which were before: both in order of time."""
+    """Which rows are new, and which have come before: both in order of time."""
 
     new: NDArray[np.int64]
     again: NDArray[np.int64]
@@ -36,9 +36,9 @@ class Arrivals(NamedTuple):
 class LabelCounts(NamedTuple):
     """What became of labels that were given by id.
 
-    A row is corrected if the label it has in the end is another than before. It was known already
-    if that stays as it was: the same was said again, or what was said is overruled by a label that
-    the row has. `unknown` says which of the ids given, by their place, belong to no row.
+    A row is corrected if its label differs from the one before. It was known already if its label
+    does not change: the same label came again, or the row has one that overrules it. `unknown`
+    contains the places of the given ids that belong to no row.
     """
 
     n_new: int = 0
@@ -52,8 +52,8 @@ class Past:
     """The stores that features look back over: for each key one of rows, one of labels.
 
     `keys` and `values` are the codes of the keys and of the coded columns; `begin` is the moment
-    of the last purge, `until` that of the latest row taken in, `n_too_late` how many rows were
-    older than the purge before them, `n_repeated` how many came again.
+    of the last purge, `until` that of the latest row, `n_too_late` the number of rows that were
+    older than the last purge, `n_repeated` the number of those that came again.
     """
 
     def __init__(self, questions: Questions) -> None:
@@ -75,15 +75,15 @@ class Past:
 
     @property
     def n_events(self) -> int:
-        """How many events are kept."""
+        """The number of events kept."""
         return sum(store.n_events for store in self._stores())
 
     @contextmanager
     def taken_back(self) -> Iterator[None]:
-        """Take back, at the end, all that is learned from rows meanwhile.
+        """Undo, at the end, all that is learned from rows within the block.
 
-        Rows are put among the events and taken out again, so this costs what it costs to learn
-        them, and about as much as to put them in once more.
+        Rows are added to the events and removed again, so this costs as much as learning them
+        and adding them once more.
         """
         counts = self.until, self.n_too_late, self.n_repeated
         codes = [(each, len(each)) for each in (*self.keys, *self.values)]
@@ -120,9 +120,9 @@ class Past:
     # Rows that come in
 
     def arrive(self, rows: PaymentRows) -> Arrivals:
-        """Return which rows are new; those that came before get the time and keys they had then.
+        """Return which rows are new; those that came before get their first time and keys.
 
-        New rows are known by their ids from now on, but for those older than the last purge.
+        New rows are known by their ids from now on, except for those older than the last purge.
         """
         order, again, number = _in_order(rows.time), _NONE, None
         if rows.ids is not None:
@@ -152,7 +152,7 @@ class Past:
         """Remember new rows; fill the features of all, a column of `out` for each row."""
         groups = [_grouped(rows.keys[k], arrivals.new) for k in range(len(self.keys))]
         n_values = max(map(len, self.values), default=0)
-        # rows to be taken back stay only where other rows will look at them from their own place
+        # rows that will be removed are kept only if rows that came again look at them
         is_kept = self._undo is None or arrivals.again.size > 0
         for k, store in self._rows.items():
             if not groups[k].size:
@@ -187,7 +187,7 @@ class Past:
     def _look_again(
         self, rows: PaymentRows, arrivals: Arrivals, n_values: int, out: NDArray[np.float64]
     ) -> None:
-        """Fill the features of rows that were taken in before, each seen where it is."""
+        """Fill the features of rows that came before, each from its own place."""
         again = arrivals.again[rows.time[arrivals.again] >= self.begin]
         assert arrivals.number is not None
         for k in range(len(self.keys)):
@@ -205,7 +205,7 @@ class Past:
     # Labels
 
     def _learn_labels_of(self, rows: PaymentRows, arrivals: Arrivals) -> None:
-        """Take in the labels that rows came with; of a row that came again, if it had none."""
+        """Add the labels that came with rows; for a row that came again, if it had none."""
         assert rows.label is not None
         which = np.concatenate([arrivals.new, arrivals.again])
         which = which[~np.isnan(rows.label[which])]
@@ -236,7 +236,7 @@ class Past:
         known: NDArray[np.int64],
         source: NDArray[np.int64],
     ) -> LabelCounts:
-        """Take in labels by id, and say what became of them."""
+        """Add labels by id, and return what became of them."""
         number = self._remembered.find(ids)
         found = np.flatnonzero(number >= 0)
         _, place, times = np.unique(number[found], return_inverse=True, return_counts=True)
@@ -255,7 +255,7 @@ class Past:
         return LabelCounts(first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown))
 
     def _correct(self, numbers: list[int], given: list[RowLabel]) -> tuple[int, int, int]:
-        """Take in labels one by one; return how many were new, corrections, and known already."""
+        """Add labels one by one; return how many were new, corrections, and known already."""
         kept, before = self._remembered, dict[int, list[RowLabel]]()
         n_new = n_corrected = n_known = 0
         for number, label in zip(numbers, given, strict=True):
@@ -278,7 +278,7 @@ class Past:
         return n_new, n_corrected, n_known
 
     def _change(self, k: int, delay: int, number: int, old: list[RowLabel]) -> LabelChange:
-        """Return when the labels of a row held, and when those it has now hold."""
+        """Return when the earlier labels of a row held, and when the present ones hold."""
         key, time = int(self._remembered.keys[k, number]), int(self._remembered.time[number])
         held = holdings(old, time, delay, self.begin)
         now = holdings(self._remembered.labels_of(number), time, delay, self.begin)
@@ -292,10 +292,10 @@ class Past:
         known: NDArray[np.int64],
         which: NDArray[np.int64],
     ) -> None:
-        """Put the labels of some rows among the events of the time from which they are known."""
+        """Add the labels of some rows to the events, at the time from which they are known."""
         no_codes = np.empty((0, time.size), dtype=np.int32)
         for (k, delay), store in self._labels.items():
-            # not known to its own row, even if found at once
+            # not known to its own row, even if it was found at the same moment
             since = np.maximum(time + max(delay, 1), known)
             grouped = _grouped(keys[k], which[_in_order(since[which])])
             if grouped.size:
@@ -304,20 +304,20 @@ class Past:
                 if self._undo is not None:
                     self._undo.append(partial(store.take_out, placed))
 
-    # What is let go
+    # Forgetting
 
     def purge(self, before: int) -> None:
-        """Let go of what no row from this moment on can need."""
+        """Forget what no row from this moment on can need."""
         self.begin = max(self.begin, before)
         for store in self._stores():
             store.purge(self.begin)
         if self._labels:
             self._settle_corrections()
-        else:  # no label waits for them, and sent again they come too late
+        else:  # no feature needs their labels, and if sent again they come too late
             self._remembered.forget(self.begin)
 
     def _settle_corrections(self) -> None:
-        """Forget labels whose place was taken before any row that can still come."""
+        """Forget labels that were replaced before any row that can still come."""
         kept, latest = self._remembered, max(delay for _, delay in self._labels)
         for number, labels in list(kept.corrected.items()):
             earliest = int(kept.time[number]) + max(latest, 1)
@@ -371,7 +371,7 @@ class Past:
         }
 
     def restore(self, arrays: dict[str, NDArray]) -> None:
-        """Take what `to_arrays` gave; ValueError where it is not sound."""
+        """Restore what `to_arrays` returned; ValueError where it is not valid."""
         for i, codes in enumerate(self.values):
             codes.restore(part_of(arrays, f"values{i}"))
         for k, codes in enumerate(self.keys):
@@ -380,9 +380,9 @@ class Past:
         for name, k, store in self._named_stores():
             store.restore(part_of(arrays, name), len(self.keys[k]), n_values)
         n_keys = [len(codes) for codes in self.keys]
-        if "waiting-time" in arrays:  # as files were before labels could be corrected
-            waiting = part_of(arrays, "waiting")
-            self._remembered = RememberedRows.from_waiting(waiting, n_keys)
+        if "waiting-time" in arrays:  # a file from before labels could be corrected
+            pending = part_of(arrays, "waiting")
+            self._remembered = RememberedRows.from_pending(pending, n_keys)
         else:
             self._remembered = RememberedRows.from_arrays(part_of(arrays, "ids"), n_keys)
 
@@ -393,7 +393,7 @@ class Past:
 
 
 def _in_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows in order of time, those of equal time as they came."""
+    """Return the rows in order of time, those of equal time in the order they came."""
     if time.size == 1:
         return _ONLY
     if (time[1:] >= time[:-1]).all():

@@ -18,7 +18,7 @@ def handbook_features(
 ) -> tuple[Feature, ...]:
     """Return the 15 features of the Fraud Detection Handbook.
 
-    The windows of a card hold the payment itself; those of a terminal end `delay` before it.
+    The windows of a card include the payment itself; those of a terminal end `delay` before it.
 
     >>> len(handbook_features())
     15
@@ -42,10 +42,11 @@ def default_features(
     *,
     delay: str | None = "7d",
 ) -> tuple[Feature, ...]:
-    """Return a rich set: the habits of the card, of the terminal, and of the two together.
+    """Return a rich set: the past of the card, of the terminal, and of the two together.
 
-    Counts hold the payment itself, so that a burst within one second shows; amounts are compared
-    with those before it. `delay` is how late labels are known; None leaves them out.
+    Counts include the payment itself, so that a burst within one second shows; amounts are
+    compared with those before it. `delay` is how late labels are known; None leaves out features
+    of labels.
 
     >>> features = default_features(delay=None)
     >>> [feature.name for feature in features][:3]

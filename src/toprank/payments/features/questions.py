@@ -34,7 +34,7 @@ _WHAT = {
 
 
 class Asked(NamedTuple):
-    """One feature as the kernel is asked for it, but for the column, which is a name here."""
+    """One feature as the kernel takes it, except for the column, which is a name here."""
 
     what: int
     column: Any
@@ -45,14 +45,14 @@ class Asked(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """All that a set of features asks, and the columns it takes to answer."""
+    """All that a set of features asks, and the columns needed to answer it."""
 
     keys: list[Key]
     numbers: list[str]  # columns of numbers
     coded: list[str]  # columns whose distinct values are counted
     of_rows: dict[Key, list[Asked]]
     of_labels: dict[tuple[Key, int], list[Asked]]  # by key, and how late labels are known
-    own: NDArray[np.int64]  # what a row tells by itself, as `kernel.fill_own` takes it
+    own: NDArray[np.int64]  # features of the row itself, as `window_kernel.fill_own` takes them
 
 
 def questions_of(features: Sequence[Feature]) -> Questions:

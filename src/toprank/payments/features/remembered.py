@@ -21,7 +21,7 @@ _MOST_BEFORE = 65_535  # the largest of two bytes
 
 
 class HeldLabels(NamedTuple):
-    """The label of each row that holds by now; its source is "" where there is none."""
+    """The label of each row that holds now; its source is "" where there is none."""
 
     has_label: NDArray[np.bool_]
     is_positive: NDArray[np.bool_]
@@ -41,8 +41,8 @@ class _Columns(NamedTuple):
 class RememberedRows:
     """The rows by id, numbered in the order they came.
 
-    Most rows have no label or one, which is kept in an array. Of the few whose labels were
-    corrected, `corrected` holds all labels that hold at some time, the last one included.
+    Most rows have no label or one, which is kept in an array. For the few whose labels were
+    corrected, `corrected` contains all labels that hold at some time, including the last one.
     """
 
     def __init__(self, n_keys: int) -> None:
@@ -61,7 +61,7 @@ class RememberedRows:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory the rows take, but for those whose labels were corrected."""
+        """The memory of the rows, without the labels that were corrected."""
         return self._ids.n_bytes + sum(column.nbytes for column in self._columns)
 
     @property
@@ -110,11 +110,11 @@ class RememberedRows:
         which: NDArray[np.int64],
         n_before: NDArray[np.int64],
     ) -> None:
-        """Keep how many rows of a key came before each of `which` at its own moment."""
+        """Store how many rows of a key came before each of `which` at the same moment."""
         _fill_before(number, which, n_before, self._columns.n_before, k)
 
     def before(self, k: int, number: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what `set_before` kept."""
+        """Return what `set_before` stored."""
         return self._columns.n_before[k, number].astype(np.int64)
 
     def take_back(self, size: int) -> None:
@@ -122,7 +122,7 @@ class RememberedRows:
         self._ids.take_back(size)
 
     def forget(self, before: int) -> None:
-        """Let go of rows older than this."""
+        """Forget rows older than this moment."""
         is_kept = self.time >= before
         if is_kept.all():
             return
@@ -157,11 +157,11 @@ class RememberedRows:
         self._columns.known[number] = known
 
     def clear_labels(self, number: NDArray[np.int64]) -> None:
-        """Take the only label of each of these rows back."""
+        """Remove the only label of each of these rows."""
         self._columns.label[number] = NO_LABEL
 
     def held_labels(self, number: NDArray[np.int64]) -> HeldLabels:
-        """Return the label that holds of each of these rows; none of those whose number is -1."""
+        """Return the label that holds for each of these rows; none where the number is -1."""
         code = np.full(number.size, NO_LABEL, dtype=np.int64)
         code[number >= 0] = self._columns.label[number[number >= 0]]
         has_label = code != NO_LABEL
@@ -178,7 +178,7 @@ class RememberedRows:
         return [RowLabel(int(self._columns.known[number]), code // 2, bool(code % 2))]
 
     def set_labels(self, number: int, labels: list[RowLabel]) -> None:
-        """Keep the labels of a row, which has at least one."""
+        """Store the labels of a row, of which there is at least one."""
         known, source, is_positive = labels[-1]
         self._columns.label[number] = 2 * source + is_positive
         self._columns.known[number] = known
@@ -202,7 +202,7 @@ class RememberedRows:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], n_codes: Sequence[int]) -> Self:
-        """Return the rows that `to_arrays` gave; ValueError where they are not sound."""
+        """Return the rows that `to_arrays` returned; ValueError where they are not valid."""
         rows = cls(len(n_codes))
         rows._ids = IdTable.from_arrays(arrays)
         size = len(rows)
@@ -215,16 +215,16 @@ class RememberedRows:
         )
         label = rows._columns.label
         if label.min(initial=0) < NO_LABEL or label.max(initial=0) >= 2 * len(SOURCES):
-            raise ValueError(f"labels of rows must lie between -1 and {2 * len(SOURCES) - 1}.")
+            raise ValueError(f"labels of rows must be between -1 and {2 * len(SOURCES) - 1}.")
         rows._restore_corrected(arrays)
         return rows
 
     @classmethod
-    def from_waiting(cls, arrays: dict[str, NDArray], n_codes: Sequence[int]) -> Self:
+    def from_pending(cls, arrays: dict[str, NDArray], n_codes: Sequence[int]) -> Self:
         """Return the rows of a file written when only rows without a label were kept."""
         rows = cls(len(n_codes))
         lengths = stored_vector(arrays, "lengths", np.int64)
-        has_id = lengths > 0  # an empty id was kept then, and is no id any more
+        has_id = lengths > 0  # an empty id was allowed then, and is missing now
         rows._ids = IdTable.from_arrays({**arrays, "lengths": lengths[has_id]})
         time = stored_vector(arrays, "time", np.int64, lengths.size)
         keys = _stored_keys(arrays, n_codes, lengths.size, np.int64)
@@ -243,7 +243,7 @@ class RememberedRows:
         for number, known, source, is_positive in stored.tolist():
             if not (0 <= number < len(self) and 0 <= source < len(SOURCES)):
                 raise ValueError(
-                    "array 'corrected' must speak of rows and sources that there are."
+                    "array 'corrected' must contain numbers of existing rows and sources."
                 )
             label = RowLabel(known, source, bool(is_positive))
             self.corrected.setdefault(number, []).append(label)
@@ -253,7 +253,7 @@ class RememberedRows:
                 raise ValueError("corrected labels of a row must be in order of time.")
 
 
-# For one row, a kernel takes less time than the three or four calls of NumPy it stands for.
+# For one row, a kernel takes less time than the three or four calls of NumPy it replaces.
 
 
 @njit(cache=True)
@@ -293,5 +293,5 @@ def _stored_keys(
     keys = _stored(arrays, "keys", kind, (len(n_codes), size))
     for codes, n_known in zip(keys, n_codes, strict=True):
         if codes.min(initial=0) < -1 or codes.max(initial=-1) >= n_known:
-            raise ValueError(f"keys of remembered rows must lie between -1 and {n_known - 1}.")
+            raise ValueError(f"keys of remembered rows must be between -1 and {n_known - 1}.")
     return keys

@@ -1,8 +1,8 @@
 """Which of one row's labels holds when: the rules of the ledger.
 
-Of a row's labels the one known last holds; of those known at the same time an investigator's goes
-before a claim, and the one given last before others of its source. Silence holds only where nobody
-has spoken. A label given without a time counts as known before all that have one.
+Of a row's labels the one known last holds; of those known at the same time an investigator's takes
+precedence over a claim, and the one given last over others of its source. Silence holds only where
+there is no other label. A label given without a time counts as known before all that have one.
 """
 
 from collections.abc import Sequence
@@ -31,15 +31,14 @@ class Holding(NamedTuple):
 
     @property
     def is_ended(self) -> bool:
-        """Whether another label takes its place."""
+        """Whether another label replaces it."""
         return self.until < _END_OF_TIME
 
 
 def with_label(labels: Sequence[RowLabel], new: RowLabel) -> list[RowLabel]:
     """Return a row's labels with one more, in the order in which they come to hold.
 
-    Those that never hold are left out, so times rise, and each label takes the place of the one
-    before it.
+    Those that never hold are left out, so times increase, and each label replaces the one before.
 
     >>> verdict, claim = RowLabel(5, 0, False), RowLabel(9, 1, True)
     >>> with_label(with_label([], claim), verdict) == [verdict, claim]
@@ -62,9 +61,9 @@ def _holds(label: RowLabel, over: RowLabel) -> bool:
 
 
 def holdings(labels: Sequence[RowLabel], time: int, delay: int, begin: int) -> list[Holding]:
-    """Return when each label holds that some row from `begin` on can still see.
+    """Return when each label holds, for labels that some row from `begin` on can still see.
 
-    `time` is that of the row, `delay` how long after it a label counts at the earliest.
+    `time` is that of the row, `delay` the least time after it from which a label counts.
     """
     since = [max(time + max(delay, 1), each.known) for each in labels]  # never at its own moment
     spans = zip(since, [*since[1:], _END_OF_TIME], labels, strict=False)

@@ -16,11 +16,11 @@ from toprank.payments.features.key_texts import Codes, entries, text_of
 from toprank.payments.features.kinds import columns_of
 from toprank.payments.features.questions import Questions
 
-NEVER = int(np.iinfo(np.int64).min)  # when a label was known, where that is not said
+NEVER = int(np.iinfo(np.int64).min)  # the time a label was known at, where none is given
 
 
 class RowColumns(NamedTuple):
-    """The names of the columns that are no numbers and no keys."""
+    """The names of the columns that are neither numbers nor keys."""
 
     time: str
     label: str | None
@@ -36,12 +36,12 @@ class PaymentRows(NamedTuple):
     numbers: NDArray[np.float64]  # column, row: NaN where missing
     codes: NDArray[np.int32]  # coded column, row
     label: NDArray[np.float64] | None  # NaN where not known; None where no row has one
-    known: NDArray[np.int64]  # NEVER where not said
+    known: NDArray[np.int64]  # NEVER where not given
     ids: RowIds | None  # None where no row has one
 
 
 class RowReader:
-    """Reads what the features need, and gives the values of keys their codes.
+    """Reads the columns that the features need, and encodes the values of keys.
 
     `keys` and `values` are the codes of the keys and of the coded columns; they grow as values
     are seen for the first time.
@@ -57,7 +57,7 @@ class RowReader:
         self._texts = list(dict.fromkeys([*of_keys, *questions.coded]))
         self.columns = list(dict.fromkeys([columns.time, *questions.numbers, *self._texts]))
         self._needs_known = any(delay == 0 for _, delay in questions.of_labels)
-        self._only = PaymentRows(  # filled by each single row: to make arrays takes longer
+        self._only = PaymentRows(  # reused for each single row: new arrays would take longer
             np.zeros(1, dtype=np.int64),
             [np.zeros(1, dtype=np.int64) for _ in keys],
             np.zeros((len(questions.numbers), 1)),
@@ -73,7 +73,7 @@ class RowReader:
         frame = required_frame(table)
         check_columns(self.columns, frame.names)
         n_rows, named = frame.n_rows, self._named
-        time = time_column(table, named.time).view(np.int64).copy()  # Arrow's may not be written
+        time = time_column(table, named.time).view(np.int64).copy()  # Arrow's array is read-only
         numbers = np.empty((len(self._numbers), n_rows))
         for column, name in zip(numbers, self._numbers, strict=True):
             column[:] = exact_numbers(frame.column(name), name)
@@ -97,7 +97,7 @@ class RowReader:
         return PaymentRows(time, keys, numbers, coded, label, known, ids)
 
     def row(self, row: Mapping[str, Any]) -> PaymentRows:
-        """Return one row; its arrays hold until the next is read."""
+        """Return one row; its arrays are valid until the next row is read."""
         for name in self.columns:
             if name not in row:
                 check_columns([name], [str(each) for each in row], "the row")
@@ -111,7 +111,7 @@ class RowReader:
             row_id = cells.id_text(row.get(named.row_id), named.row_id)
             ids = RowIds.of_one(row_id) if row_id else None
         texts = {name: text_of(row[name], name) for name in self._texts}
-        # all cells are sound: from here on values are remembered
+        # all cells are valid: from here on values are remembered
         for found, names, codes in zip(rows.keys, self._key_columns, self._keys, strict=True):
             found[0] = codes.one([texts[name] for name in names])
         for c, name in enumerate(self._coded):
@@ -121,7 +121,7 @@ class RowReader:
         return rows
 
     def check_known(self, label: NDArray[np.float64], known: NDArray[np.int64]) -> None:
-        """Raise where a label would count from no time on that anyone gave."""
+        """Raise for labels without a time, if a feature has no delay to use instead."""
         if not self._needs_known:
             return
         n_without = int(np.count_nonzero(~np.isnan(label) & (known == NEVER)))

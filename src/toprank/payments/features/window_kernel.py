@@ -1,13 +1,13 @@
-"""Events per key in order of time, and what windows over them hold.
+"""Events per key in order of time, and statistics of windows over them.
 
-All keys share one pool; a key's events lie together in order of time, those of equal time in the
-order they came, with room for more behind them:
+All keys share one pool; a key's events are adjacent in order of time, those of equal time in the
+order they came, with room for more after them:
 
     pool = [key 0: event event event room room | key 1: event room | ... | free]
 
-Sums are differences of running totals. A total is two floats, the second what rounding took from
-the first, so a difference is right to the last bit or two however long the stream has been. What
-is purged stays in the totals a key begins with.
+Sums are differences of running totals. A total is two floats, the second being what rounding took
+from the first, so a difference is right to the last bit or two however long the stream is. Purged
+events stay in the totals that a key starts with.
 """
 
 from typing import NamedTuple
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 COUNT, SUM, MEAN, SHARE, RATIO, LARGEST, DISTINCT, SINCE, FIRST = range(9)
 ALL = -1  # the window over everything before
 
-# a query is a row of whole numbers for each window that is asked:
+# a query is a row of whole numbers for each window:
 # what it gives; of which column of values, or of codes for DISTINCT; its length in microseconds
-# or ALL; how long before the row it ends; whether it holds the row itself, and of other rows of
-# that moment those that came before; and where the answer goes
+# or ALL; how long before the row it ends; whether it includes the row itself, and those of the
+# same moment that came before; and where the answer goes
 N_QUERY_FIELDS = 6
 _WHAT, _COLUMN, _WINDOW, _DELAY, _IS_OWN, _OUT = range(N_QUERY_FIELDS)
 
-# what a row tells by itself: what, its column or the first hour, the hour of the end, out
+# a feature of the row itself: what, its column or the first hour, the hour of the end, out
 VALUE, WEEKEND, NIGHT = range(3)
 N_OWN_FIELDS = 4
 
@@ -55,7 +55,7 @@ class Events(NamedTuple):
 
 
 class Incoming(NamedTuple):
-    """Rows that come in, a place each; `rows` of a kernel says which and in what order."""
+    """Incoming rows; the argument `rows` of a kernel says which of them and in what order."""
 
     key: NDArray[np.int64]
     time: NDArray[np.int64]
@@ -67,19 +67,19 @@ class Runs(NamedTuple):
     """Rows of equal key, one run after the other, each in order of time."""
 
     rows: NDArray[np.int64]
-    begin: NDArray[np.int64]  # of each run among `rows`, and at last their number
+    begin: NDArray[np.int64]  # of each run among `rows`, and at the end their number
     key: NDArray[np.int64]  # of each run
 
 
-# The arrays of Events and Incoming are given one by one: to be called with tuples of them takes
-# numba thrice as long, and a single row makes a call for each key.
+# The arrays of Events and Incoming are passed one by one: a call with tuples of them takes numba
+# three times as long, and a single row makes a call for each key.
 
 
 @njit(cache=True)
 def insert(
     used, rows, key, time, numbers, codes, value_columns, code_columns, place, n_before, *arrays
 ):
-    """Put rows, grouped by key and in order of time, among the events.
+    """Insert rows, grouped by key and in order of time, among the events.
 
     Fills the place of each among the events of its key, and how many events of its own moment
     are before it. Returns how much of the pool is used then; or minus how much room is needed at
@@ -111,9 +111,9 @@ def learn(
     n_before,
     *arrays,
 ):
-    """Insert rows and look back from them; take them out again unless they are kept.
+    """Insert rows and look back from them; remove them again unless they are kept.
 
-    What comes back is that of `insert`.
+    Returns what `insert` returns.
     """
     events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
     runs = _runs(key, rows)
@@ -128,15 +128,15 @@ def learn(
 
 @njit(cache=True)
 def take_out(rows, key, place, *arrays):
-    """Take back what `insert` or `learn` put at these places; rows are grouped as they were."""
+    """Remove what `insert` or `learn` put at these places; rows are grouped as before."""
     _take_out(Events(*arrays), _runs(key, rows), place)
 
 
 @njit(cache=True)
 def remove(key, time, values, *arrays):
-    """Take out one event of the first column's value for each key, time and value given.
+    """Remove one event of the first column's value for each given key, time and value.
 
-    One that a purge has let go is only in the totals that its key begins with.
+    A purged event is only in the totals that its key starts with.
     """
     events = Events(*arrays)
     for i in range(key.size):
@@ -159,7 +159,7 @@ def remove(key, time, values, *arrays):
 
 @njit(cache=True)
 def look_back(query, rows, key, time, numbers, codes, value_columns, held, out, *arrays):
-    """Look back from rows that are not among the events: no window may hold the row itself."""
+    """Look back from rows that are not among the events: no window includes the row itself."""
     events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
     runs, place = _runs(key, rows), np.zeros(rows.size, np.int64)
     _look_back(events, query, incoming, runs, value_columns, place, held, out)
@@ -199,10 +199,10 @@ def look_past_ended(
     ended_value,
     *arrays,
 ):
-    """Look back as `look_back` does, at counts and shares, without events that have ended by then.
+    """Look back at counts and shares as `look_back` does, without events that have ended.
 
     An event that ends is among the events from `since` on, and counts for rows before `until`;
-    `ended_key` rises. Sums of 0 and 1 are exact, whatever is subtracted.
+    `ended_key` is sorted. Sums of 0 and 1 are exact, whatever is subtracted.
     """
     events, incoming = Events(*arrays), Incoming(key, time, numbers, codes)
     runs, place = _runs(key, rows), np.zeros(rows.size, np.int64)
@@ -230,7 +230,7 @@ def look_past_ended(
 
 @njit(cache=True)
 def roomy(size):
-    """Return how much room so many events are given: as many again by half, and two."""
+    """Return the room for this many events: half as many again, and two."""
     return size + size // 2 + 2
 
 
@@ -255,7 +255,7 @@ def accumulate(events):
 
 @njit(cache=True)
 def purge(events, cut):
-    """Let go of events before `cut`, but for the last of them, which tells when a key was seen."""
+    """Forget events before `cut`, except for the last, which says when a key was seen."""
     for key in range(events.size.size):
         start, size = events.start[key], events.size[key]
         n_gone = _until(events.time[start : start + size], cut - 1) - 1
@@ -356,7 +356,7 @@ def _move(events, other, key, to):
 
 @njit(cache=True)
 def _merge(events, key, incoming, run, value_columns, code_columns, run_place):
-    """Merge rows from the newest back, so that each event moves once; the rest stays put."""
+    """Merge rows from the newest to the oldest, so that each event moves at most once."""
     start, old = events.start[key], events.size[key] - 1
     new = run.size - 1
     events.size[key] += run.size
@@ -384,7 +384,7 @@ def _merge(events, key, incoming, run, value_columns, code_columns, run_place):
 
 @njit(cache=True)
 def _count_before(events, incoming, runs, place, n_before):
-    """Fill how many events of its own moment are before each row among the events."""
+    """Fill how many events of the same moment are before each row."""
     for r in range(runs.key.size):
         start = events.start[runs.key[r]]
         for g in range(runs.begin[r], runs.begin[r + 1]):
@@ -406,7 +406,7 @@ def _take_out(events, runs, place):
 
 @njit(cache=True)
 def _drop(events, key, places):
-    """Take the events at some places, which rise, out of those of a key."""
+    """Remove the events at some places, in ascending order, from those of a key."""
     start, size, n_gone = events.start[key], events.size[key], 0
     for p in range(places[0], size):
         if n_gone < places.size and p == places[n_gone]:
@@ -461,12 +461,12 @@ def _subtracted(total, rest, other_total, other_rest):
     return new + (lost + (rest - other_rest))
 
 
-# What windows hold
+# Statistics of windows
 
 
 @njit(cache=True)
 def _look_back(events, query, incoming, runs, value_columns, place, held, out):
-    """Fill what each window of the query holds for each row: `out` has a column for each.
+    """Fill the statistic of each window of the query for each row: `out` has a column per row.
 
     One window after the other, each for all rows: so the answers, which go to rows far apart, go
     to one row of `out` at a time. `held` is all zeros, and is so again after.
@@ -513,7 +513,7 @@ def _same_window(query, q, other):
 
 @njit(cache=True)
 def _fill_bounds(events, asked, incoming, runs, place, first, stop):
-    """Fill which of the key's events each window holds: (t - delay - window, t - delay].
+    """Fill which of the key's events are in each window: (t - delay - window, t - delay].
 
     The window over everything begins before the first event by as many as were purged.
     """
@@ -585,7 +585,7 @@ def _sums(events, what, v, is_all, runs, first, stop, answer):
 
 @njit(cache=True)
 def _largest(events, v, runs, first, stop, answer):
-    """Slide along with a queue of falling values, whose head is the largest in the window."""
+    """Slide along with a queue of decreasing values, whose head is the largest in the window."""
     values = events.values[v]
     for r in range(runs.key.size):
         begin, end, start = runs.begin[r], runs.begin[r + 1], events.start[runs.key[r]]

@@ -1,13 +1,13 @@
-"""The state of a payment model on disk: a folder that survives kills, and costs what changed.
+"""The state of a payment model on disk: a folder that survives kills, and writes only changes.
 
     payments.history/
-      lock                  who writes; held by one process at a time
-      snapshot-000007       the history as it was when log 7 began
+      lock                  held by the process that writes
+      snapshot-000007       the history at the time when log 7 began
       log-000007            what was remembered, labelled and purged since
       labels.db             the label ledger, SQLite
       rows/                 the remembered rows with all their columns, Parquet parts
 
-The history is its snapshot with the log replayed on it, by the calls that made it.
+The history is its snapshot with the calls recorded in the log replayed on it.
 """
 
 from toprank.payments.history_store.history_store import HistoryStore

@@ -1,9 +1,9 @@
 """The numbered files of a folder: a snapshot, and the log of what came after it.
 
 Snapshot n is the history as log n begins. The next log is made before the next snapshot, so a
-snapshot is never without its log, and the rename of the snapshot is the one moment that counts.
-The generation before the last is kept: if the last snapshot is damaged, it and both logs give the
-same history.
+snapshot is never without its log, and the rename of the snapshot is the moment that counts. The
+previous generation is kept: if the last snapshot is damaged, the one before it and both logs give
+the same history.
 """
 
 import re
@@ -34,7 +34,7 @@ class Generations:
         return self._folder / f"log-{number:06d}"
 
     def are_there(self) -> bool:
-        """Return whether the folder holds any snapshot."""
+        """Return whether the folder contains any snapshot."""
         return any(kind == "snapshot" for kind, _, _ in self._files())
 
     def numbers(self) -> list[int]:
@@ -42,12 +42,12 @@ class Generations:
         found = [number for kind, number, _ in self._files() if kind == "snapshot"]
         if not found:
             raise ModelFileError(
-                f"{self._folder} must hold a history's snapshots and logs; it holds none."
+                f"{self._folder} must contain a history's snapshots and logs; it contains none."
             )
         return sorted(found, reverse=True)
 
     def drop_all_but(self, last: int) -> None:
-        """Remove what killed writers left, and all before the generation before the last."""
+        """Remove what killed writers left, and all but the last two generations."""
         remove_leftovers(self._folder)
         remove_leftovers(self._folder / ROWS)
         for _, number, path in sorted(self._files(), key=lambda each: each[1]):
@@ -55,7 +55,7 @@ class Generations:
                 path.unlink()
 
     def mode_of(self, number: int) -> int:
-        """Return the mode of a snapshot, which the files that come after it take over."""
+        """Return the mode of a snapshot, which later files inherit."""
         return stat.S_IMODE(self.snapshot(number).stat().st_mode)
 
     def _files(self) -> list[tuple[str, int, Path]]:

@@ -1,7 +1,7 @@
-"""A folder that appears whole, and one that takes the place of a single file.
+"""A folder that appears complete, and one that replaces a single file.
 
-What is not whole yet has a name of its own beside the target, and is locked by its maker; what a
-killed one left is removed by the next.
+Until it is complete, it has a temporary name next to the target, and its process locks it; what a
+killed process left is removed by the next.
 """
 
 import os
@@ -23,7 +23,7 @@ def new_folder(
     """Make a folder that `fill` fills, in one step; return its lock, which is held."""
     if folder.exists():
         raise FileExistsError(
-            f"{folder} is there already; open it, or choose another name for a new history."
+            f"{folder} exists already; open it, or choose another name for a new history."
         )
     if not folder.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {folder.parent} to make {folder.name} in.")
@@ -38,7 +38,7 @@ def folder_from_file(
 ) -> None:
     """Turn the single file of an earlier version into a folder of its name, if there is one.
 
-    The file is kept with `.bak` added. Between the two renames there is nothing at `path`: see
+    The file is kept with `.bak` added. Between the two renames nothing is at `path`: see
     `file_to_read`.
     """
     file = file_to_read(path)
@@ -46,11 +46,11 @@ def folder_from_file(
         return
     with _locked(file, path, wait):
         if path.is_dir():
-            return  # another process has done it meanwhile
+            return  # another process has done it in the meantime
         state = StoreState(History.load(file))
 
-        def filled(beside: Path) -> None:
-            fill(beside, state)
+        def filled(unfinished: Path) -> None:
+            fill(unfinished, state)
             if file == path:
                 path.rename(_free_name(path))
                 step("file renamed")
@@ -64,57 +64,57 @@ def folder_from_file(
 
 
 def file_to_read(path: Path) -> Path | None:
-    """Return the single file that holds the history of this name; None if it is a folder.
+    """Return the single file with the history of this name; None if it is a folder.
 
     A writer that is killed while it turns the file into a folder may leave neither at `path`: the
-    file is then the one it has renamed, and the folder that was to come lies beside it.
+    file is then the one it has renamed, and the unfinished folder is next to it.
     """
     if path.is_file():
         return path
     kept = _kept(path)
     if path.exists() or not kept.is_file():
         return None
-    is_half_done = any(beside.is_dir() for beside in paths_beside(kept.parent, path.name))
+    is_half_done = any(unfinished.is_dir() for unfinished in paths_beside(kept.parent, path.name))
     return kept if is_half_done else None
 
 
 def _appeared(
     folder: Path, fill: Callable[[Path], None], step: Callable[[str], None]
 ) -> WriterLock:
-    """Fill a folder beside, then give it its name."""
-    beside, lock = _made_beside(folder)
+    """Fill a folder under a temporary name, then rename it."""
+    unfinished, lock = _new_unfinished(folder)
     try:
-        fill(beside)
-        beside.rename(folder)
+        fill(unfinished)
+        unfinished.rename(folder)
         _remove_leftovers(folder)
         sync(folder.absolute().parent)
         step("folder renamed")
     except BaseException:
         lock.release()
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise
     return lock
 
 
-def _made_beside(folder: Path) -> tuple[Path, WriterLock]:
+def _new_unfinished(folder: Path) -> tuple[Path, WriterLock]:
     while True:
-        beside = path_beside(folder)
-        beside.mkdir(mode=0o700)
+        unfinished = path_beside(folder)
+        unfinished.mkdir(mode=0o700)
         with suppress(FileNotFoundError):  # taken for a leftover before it was locked
-            return beside, WriterLock(beside / LOCK, folder, wait=0)
+            return unfinished, WriterLock(unfinished / LOCK, folder, wait=0)
 
 
 def _remove_leftovers(folder: Path) -> None:
-    for beside in paths_beside(folder.absolute().parent, folder.name):
+    for unfinished in paths_beside(folder.absolute().parent, folder.name):
         try:
-            descriptor = os.open(beside / LOCK, os.O_RDWR)
+            descriptor = os.open(unfinished / LOCK, os.O_RDWR)
         except FileNotFoundError:
             with suppress(OSError):
-                beside.rmdir()  # its maker came no further; or it is not one of ours
+                unfinished.rmdir()  # its process was killed before; or it is not one of ours
             continue
         try:
             if try_lock(descriptor):
-                shutil.rmtree(beside, ignore_errors=True)
+                shutil.rmtree(unfinished, ignore_errors=True)
         finally:
             os.close(descriptor)
 
@@ -139,7 +139,7 @@ def _free_name(path: Path) -> Path:
     if kept.exists():
         raise FileExistsError(
             f"{path} is a history of an earlier version, to be turned into a folder and kept as "
-            f"{kept.name}; there is such a file already; move it away first."
+            f"{kept.name}; that file exists already; move it away first."
         )
     return kept
 

@@ -1,11 +1,11 @@
-"""A file of records that is only ever added to, and that shows where it was cut or damaged.
+"""An append-only file of records in which cuts and damage are detected.
 
     file   = b"toprank log 1\\n" | generation, 8 bytes | salt, 8 bytes | crc | record | record ...
     record = b"TRec" | bytes of the payload, 8 | crc of the payload | crc of this header | payload
 
-A writer that is killed leaves a part of its last record: a *torn tail*, which was never
-acknowledged and is cut off. Anything else that is odd was damaged later and is an error. The salt
-goes into every header's crc, so that nothing inside a payload can pass for a record.
+A writer that is killed leaves part of its last record: a *torn tail*, which was never
+acknowledged and is cut off. Anything else that is wrong was damaged later and is an error. The
+salt is part of every header's crc, so that nothing inside a payload can be taken for a record.
 """
 
 import os
@@ -20,7 +20,7 @@ from toprank.files.faults import ModelFileError
 
 _OPENING = b"toprank log 1\n"
 _FILE_HEAD = struct.Struct("<14sQ8sI")
-_MARK = b"TRec"
+_MAGIC = b"TRec"
 _HEAD = struct.Struct("<4sQII")
 
 _SHORT = 2**16  # bytes
@@ -54,16 +54,16 @@ class RecordLog:
 
     @classmethod
     def create(cls, path: Path, generation: int, is_synced: bool, mode: int = 0o600) -> Self:
-        """Make a log without records, on disk when this returns."""
+        """Create a log without records, which is on disk when this returns."""
         head = _FILE_HEAD.pack(_OPENING, generation, os.urandom(8), 0)
-        with atomic_path(path, mode=mode) as beside:
-            beside.write_bytes(head[:-4] + zlib.crc32(head[:-4]).to_bytes(4, "little"))
+        with atomic_path(path, mode=mode) as unfinished:
+            unfinished.write_bytes(head[:-4] + zlib.crc32(head[:-4]).to_bytes(4, "little"))
         return cls(path, _FILE_HEAD.size, is_synced)
 
     def append(self, *parts: bytes | memoryview) -> int:
         """Add a record of these parts, one after the other; return where it starts.
 
-        If it cannot be written whole, nothing of it stays.
+        If it cannot be written completely, nothing of it is kept.
         """
         start = self.size
         try:
@@ -76,7 +76,7 @@ class RecordLog:
         return start
 
     def cut(self, size: int) -> None:
-        """Take away what comes after so many bytes."""
+        """Cut the file to this many bytes."""
         os.ftruncate(self._descriptor, size)
         os.fsync(self._descriptor)
         self.size = size
@@ -87,14 +87,14 @@ class RecordLog:
 
 
 def records(path: Path) -> Iterator[Record]:
-    """Return the records that were whole when this was called; a torn tail is left out.
+    """Yield the records that were complete when this was called, without a torn tail.
 
     Raises ModelFileError where a record before the last is damaged.
     """
-    with path.open("rb") as stream:  # not mapped: a writer may cut its last record meanwhile
+    with path.open("rb") as stream:  # not mapped: a writer may cut its last record
         salt = _checked_salt(stream.read(_FILE_HEAD.size), path)
         n_bytes, start = os.fstat(stream.fileno()).st_size, _FILE_HEAD.size
-        while (head := _sound_head(stream.read(_HEAD.size), salt)) is not None:
+        while (head := _valid_head(stream.read(_HEAD.size), salt)) is not None:
             stop = start + _HEAD.size + head.n_bytes
             if stop > n_bytes:
                 return  # torn
@@ -102,7 +102,7 @@ def records(path: Path) -> Iterator[Record]:
             if zlib.crc32(payload) != head.crc:
                 if stop < n_bytes:
                     raise _damaged(path, start)
-                return  # the last: its bytes were lost with the power, or taken back
+                return  # the last: its bytes were lost in a power failure, or cut off
             yield Record(memoryview(payload), start, stop)
             start = stop
         stream.seek(start)
@@ -120,26 +120,26 @@ def _head(parts: Buffers, salt: bytes) -> bytes:
     for part in parts:
         crc = zlib.crc32(part, crc)
         n_bytes += len(part)
-    head = _HEAD.pack(_MARK, n_bytes, crc, 0)[:-4]
+    head = _HEAD.pack(_MAGIC, n_bytes, crc, 0)[:-4]
     return head + zlib.crc32(head + salt).to_bytes(4, "little")
 
 
-def _sound_head(raw: bytes, salt: bytes) -> _Head | None:
+def _valid_head(raw: bytes, salt: bytes) -> _Head | None:
     if len(raw) < _HEAD.size:
         return None
-    mark, n_bytes, crc, own_crc = _HEAD.unpack(raw)
-    if mark != _MARK or zlib.crc32(raw[:-4] + salt) != own_crc:
+    magic, n_bytes, crc, own_crc = _HEAD.unpack(raw)
+    if magic != _MAGIC or zlib.crc32(raw[:-4] + salt) != own_crc:
         return None
     return _Head(n_bytes, crc)
 
 
 def _has_head_after_first(raw: bytes, salt: bytes) -> bool:
-    """Return whether a sound header comes later: then the bytes before it were damaged."""
-    at = raw.find(_MARK, 1)
+    """Return whether a valid header comes later: then the bytes before it were damaged."""
+    at = raw.find(_MAGIC, 1)
     while at >= 0:
-        if _sound_head(raw[at : at + _HEAD.size], salt) is not None:
+        if _valid_head(raw[at : at + _HEAD.size], salt) is not None:
             return True
-        at = raw.find(_MARK, at + 1)
+        at = raw.find(_MAGIC, at + 1)
     return False
 
 
@@ -153,13 +153,13 @@ def _checked_salt(raw: bytes, path: Path) -> bytes:
 
 def _damaged(path: Path, start: int) -> ModelFileError:
     return ModelFileError(
-        f"{path} is damaged at byte {start}, before records that are sound; restore the folder "
-        "from a copy: without this record the history would not be what it was."
+        f"{path} is damaged at byte {start}, before valid records; restore the folder from a "
+        "copy: without this record the history would be wrong."
     )
 
 
 def _write_all(descriptor: int, parts: Buffers, start: int) -> int:
-    """Write the parts one after the other from `start` on; return how many bytes they are."""
+    """Write the parts one after the other from `start` on; return the number of bytes."""
     at = start
     if sum(map(len, parts)) <= _SHORT:
         parts = [b"".join(parts)]  # one call to the system

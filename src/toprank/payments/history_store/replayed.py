@@ -1,4 +1,4 @@
-"""A history brought up to date: its snapshot, and the calls recorded in the log made again."""
+"""A history brought up to date: its snapshot, with the calls recorded in the log replayed."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ class StoreState:
 
     `position` is how far the ledger was read. The archive has the rows from `first_row` up to
     `n_archived`; `pending_rows` came singly since. `generation` is the number of the log, of
-    which the first `log_size` bytes are sound.
+    which the first `log_size` bytes are valid.
     """
 
     history: History
@@ -39,7 +39,7 @@ class StoreState:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a snapshot says beside the history; single rows must be in the archive by then."""
+        """What a snapshot contains besides the history; single rows must be archived before."""
         return {
             "ledger_position": self.position,
             "first_row": self.first_row,
@@ -49,9 +49,9 @@ class StoreState:
 
 
 def state_of(folder: Path, ledger: Ledger) -> StoreState:
-    """Return the state on disk; what no writer has finished is left out.
+    """Return the state on disk, without unfinished changes.
 
-    Raises FileNotFoundError if a writer has removed a file meanwhile; then ask again.
+    Raises FileNotFoundError if a writer has removed a file in the meantime; then call it again.
     """
     generations = Generations(folder)
     numbers = generations.numbers()
@@ -63,7 +63,8 @@ def state_of(folder: Path, ledger: Ledger) -> StoreState:
             faults.append(fault)
             continue
         state.notes += [
-            f"{fault} The one before it and the logs gave the same." for fault in faults
+            f"{fault} The previous snapshot and the logs gave the same history."
+            for fault in faults
         ]
         for each in range(number, numbers[0] + 1):
             state.generation = each
@@ -84,9 +85,9 @@ def record_labels(
 ) -> LabelCounts:
     """Write labels of remembered rows to a ledger; return what it knew, and ids of no row.
 
-    The history learns of the others by `apply_labels`: what the ledger has is all it knows.
+    The history gets the others by `apply_labels`, so that it knows only what the ledger has.
     """
-    if isinstance(row_id, list | tuple):  # numpy would turn 7.0 beside a text into another id
+    if isinstance(row_id, list | tuple):  # numpy would turn 7.0 next to text into another id
         row_id = np.array(row_id, dtype=object)
     ids, labels = id_texts(np.atleast_1d(row_id), "row_id"), np.atleast_1d(is_positive)
     is_known = history.knows(ids)
@@ -102,7 +103,7 @@ def record_labels(
 
 
 def apply_labels(history: History, ledger: Ledger, start: int, stop: int) -> LabelCounts:
-    """Give a history the ledger's labels from one position to another; return what it says."""
+    """Give a history the ledger's labels from one position to another; return the counts."""
     if stop == start:
         return LabelCounts()
     entries = ledger.entries_after(start, stop - start)
@@ -111,12 +112,12 @@ def apply_labels(history: History, ledger: Ledger, start: int, stop: int) -> Lab
 
 
 def remember_row(history: History, call: str, row: dict[str, Any]) -> Any:
-    """Remember one row by the call named: "one" returns its features, "commit" is without."""
+    """Remember one row by the named call: "one" returns its features, "commit" does not."""
     return getattr(history, call)(row)
 
 
 def purge(history: History, before: int, forget: int | None) -> None:
-    """Purge by moments in microseconds."""
+    """Purge a history; moments are in microseconds."""
     since = None if forget is None else np.datetime64(forget, "us")
     history.purge(np.datetime64(before, "us"), since)
 
@@ -132,18 +133,20 @@ def _read_snapshot(path: Path) -> StoreState:
             note=facts.get("note"),
         )
     except (LookupError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} must say where ledger and rows were; {error!r}.") from error
+        raise ModelFileError(
+            f"{path} must contain the positions of ledger and rows; {error!r}."
+        ) from error
 
 
 def _replay_log(path: Path, state: StoreState, ledger: Ledger, is_last: bool) -> None:
-    """Make the calls that the log records again.
+    """Replay the calls that the log records.
 
-    A last record that the history refuses was refused before, and its writer was killed before it
-    could take it back.
+    If the history refuses the last record, it did so before, and the writer was killed before it
+    could cut the record off.
     """
     refused = None
     state.log_size = RecordLog.HEAD_BYTES
-    stop = _end_of_finished(path) if is_last else None
+    stop = _start_of_unfinished(path) if is_last else None
     for found in records(path):
         if found.start == stop:
             return
@@ -161,8 +164,8 @@ def _replay_log(path: Path, state: StoreState, ledger: Ledger, is_last: bool) ->
         raise _unreadable(path, *refused)
 
 
-def _end_of_finished(path: Path) -> int | None:
-    """Return where the parts of a change begin that was never finished; None if all are whole."""
+def _start_of_unfinished(path: Path) -> int | None:
+    """Return where an unfinished change starts; None if all changes are complete."""
     start = None
     for found in records(path):
         kind, facts, _ = row_payload.read_payload(found.payload)
@@ -209,7 +212,7 @@ def _check_ledger(ledger: Ledger, position: int) -> None:
     if ledger.position < position:
         raise ModelFileError(
             f"the label ledger must have the {position} entries that the history was given; it "
-            f"has {ledger.position}; restore the folder whole from a copy."
+            f"has {ledger.position}; restore the whole folder from a copy."
         )
 
 

@@ -1,8 +1,8 @@
-"""Rows as they were remembered, all their columns, in Parquet files that are never changed.
+"""The remembered rows with all their columns, in Parquet files that are never changed.
 
-A file is named by the number of its first row and by how many it has: `000000001000-000000250`
-follows `000000000000-000001000`. Which rows count is decided by the log, in which the number of
-all rows is noted after their file is on disk: files beyond that number were never acknowledged.
+A file is named by the number of its first row and the number of its rows: `000000001000-000000250`
+follows `000000000000-000001000`. The log decides which rows count: it records the number of all
+rows after their file is on disk, so files beyond that number were never acknowledged.
 """
 
 import re
@@ -29,7 +29,7 @@ _NO_TIME = np.iinfo(np.int64).min
 
 
 class RowsPart(NamedTuple):
-    """The rows from `first` up to `stop`, without it, and their file."""
+    """The rows from `first` up to but not including `stop`, and their file."""
 
     first: int
     stop: int
@@ -37,7 +37,7 @@ class RowsPart(NamedTuple):
 
 
 class RowArchive:
-    """The rows in a folder; `times` are the columns that hold times, the row's own first."""
+    """The rows in a folder; `times` are the columns of times, the row's own first."""
 
     def __init__(self, folder: Path, times: Sequence[str]) -> None:
         self.folder, self._times = folder, times
@@ -45,13 +45,13 @@ class RowArchive:
     def append(self, rows: pa.Table, first: int, mode: int) -> None:
         """Write rows whose first has the number `first`; on disk when this returns."""
         path = self.folder / f"{first:012d}-{rows.num_rows:09d}.parquet"
-        with atomic_path(path, mode=mode) as beside:
+        with atomic_path(path, mode=mode) as unfinished:
             try:
-                pq.write_table(rows, beside, compression="zstd")
+                pq.write_table(rows, unfinished, compression="zstd")
             except pa.ArrowNotImplementedError as error:
                 raise TableError(
-                    f"rows are kept as Parquet, which has no such values: {error}; drop the "
-                    "column or turn it into text."
+                    f"rows are kept as Parquet, which cannot contain such values: {error}; drop "
+                    "the column or turn it into text."
                 ) from error
 
     def drop_outside(self, first_row: int, n_rows: int) -> None:
@@ -161,7 +161,7 @@ def _chunks(column: Any) -> list[pa.Array]:
 
 
 def _alike(columns: list[pa.ChunkedArray], is_time: bool, name: str) -> list[pa.Array]:
-    """Return columns of several types as one: times, numbers if that loses nothing, or text."""
+    """Return columns of several types as one type: times, numbers if exact, or text."""
     if is_time:
         return [_as_times(column, name) for column in columns]
     schemas = [pa.schema([(name, column.type)]) for column in columns]
@@ -180,7 +180,7 @@ def _as_times(column: pa.ChunkedArray, name: str) -> pa.Array:
 
 
 def first_of_each_id(rows: pa.Table, row_id: str | None) -> pa.Table:
-    """Return rows without those that came again under an id; rows without an id are all kept."""
+    """Return rows without those whose id came before; rows without an id are all kept."""
     if row_id is None or row_id not in rows.column_names:
         return rows
     codes = id_texts(rows.column(row_id), row_id).dictionary_encode().indices

@@ -1,4 +1,4 @@
-"""What a log keeps of tables and of single rows: exact, so that a replay is the same to the bit.
+"""Tables and single rows as a log keeps them: exact, so that a replay is the same bit for bit.
 
 A payload is: kind, 1 byte | bytes of the facts, 4 | facts, JSON | Arrow stream, of a table only.
 """
@@ -15,10 +15,10 @@ import pyarrow as pa
 from toprank.data.tables.columns import shortened
 
 TABLE, ROW, LABELS, PURGE, ARCHIVED, DROPPED = b"T", b"R", b"L", b"P", b"A", b"D"
-FINISHED = b"F"  # the tables before it, which are parts of one change, count
+FINISHED = b"F"  # the tables before it, which are parts of one change, now count
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-# A value that JSON has no form for is a pair: what it is, and its text or number.
+# A value that JSON cannot express is a pair: its type, and its text or number.
 _READ: dict[str, Callable[[Any], Any]] = {
     "datetime": datetime.fromisoformat,
     "date": date.fromisoformat,
@@ -62,7 +62,7 @@ def table_bytes(table: pa.Table) -> pa.Buffer:
 
 
 def table_of(raw: Any) -> pa.Table:
-    """Return the table in an Arrow stream; its columns lie in the bytes given."""
+    """Return the table in an Arrow stream; its columns share the memory of the bytes."""
     with pa.ipc.open_stream(pa.py_buffer(raw)) as stream:
         return stream.read_all()
 
@@ -87,7 +87,7 @@ def row_of(facts: Sequence[Sequence[Any]]) -> dict[str, Any]:
 
 
 def _as_json(value: Any, name: str) -> Any:
-    """Return a value that is no plain JSON as one that is."""
+    """Return a value that JSON cannot express as one that it can."""
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, np.datetime64):

@@ -1,7 +1,7 @@
 """One writer at a time: a file that is locked as long as a process writes.
 
-The lock is the system's (`flock`), so it ends with the process, however that ends. The file itself
-is never removed: a process waiting for a removed file would lock a file that nobody else sees.
+The lock is that of the system (`flock`), so it ends with the process, however that ends. The file
+itself is never removed: a process that waits for a removed file would lock one nobody else sees.
 """
 
 import json
@@ -19,7 +19,7 @@ _LONGEST_COMMAND = 200
 
 
 class StoreBusyError(ValueError):
-    """Another process writes the folder; the message says which."""
+    """Another process is writing the folder; the message says which."""
 
 
 class WriterLock:
@@ -38,20 +38,20 @@ class WriterLock:
                 f"{folder} is being written by {holder}; nothing was changed; wait until it has "
                 "ended, or end it, and try again."
             )
-        self._say(_this_process())
+        self._write(_this_process())
 
     def release(self) -> None:
         """Let others write."""
-        self._say({})
+        self._write({})
         os.close(self._descriptor)
 
-    def _say(self, facts: dict[str, Any]) -> None:
+    def _write(self, facts: dict[str, Any]) -> None:
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, json.dumps(facts).encode(), 0)
 
 
 def locks(descriptor: int, wait: float) -> bool:
-    """Return whether an open file could be locked within so many seconds."""
+    """Return whether an open file could be locked within `wait` seconds."""
     give_up = time.monotonic() + wait
     while not try_lock(descriptor):
         if time.monotonic() >= give_up:
@@ -63,8 +63,8 @@ def locks(descriptor: int, wait: float) -> bool:
 def _check_system() -> None:
     if os.name != "posix":
         raise OSError(
-            "a history's folder can be written on Linux and macOS only, where the system locks "
-            "files for a process; it can be read here."
+            "a history's folder can be written only on Linux and macOS, where the system locks "
+            "files for a process; here it can only be read."
         )
 
 
@@ -81,5 +81,5 @@ def _holder(descriptor: int) -> str:
     try:
         facts = json.loads(os.pread(descriptor, 10_000, 0))
         return f"process {facts['pid']} ({facts['command']}), since {facts['since']}"
-    except (ValueError, KeyError, TypeError):  # it has the lock and has not said so yet
+    except (ValueError, KeyError, TypeError):  # it has the lock and has not written its name yet
         return "another process"

@@ -1,14 +1,15 @@
-"""Labels with where they came from and when they became known.
+"""Labels with their source and the time at which they became known.
 
 An investigator's verdict comes within the day, a card holder's claim weeks later, and most
-payments are never spoken of again. What a ranker may learn from on a day, and how good it was,
-are questions about the labels known by then. So labels are only ever added to a ledger, a
-correction is one more label, and `as_known` tells what they came to at any moment:
+payments never get either. What a ranker may learn from on a day, and how good it was, depends on
+the labels known by then. So labels are only ever added to a ledger, a correction is one more
+label, and `as_known` returns the labels that held at any moment:
 
 1. labels known before the moment count, later ones do not;
 2. of one row's labels the one known last holds; of those known at the same time an investigator's
-   goes before a claim and a claim before silence; of those equal in this too, the one added last;
-3. silence holds only where nobody has spoken, however late it is dated.
+   takes precedence over a claim and a claim over silence; of those equal in this too, the one
+   added last holds;
+3. silence holds only where there is no verdict or claim, however late it is dated.
 
 A label dated by day alone, as `2025-03-01`, is therefore not yet known as that day begins.
 """

@@ -1,4 +1,4 @@
-"""Labels as known at a moment, and metrics beside the share of labels they rest on."""
+"""Labels as known at a moment, and metrics with the share of labels they are based on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ class Known:
     def of_labels(
         cls, moment: np.datetime64, ids: NDArray, labels: "list[StoredLabel | None]"
     ) -> "Known":
-        """Return what labels say, one per id; None where a row has none."""
+        """Return the view of labels, one per id; None where a row has none."""
         found = [_NOTHING if label is None else label for label in labels]
         return cls(
             moment,
@@ -56,16 +56,17 @@ class Known:
         return np.array([*SOURCES, ""])[self.source_code]
 
     def maturity(self, rows: ArrayLike | None = None) -> float:
-        """Return the share of the rows that have a label; `rows` narrows it to some of them."""
+        """Return the share of the rows that have a label; `rows` restricts it to some of them."""
         labelled = self.has_label if rows is None else self.has_label[np.asarray(rows)]
         if not labelled.size:
-            raise ValueError("maturity must be asked of at least one row; got none.")
+            raise ValueError("maturity needs at least one row; got none.")
         return float(labelled.mean())
 
     def silence(self, time: ArrayLike, after: Any = "30d") -> "Known":
-        """Return the view in which rows without a label count as genuine after so long.
+        """Return the view in which rows without a label count as genuine after some time.
 
-        `time` is the moment of each row. Their label is of source "silence", known `after` it.
+        `time` is the moment of each row. Its label then has the source "silence" and is known from
+        `after` that moment on.
 
         >>> from toprank.payments.ledger import MemoryLedger
         >>> ledger = MemoryLedger()
@@ -89,7 +90,7 @@ class Known:
 
 
 class Matured(NamedTuple):
-    """A metric on the rows whose label is known, beside the share of rows that is."""
+    """A metric on the rows whose label is known, with the share of such rows."""
 
     value: float
     maturity: float
@@ -108,12 +109,12 @@ def mature(
     rows: ArrayLike | None = None,
     **options: Any,
 ) -> Matured:
-    """Return `metric` on the labels known, beside the share of the rows that have one.
+    """Return `metric` on the known labels, with the share of the rows that have one.
 
-    `rows`, a mask or row numbers, are those the metric is about; left alone, all. `options` are
-    what the metric takes besides labels and suspicions; those with a value per row, such as
-    cards, are cut to the rows used. At a low maturity the metric speaks of the labels that come
-    early, and those are not like the others: checked rows were chosen by suspicion.
+    `rows`, a mask or row numbers, restricts the metric to some rows; the default is all. `options`
+    are further arguments of the metric; those with a value per row, such as cards, are cut to the
+    rows used. At a low maturity the metric describes the labels that come early, and those are not
+    like the others: checked rows were chosen by suspicion.
 
     >>> from toprank.metrics import average_precision
     >>> from toprank.payments.ledger import MemoryLedger

@@ -1,11 +1,11 @@
 """The table of labels in SQLite, with an index on the row's id, for many threads and processes.
 
-A file is in WAL mode: it is read while another writes. Each transaction is there whole or not at
-all after a crash, and once it has returned it is on the disk. The table refuses to be changed
-other than by adding, so a label's number in it, 1 for the first, never changes.
+A file is in WAL mode: it can be read while another process writes. After a crash, each transaction
+is there completely or not at all, and once it has returned it is on disk. The table allows nothing
+but adding, so a label's number in it, 1 for the first, never changes.
 
 Reading and writing have a connection each, and a lock each, so that a thread that waits for
-another process to finish writing keeps no other thread from reading.
+another process to finish writing does not keep other threads from reading.
 """
 
 import os
@@ -31,7 +31,7 @@ _CACHE = (
 )  # KiB per connection: the index of millions of labels is too large for SQLite's 2 MB
 WAIT_FOR_OTHERS = 30  # seconds
 
-# Without AUTOINCREMENT, which costs a second write per row: where nothing is deleted, the next
+# Without AUTOINCREMENT, which costs a second write per row: since nothing is deleted, the next
 # number is one more than the last anyway.
 _TABLE = """
 CREATE TABLE labels (
@@ -58,11 +58,11 @@ _COUNT = "SELECT count(*) FROM labels"
 
 
 class LedgerError(ValueError):
-    """A ledger that cannot be read or written now; the message names its file and why."""
+    """A ledger cannot be read or written now; the message names its file and the reason."""
 
 
 class LabelDatabase:
-    """The labels in the file at `path`; None is a database in memory that ends with the object."""
+    """The labels in the file at `path`; with None, in memory until the object ends."""
 
     def __init__(self, path: Path | None) -> None:
         self.name = "the ledger in memory" if path is None else str(path)
@@ -74,18 +74,18 @@ class LabelDatabase:
         self._reader = self._writer if path is None else _Channel(path, self.name)
 
     def close(self) -> None:
-        """Close the file; a second time does nothing."""
+        """Close the file; a second call does nothing."""
         self._reader.close()
         self._writer.close()
 
     def add(self, entries: Entries) -> None:
-        """Add labels, or none of them."""
+        """Add labels, all or none."""
         with self.writing() as transaction:
             transaction.add(entries.stored())
 
     @contextmanager
     def writing(self) -> "Iterator[Transaction]":
-        """Give a transaction that is kept if all goes well inside, and undone otherwise."""
+        """Yield a transaction that is committed at the end, or rolled back after an error."""
         with self._writer.use() as connection, _transaction(connection):
             yield Transaction(connection)
 
@@ -95,7 +95,7 @@ class LabelDatabase:
             return {each: _of_id(connection, each) for each in ids}
 
     def after(self, position: int, most: int) -> Entries:
-        """Return the labels that follow number `position`, at most so many."""
+        """Return the labels that follow number `position`, at most `most`."""
         with self._reader.use() as connection:
             found = connection.execute(_AFTER, (position, most)).fetchall()
         return Entries.of_stored(found)
@@ -103,7 +103,7 @@ class LabelDatabase:
     def parts_after(self, position: int) -> list[Entries]:
         """Return all labels that follow number `position`, in parts."""
         parts: list[Entries] = []
-        # one question each, so that other threads come in between
+        # one query per part, so that other threads can read in between
         while len((part := self.after(position, LABELS_AT_ONCE)).ids):
             parts.append(part)
             position = int(part.numbers[-1])
@@ -121,10 +121,10 @@ class LabelDatabase:
 
 
 class MemoryDatabase(LabelDatabase):
-    """A database in memory, which writes labels to its table when one of its rows is looked at.
+    """A database in memory, which writes labels to its table only when a row is looked up.
 
-    Questions about many rows at once are answered from columns, so a ledger that is only asked
-    such questions never pays for the table.
+    Looks at many rows at once use columns, so a ledger with only such looks never pays for the
+    table.
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class MemoryDatabase(LabelDatabase):
 
     @contextmanager
     def writing(self) -> "Iterator[Transaction]":
-        """Give a transaction that is kept if all goes well inside, and undone otherwise."""
+        """Yield a transaction that is committed at the end, or rolled back after an error."""
         with self._turn:
             self._write()
             with super().writing() as transaction:
@@ -158,7 +158,7 @@ class MemoryDatabase(LabelDatabase):
             return super().of_ids(ids)
 
     def after(self, position: int, most: int) -> Entries:
-        """Return the labels that follow number `position`, at most so many."""
+        """Return the labels that follow number `position`, at most `most`."""
         with self._turn:
             self._write()
             return super().after(position, most)
@@ -188,7 +188,7 @@ class MemoryDatabase(LabelDatabase):
 
 
 class Transaction:
-    """What may be done while writing: labels are read as they are, those just added included."""
+    """What may be done while writing: reading labels, including those just added, and adding."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -214,7 +214,7 @@ def _of_id(connection: sqlite3.Connection, row_id: str) -> list[StoredLabel]:
 
 
 class _Channel:
-    """One connection and the lock of those who use it, whose errors name the file."""
+    """One connection with its lock, whose errors name the file."""
 
     def __init__(self, path: Path | None, name: str) -> None:
         self._name, self._lock, self._process = name, threading.Lock(), os.getpid()
@@ -230,7 +230,7 @@ class _Channel:
 
     @contextmanager
     def use(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection to one thread at a time."""
+        """Yield the connection, to one thread at a time."""
         with self._lock, _in_words(self._name):
             if self._connection is None:
                 raise LedgerError(f"{self._name} must be open to be used; it was closed.")
@@ -250,7 +250,7 @@ class _Channel:
 
 @contextmanager
 def _in_words(name: str) -> Iterator[None]:
-    """Let what SQLite raises name the file and the way out."""
+    """Turn errors of SQLite into sentences that name the file and the way out."""
     try:
         yield
     except sqlite3.Error as error:
@@ -269,7 +269,7 @@ def _in_words(name: str) -> Iterator[None]:
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Keep what is written inside if all of it goes well, and nothing otherwise."""
+    """Commit what is written within the block; after an error, roll it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -280,7 +280,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-# Making and renewing the table
+# Creating and converting the table
 
 
 def _make_ready(connection: sqlite3.Connection, name: str) -> None:
@@ -289,7 +289,7 @@ def _make_ready(connection: sqlite3.Connection, name: str) -> None:
     if _number(connection, "user_version") == FORMAT:
         return
     with _transaction(connection):
-        made = _number(connection, "user_version")  # another may have been faster
+        made = _number(connection, "user_version")  # another process may have been faster
         if made == FORMAT:
             return
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -326,7 +326,7 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 
 
 def _patiently(change: Callable[[], Any]) -> None:
-    """Do what SQLite refuses at once, without waiting, while others have the file open."""
+    """Try again until it works: SQLite refuses it at once while others have the file open."""
     until = time.monotonic() + WAIT_FOR_OTHERS
     while True:
         try:

@@ -15,7 +15,7 @@ _NUMBER_ENDS = 10**18  # longer ones are kept as texts, however they are given
 
 
 class DistinctIds:
-    """The ids taken in so far.
+    """The ids added so far.
 
     >>> ids = DistinctIds()
     >>> ids.take_in(pa.array(["b", "7", "b"])).tolist(), ids.places(pa.array([7, 8])).tolist()
@@ -30,7 +30,7 @@ class DistinctIds:
         return len(self._numbers.ids) + len(self._texts.ids)
 
     def places(self, ids: pa.Array) -> NDArray[np.int64]:
-        """Return the place of each id, -1 for those never taken in; ids are numbers or texts."""
+        """Return the place of each id, -1 for unknown ones; ids are numbers or texts."""
         numbers, texts = _by_kind(ids, has_numbers=len(self._numbers.ids) > 0)
         if numbers is None:
             return self._texts.places(texts)
@@ -39,7 +39,7 @@ class DistinctIds:
         return np.maximum(self._numbers.places(numbers), self._texts.places(texts))
 
     def take_in(self, ids: pa.Array) -> NDArray[np.int64]:
-        """Return the place of each id, given to it where it is seen for the first time."""
+        """Return the place of each id; a new id gets the next place."""
         numbers, texts = _by_kind(ids, has_numbers=True)
         place = np.full(len(ids), -1)
         for kind, each in ((self._numbers, numbers), (self._texts, texts)):
@@ -83,7 +83,7 @@ class _Kind:
 def _by_kind(ids: pa.Array, has_numbers: bool) -> tuple[pa.Array | None, pa.Array | None]:
     """Return the ids that are numbers, and those that are not, each null where the other is not.
 
-    None stands for a column that is all null.
+    None means a column that is all null.
     """
     if pa.types.is_integer(ids.type) and _are_short(ids.to_numpy()):
         return ids, None

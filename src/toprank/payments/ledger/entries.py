@@ -1,4 +1,4 @@
-"""Labels as they are added: columns, checked."""
+"""Labels to be added to a ledger, as checked columns."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ NO_NUMBERS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 class Entry(NamedTuple):
-    """One label as it was added."""
+    """One label of a ledger."""
 
     id: str
     is_positive: bool
@@ -37,7 +37,7 @@ class Entries(NamedTuple):
     confidence: NDArray[np.float64]
     who: pa.Array
     numbers: NDArray[np.int64] = NO_NUMBERS
-    """Of labels in a ledger, the number of each: the first has 1."""
+    """The number of each label in its ledger: the first has 1."""
 
     @classmethod
     def of(cls, ids, is_positive, known, source, confidence, who) -> "Entries":
@@ -107,7 +107,7 @@ class StoredLabel(NamedTuple):
     who: str
 
     def entry(self) -> Entry:
-        """Return the label as it was added."""
+        """Return the label with its values as types of Python and NumPy."""
         known = np.datetime64(self.known, "us")
         return Entry(
             self.id, bool(self.is_positive), known, self.source, self.confidence, self.who
@@ -115,7 +115,7 @@ class StoredLabel(NamedTuple):
 
 
 def ids_of(ids: ArrayLike) -> pa.Array:
-    """Return row ids, one or many, none of them missing: as numbers if all are, else as texts."""
+    """Return row ids, one or many, none of them missing: numbers if all are, otherwise texts."""
     found = comparable_ids([ids] if np.ndim(ids) == 0 else ids, "ids")
     if found.null_count:
         raise ValueError(f"ids must not be missing; {found.null_count} of {len(found)} are.")
@@ -123,7 +123,7 @@ def ids_of(ids: ArrayLike) -> pa.Array:
 
 
 def _filled(values, n_rows, name):
-    """Return a value per row, where one was given for all as well."""
+    """Return one value per row; a single value is repeated."""
     if values.ndim == 0:
         return np.full(n_rows, values)
     if values.shape != (n_rows,):
@@ -149,7 +149,7 @@ def _moments(known):
     is_far = (moments < FIRST_KNOWN) | (moments > LAST_KNOWN)
     if is_far.any():
         raise ValueError(
-            f"known must lie between the years 1 and 9999; got {moments[is_far].flat[0]}."
+            f"known must be between the years 1 and 9999; got {moments[is_far].flat[0]}."
         )
     return moments
 
@@ -179,5 +179,5 @@ def _names(who, n_rows):
         return pa.repeat(pa.scalar(who, pa.large_string()), n_rows)
     values = _filled(np.asarray(who, dtype=object), n_rows, "who")
     if not all(isinstance(name, str) for name in values):
-        raise TypeError("who must be text, such as a name; leave it out where nobody is known.")
+        raise TypeError("who must be text, such as a name; leave it out if it is not known.")
     return pa.array(values, pa.large_string())

@@ -1,4 +1,4 @@
-"""The rule of which label of a row holds; everything that asks goes through here.
+"""The one place with the rule that decides which label of a row holds.
 
 A label's strength is one whole number, so that the strongest of many is found by sorting:
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SOURCES = ("investigator", "claim", "silence")  # the first goes before the others
+SOURCES = ("investigator", "claim", "silence")  # in order of precedence
 INVESTIGATOR, SILENCE = SOURCES.index("investigator"), SOURCES.index("silence")
 
 FIRST_KNOWN = np.datetime64("0001-01-01", "us")
@@ -22,7 +22,7 @@ _SPOKEN = 2**61  # above twice the microseconds from 1970 to any moment between 
 
 
 def strength(known: Any, source_code: Any) -> Any:
-    """Return how strong a label is, or an array of labels: the greatest of a row's holds.
+    """Return the strength of a label, or of an array of labels: a row's strongest one holds.
 
     `known` is in microseconds from the start of 1970, `source_code` the place in `SOURCES`. Both
     are whole numbers, or arrays of them.
@@ -45,7 +45,7 @@ def holds(known: int, source_code: int, over_known: int, over_source_code: int) 
 
 
 def by_strength(strengths: NDArray[np.int64], so_far: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of labels by rising strength, of equal ones the one added last being last.
+    """Return the places of labels by increasing strength; of equal ones the last added is last.
 
     `so_far` is what was returned when there were fewer labels; the others are merged into it.
 

@@ -1,7 +1,7 @@
 """Labels as columns in memory, for questions about many rows at once.
 
-Labels are taken in as they are added. What was worked out before stays: the distinct ids, the
-place of each label's id among them, and the labels in order of their strength.
+New labels are merged in. What was computed before is kept: the distinct ids, the place of each
+label's id among them, and the labels in order of their strength.
 """
 
 from typing import Any
@@ -17,11 +17,11 @@ from toprank.payments.ledger.holding import by_strength, strength
 
 
 class LabelColumns:
-    """The labels taken in so far, and what they come to at a moment."""
+    """The labels added so far, and those that hold at a moment."""
 
     def __init__(self) -> None:
         self.position = 0
-        """The number of the last label taken in."""
+        """The number of the last label added."""
         self._ids = DistinctIds()
         self._place = np.empty(0, dtype=np.int64)  # of each label's id
         self._is_positive = np.empty(0, dtype=bool)
@@ -29,10 +29,10 @@ class LabelColumns:
         self._source_code = np.empty(0, dtype=np.int8)
         self._confidence = np.empty(0)
         self._strength = np.empty(0, dtype=np.int64)
-        self._order = np.empty(0, dtype=np.int64)  # labels by rising strength
+        self._order = np.empty(0, dtype=np.int64)  # labels by increasing strength
 
     def take_in(self, parts: list[Entries]) -> None:
-        """Take in labels that follow those before."""
+        """Add labels that follow those added before."""
         if not parts:
             return
         entries = Entries.joined(parts)
@@ -55,7 +55,7 @@ class LabelColumns:
 
     def known(self, moment: np.datetime64, given: NDArray, ids: pa.Array) -> Known:
         """Return the labels known before a moment of rows, whose ids are texts or numbers."""
-        # one more at the end, for rows that no label is of: -1 leads there
+        # one more at the end, for rows without a label: place -1 is there
         label = np.append(self._holding(moment), -1)
         return self._view(moment, given, label[self._ids.places(ids)])
 
@@ -63,14 +63,14 @@ class LabelColumns:
         """Return for each distinct id the label that holds, or -1."""
         known = self._order[self._known[self._order] < moment]
         label = np.full(len(self._ids), -1)
-        label[self._place[known]] = known  # of several for one id the last one stays
+        label[self._place[known]] = known  # of several labels for one id, the last one is kept
         return label
 
     def _view(self, moment: np.datetime64, ids: NDArray, label: NDArray[np.int64]) -> Known:
-        """Return what the labels, one per id and -1 for none, say."""
+        """Return the view of labels, given by their place, one per id and -1 for none."""
         has_label = label >= 0
 
-        def told(column: NDArray, where_none: Any) -> NDArray:
+        def of_labels(column: NDArray, where_none: Any) -> NDArray:
             filled = np.full(label.size, where_none, dtype=column.dtype)
             filled[has_label] = column[label[has_label]]
             return filled
@@ -79,8 +79,8 @@ class LabelColumns:
             moment,
             ids,
             has_label,
-            told(self._is_positive, False),
-            told(self._source_code, NO_SOURCE),
-            told(self._confidence, 0.0),
-            told(self._known, np.datetime64("NaT", "us")),
+            of_labels(self._is_positive, False),
+            of_labels(self._source_code, NO_SOURCE),
+            of_labels(self._confidence, 0.0),
+            of_labels(self._known, np.datetime64("NaT", "us")),
         )

@@ -1,8 +1,8 @@
-"""Ledgers: labels that are only ever added, and what they come to at a moment.
+"""Ledgers: labels that are only ever added, and those that hold at a moment.
 
-Both kinds keep their labels in the same table of SQLite, one in a file and one in memory.
-Questions about a few rows go to its index; questions about many go to columns in memory, which
-take in what the table has more since the last such question.
+Both kinds keep their labels in the same table of SQLite, one in a file and one in memory. A look
+at a few rows uses its index; a look at many uses columns in memory, which first read what was
+added to the table since the last such look.
 """
 
 import threading
@@ -23,17 +23,17 @@ from toprank.splits.moments import moment_of
 
 OUTCOMES = ("new", "known", "corrected")
 
-_FEW_ROWS = 100  # are always looked up one by one
-_LABELS_PER_LOOK_UP = 50  # that columns take in and go through in the time of one look-up
+_FEW_ROWS = 100  # always looked up one by one
+_LABELS_PER_LOOK_UP = 50  # that columns process in the time of one look-up
 
 
 class RecordedLabels(NamedTuple):
     """What became of labels that were recorded: how many of each outcome, and which of each id.
 
-    - "new": written, and it says nothing else than what held before, if anything did;
-    - "known": not written, since the label that held said the same, from the same source and with
-      the same confidence; or since it is silence, where somebody had spoken;
-    - "corrected": written, and it holds in place of what somebody had said otherwise.
+    - "new": written, and it does not contradict the label that held before, if there was one;
+    - "known": not written, since the label that held was the same, from the same source and with
+      the same confidence; or since it is silence, where there was a verdict or claim;
+    - "corrected": written, and it holds instead of a verdict or claim to the contrary.
     """
 
     n_new: int
@@ -43,10 +43,10 @@ class RecordedLabels(NamedTuple):
 
 
 class Ledger:
-    """Labels that are only ever added, and what they come to at a moment.
+    """Labels that are only ever added, and those that hold at a moment.
 
-    Ids are as `toprank.data.tables.ids` has them: 7 and "7" are one row. Moments are UTC. A ledger
-    may be used by several threads at once.
+    Ids are those of `toprank.data.tables.ids`: 7 and "7" are one row. Moments are UTC. Several
+    threads may use a ledger at once.
     """
 
     def __init__(self, database: LabelDatabase) -> None:
@@ -75,7 +75,7 @@ class Ledger:
         return len(entries.ids)
 
     def take_over(self, entries: Entries) -> None:
-        """Add labels as another ledger's `entries_after` gave them."""
+        """Add labels that another ledger's `entries_after` returned."""
         self._database.add(entries)
 
     def record(
@@ -90,9 +90,9 @@ class Ledger:
     ) -> RecordedLabels:
         """Add those labels that are not known yet, and return what became of each.
 
-        Each is compared with the label that holds when it becomes known, those before it in
-        `ids` included. All is one transaction: two who record the same labels at once write them
-        once. `RecordedLabels` says what the outcomes mean.
+        Each is compared with the label that holds when it becomes known, including those before it
+        in `ids`. All is one transaction: if two processes record the same labels at once, they are
+        written once. `RecordedLabels` explains the outcomes.
 
         >>> ledger = MemoryLedger()
         >>> both = {"known": "2025-01-05", "source": "investigator"}
@@ -141,11 +141,10 @@ class Ledger:
         return self._database.last()
 
     def entries_after(self, position: int, most: int | None = None) -> Entries:
-        """Return the labels added after the one numbered `position`, at most so many.
+        """Return the labels added after the one numbered `position`, at most `most`.
 
-        For a store of its own that follows a ledger: it starts at 0, and `numbers[-1]` of what it
-        was given is where it goes on. Labels are numbered in the order they become visible, so
-        none is missed.
+        For a store that follows a ledger: it starts at 0, and continues at `numbers[-1]` of the
+        labels it got. Labels are numbered in the order they become visible, so none is missed.
 
         >>> ledger = MemoryLedger()
         >>> ledger.append(["a", "b"], [True, False], known="2025-01-05", source="claim")
@@ -168,7 +167,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Let go of what the ledger holds open; a second time does nothing."""
+        """Close the ledger's files; a second call does nothing."""
         self._database.close()
 
     def _caught_up(self) -> LabelColumns:
@@ -177,7 +176,7 @@ class Ledger:
 
 
 class MemoryLedger(Ledger):
-    """A ledger that lasts as long as the object.
+    """A ledger in memory, which ends with the object.
 
     >>> ledger = MemoryLedger()
     >>> ledger.append(["a", "b"], [False, True], known="2025-01-05", source="investigator")
@@ -195,10 +194,10 @@ class MemoryLedger(Ledger):
 
 
 class SqliteLedger(Ledger):
-    """A ledger that lasts, in the SQLite file at `path`; made if it is not there.
+    """A ledger in the SQLite file at `path`, which is created if it does not exist.
 
-    Other processes may open the same file, read it and add to it meanwhile. A file of an earlier
-    version is renewed when it is opened.
+    Other processes may read the same file and add to it at the same time. A file of an earlier
+    version is converted when it is opened.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
