@@ -104,13 +104,13 @@ def feedback(
     """
     from toprank.cli import paths, screen
 
+    columns = _columns(
+        data, label=label, time=time, card=card, terminal=terminal, amount=amount, claimed=claimed
+    )
     paths.check_inputs(data)
     from toprank import BoostedRanker
     from toprank.simulator.feedback import WAYS, facts_of, replay, text_of
 
-    columns = _columns(
-        data, label=label, time=time, card=card, terminal=terminal, amount=amount, claimed=claimed
-    )
     chosen = list(WAYS) if ways is None else _way_names(ways)
     if budget is None:
         budget = _BUDGET if data else max(1, customers // _CUSTOMERS_A_CHECK)
