@@ -38,21 +38,21 @@ def test_none_follows_the_context_of_joblib_and_a_number_does_not():
         (True, TypeError, "n_jobs must be a whole number; got True"),
     ],
 )
-def test_what_is_no_number_of_jobs_is_refused(n_jobs, error, words):
+def test_an_invalid_number_of_jobs_is_refused(n_jobs, error, words):
     with pytest.raises(error, match=words):
         n_threads(n_jobs)
 
 
 @pytest.mark.parametrize("learner", WITH_JOBS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "all"])
-def test_every_learner_refuses_them_in_fit(learner, n_jobs):
+def test_every_learner_refuses_an_invalid_number_of_jobs_in_fit(learner, n_jobs):
     X = [[float(i)] for i in range(40)]
     with pytest.raises((TypeError, ValueError), match="n_jobs must be"):
         learner.set_params(n_jobs=n_jobs).fit(X, [i > 30 for i in range(40)])
     learner.set_params(n_jobs=None)
 
 
-def test_boosters_hand_the_threads_to_xgboost():
+def test_boosters_pass_the_threads_to_xgboost():
     from toprank import BoostedRanker, CostBoost, NonLinearBoost, RankBoost
 
     for booster in (BoostedRanker, RankBoost, NonLinearBoost, CostBoost):

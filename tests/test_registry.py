@@ -173,7 +173,7 @@ def test_the_facts_of_a_row_are_those_of_its_class(row):
         assert "eval_set" in in_fit
 
 
-def test_names_and_commands_stand_for_one_learner_each():
+def test_names_and_commands_each_belong_to_one_learner():
     names = [row.name for row in registry.LEARNERS]
     commands = [row.command for row in registry.LEARNERS if row.command]
     assert len(set(names)) == len(names)

@@ -144,7 +144,7 @@ def test_a_threshold_leaves_single_rows_to_its_ranker(known, new):
     assert not hasattr(ThresholdedRanker(LogisticRegression()), "score_one")
 
 
-def test_what_cannot_tell_features_apart_gives_no_reasons():
+def test_models_without_contributions_of_features_give_no_reasons():
     X = np.random.default_rng(0).normal(size=(100, 2))
     detector = BorrowedDetector(IsolationForest(n_estimators=5, random_state=0)).fit(X)
     one = detector.explain_one({"x0": 1.0, "x1": 9.0})
@@ -159,14 +159,14 @@ def test_a_model_from_a_file_and_a_copy_score_the_same(ranker, new, tmp_path):
     assert pickle.loads(pickle.dumps(ranker)).explain_one(row) == expected
 
 
-def test_a_ranker_fitted_anew_does_not_score_by_its_former_trees(known, new):
+def test_a_ranker_fitted_again_does_not_score_with_its_old_trees(known, new):
     ranker, row = BoostedRanker("log", **few).fit(*known), new.to_pylist()[0]
     before = ranker.score_one(row)
     ranker.set_params(n_estimators=20).fit(*known)
     assert ranker.score_one(row) == ranker.suspicion(new)[0] != before
 
 
-def test_as_many_reasons_as_asked_for(ranker, new):
+def test_as_many_reasons_as_requested(ranker, new):
     row = new.to_pylist()[0]
     assert len(ranker.explain_one(row, 2).reasons) == 2
     assert ranker.explain_one(row, 0).reasons == []
@@ -174,14 +174,14 @@ def test_as_many_reasons_as_asked_for(ranker, new):
         ranker.explain_one(row, -1)
 
 
-def test_a_row_may_hold_more_than_the_columns_but_not_less(ranker, new):
+def test_a_row_may_have_more_than_the_columns_but_not_fewer(ranker, new):
     row = new.to_pylist()[0]
     assert ranker.score_one({**row, "id": "p-1", "time": object()}) == ranker.score_one(row)
     with pytest.raises(TableError, match="column 'hours' is not in the row"):
         ranker.score_one({name: cell for name, cell in row.items() if name != "hours"})
 
 
-def test_a_ranker_that_learned_nothing_yet_says_so():
+def test_an_unfitted_ranker_says_so():
     for call in (BoostedRanker().score_one, MetaAP().explain_one, AnomalyForest().score_one):
         with pytest.raises(NotFittedError):
             call({"amount": 1.0})

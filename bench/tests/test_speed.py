@@ -3,6 +3,7 @@
 import json
 import re
 import statistics
+import subprocess
 from dataclasses import replace
 from itertools import count
 
@@ -11,11 +12,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+<<<<<<< HEAD:bench/tests/test_speed.py
 from toprank_bench import speed
 from toprank_bench.row_file import read_rows
 from toprank_bench.speed import first_fit, fit_memory, memory, speed_rows, speed_runner, timing
 from toprank_bench.speed.main_learners import FITS
 from toprank_bench.speed.race import Measured, Race, Setting
+=======
+from toprank_bench import speed
+from toprank_bench.row_file import read_rows
+from toprank_bench.speed import (
+    busy_machine,
+    first_fit,
+    fit_memory,
+    memory,
+    speed_rows,
+    speed_runner,
+    timing,
+)
+from toprank_bench.speed.main_learners import FITS
+from toprank_bench.speed.race import Measured, Race, Setting
+>>>>>>> h-install:tests/bench/test_speed.py
 
 # what a tiny race has in place of each size
 TINY = {
@@ -23,7 +40,8 @@ TINY = {
     "cards": 20, "days": 10, "smallest": 500, "doublings": 1, "rival_rows": 500, "rounds": 2,
 }  # fmt: skip
 ALL = [race for family in speed.FAMILIES.values() for race in family]
-IN_THIS_PROCESS = [race for race in ALL if not race.name.startswith(("memory-", "first-fit-"))]
+OWN_PROCESS = ("memory-", "first-fit-", "threads-")
+IN_THIS_PROCESS = [race for race in ALL if not race.name.startswith(OWN_PROCESS)]
 
 
 def fake(name="fake", figures=(1.0, 3.0, 2.0), **others):
@@ -102,6 +120,26 @@ def test_a_first_fit_finds_nothing_compiled_and_that_of_a_later_process_does(mon
         for race in speed.chosen_races(["first-fit"])
     ]
     assert found == [[0, 0], [1, 1]]
+
+
+def test_passive_and_spinning_threads_take_turns_and_other_work_ends_with_the_race(monkeypatch):
+    seconds = "import os; print({'passive': 1, 'active': 4}[os.environ['OMP_WAIT_POLICY']])"
+    monkeypatch.setattr(busy_machine, "_FIT", seconds.replace("{", "{{").replace("}", "}}"))
+    started = []
+
+    class Recorded(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    busy, quiet = speed.chosen_races(["threads"])
+    for race, n_processes in ((busy, 2 + 2), (quiet, 2)):
+        started.clear()
+        measured = race.measure(Setting({"rounds": 1}, 2, None))
+        assert measured.rounds == [0.25]
+        assert len(started) == n_processes
+        assert all(process.poll() is not None for process in started)
 
 
 @pytest.mark.parametrize("race", ALL, ids=lambda race: race.name)

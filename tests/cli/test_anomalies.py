@@ -453,8 +453,9 @@ def test_rows_that_cannot_be_ranked_are_refused_in_one_sentence(change, options,
         ("--report", "pages/page.html", "there is no folder pages to write page.html to."),
     ],
 )
-def test_a_place_that_cannot_be_written_is_told_before_any_row_is_read(option, place, sentence):
-    outcome = run_main("anomalies", "not-read-yet.csv", option, place)
+def test_a_place_that_cannot_be_written_is_reported_before_reading(option, place, sentence):
+    Path("not-read.csv").touch()
+    outcome = run_main("anomalies", "not-read.csv", option, place)
 
     assert one_sentence(outcome).startswith(sentence)
 

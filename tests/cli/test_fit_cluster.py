@@ -129,7 +129,7 @@ def test_without_dask_it_says_how_to_install_it(payments, monkeypatch):
 
 def test_a_csv_and_files_that_are_not_there_are_refused(address, payments):
     data = written(payments, "payments.csv")
-    cases = {data: "payments.csv must be Parquet, of which", "x/*.parquet": "there is no Parquet"}
+    cases = {data: "payments.csv must be Parquet", "x/*.parquet": "there is no Parquet"}
 
     for source, sentence in cases.items():
         outcome = run_main("fit", source, *FIT, "--cluster", address, "-o", "m.toprank")

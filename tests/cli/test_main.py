@@ -65,7 +65,7 @@ def test_help_says_what_every_option_does_on_lines_that_fit(page):
 
 
 def test_the_version_is_printed():
-    assert run_main("--version").stdout == f"toprank, version {toprank.__version__}\n"
+    assert run_main("--version").stdout.startswith(f"toprank {toprank.__version__}\n")
 
 
 @pytest.mark.parametrize(

@@ -188,11 +188,12 @@ def test_a_model_that_is_none_is_refused(csv, fitted):
         ("/proc/alerts.csv", "alerts.csv cannot be written to /proc: "),
     ],
 )
-def test_a_place_that_cannot_be_written_is_told_before_the_scoring(output, sentence, fitted):
-    outcome = run_main("rank", fitted.model, "not-read-yet.csv", "-o", output)
+def test_a_place_that_cannot_be_written_is_reported_before_the_scoring(output, sentence, fitted):
+    Path("not-read.csv").touch()
+    outcome = run_main("rank", fitted.model, "not-read.csv", "-o", output)
 
     assert one_sentence(outcome).startswith(sentence)
-    assert names_here() == []
+    assert names_here() == ["not-read.csv"]
 
 
 def with_facts(model, facts):

@@ -1,4 +1,4 @@
-"""Model files taken apart, changed and packed again."""
+"""Model files unpacked, changed and packed again."""
 
 import hashlib
 import io

@@ -12,7 +12,7 @@ from toprank.files import ModelFileError, archive, load, save
 pytestmark = pytest.mark.usefixtures("tiny_known")
 
 
-def test_a_crash_while_writing_leaves_the_old_file_whole(saved_file, monkeypatch):
+def test_a_crash_while_writing_leaves_the_old_file_intact(saved_file, monkeypatch):
     before = saved_file.read_bytes()
 
     def crash(fileno):
@@ -111,7 +111,7 @@ def test_another_kind_of_file_is_refused(raw, reason, tmp_path):
         load(path)
 
 
-def test_a_file_cut_short_is_told_so(saved_file):
+def test_a_truncated_file_is_refused_with_the_reason(saved_file):
     saved_file.write_bytes(saved_file.read_bytes()[:-30])
 
     with pytest.raises(ModelFileError, match="the file is truncated"):

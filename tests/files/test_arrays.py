@@ -25,7 +25,7 @@ NO_ARRAY = "center.npy must be a .npy array of numbers or strings"
     ],
     ids=str,
 )
-def test_an_array_comes_back_as_it_was(array, tmp_path):
+def test_an_array_is_read_as_it_was_written(array, tmp_path):
     other = fitted()
     other.center_ = array
     save(other, tmp_path / "model.toprank")

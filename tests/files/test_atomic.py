@@ -22,7 +22,7 @@ def test_a_failed_writing_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
+def test_the_old_file_stays_until_the_new_one_is_complete(tmp_path):
     path = tmp_path / "model.bin"
     path.write_text("old")
 
@@ -36,7 +36,7 @@ def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_is_no_place_to_write_a_file_over(tmp_path):
+def test_a_folder_is_not_replaced_by_a_file(tmp_path):
     missing = tmp_path / "none" / "a.csv"
     with (
         pytest.raises(FileNotFoundError, match=r"there is no folder .*none"),
@@ -63,7 +63,7 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path):
     assert mode_of(path) == 0o640
 
 
-def test_a_new_file_has_the_mode_asked_for_from_the_start(tmp_path):
+def test_a_new_file_has_the_requested_mode_from_the_start(tmp_path):
     path = tmp_path / "cards.csv"
 
     with atomic_path(path, mode=0o600) as new:
@@ -114,7 +114,7 @@ def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_what_another_writer_is_at_is_left_alone(tmp_path):
+def test_the_unfinished_file_of_another_writer_is_not_removed(tmp_path):
     path = tmp_path / "a.csv"
 
     with atomic_path(path) as first:
@@ -128,7 +128,7 @@ def test_what_another_writer_is_at_is_left_alone(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_the_names_of_two_writings_differ_and_cannot_be_guessed(tmp_path):
+def test_temporary_names_differ_and_cannot_be_guessed(tmp_path):
     with atomic_path(tmp_path / "a.csv") as first, atomic_path(tmp_path / "a.csv") as second:
         assert first.name != second.name
         assert str(os.getpid()) not in (first.name, second.name)

@@ -55,7 +55,7 @@ def test_a_loaded_auto_ranker_is_the_saved_one(ranker, path, tmp_path):
     }
 
 
-def test_plain_log_loss_alone_is_kept_too(tmp_path):
+def test_plain_log_loss_alone_can_be_saved(tmp_path):
     frame, labels = payments()
     ranker = AutoRanker(time_limit=1e-9, n_estimators=5, n_jobs=1).fit(frame, labels)
     save(ranker, tmp_path / "plain.toprank")
@@ -67,7 +67,7 @@ def test_plain_log_loss_alone_is_kept_too(tmp_path):
     assert loaded.account_.left_out == ranker.account_.left_out
 
 
-def test_columns_without_categories_and_labels_of_numbers_are_kept(tmp_path):
+def test_columns_without_categories_and_numeric_labels_can_be_saved(tmp_path):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(150, 2))
     y = (X[:, 0] > 1).astype(int)
@@ -79,7 +79,7 @@ def test_columns_without_categories_and_labels_of_numbers_are_kept(tmp_path):
     np.testing.assert_array_equal(loaded.classes_, [0, 1])
 
 
-def test_members_go_by_their_place_in_the_blend(path):
+def test_members_are_named_by_their_position_in_the_blend(path):
     names = set(members_of(path)) - {"manifest.json"}
     assert all(name.startswith(("0-", "1-", "2-")) for name in names)
     assert {"0-trees.ubj", "1-trees.ubj", "1-orders.npy", "2-weights.npy"} <= names
@@ -183,19 +183,19 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-def test_an_auto_ranker_of_odd_contents_is_refused(broken, path):
+def test_an_auto_ranker_with_invalid_contents_is_refused(broken, path):
     rewrite(path, BREAKS[broken])
     with refused(NOT_IT):
         load(path)
 
 
-def test_a_booster_that_is_not_sound_is_refused(path):
+def test_an_invalid_booster_is_refused(path):
     rewrite(path, with_member("1-trees.ubj", b"{}"))
     with refused("booster '1-trees' is not valid"):
         load(path)
 
 
-def test_boosters_exchanged_make_another_ranker_but_a_sound_one(path, ranker):
+def test_exchanged_boosters_make_another_but_valid_ranker(path, ranker):
     rewrite(path, exchange("0-trees.ubj", "1-trees.ubj"))
     loaded = load(path)
     check_scores_and_reasons(loaded)

@@ -63,7 +63,7 @@ def test_a_loaded_boosted_ranker_is_the_saved_one(which, boosted, tmp_path):
         ("schema", {"columns": [{"name": "amount", "kind": "number", "categories": []}]}),
     ],
 )
-def test_a_boosted_ranker_of_odd_state_is_refused(key, value, boosted, tmp_path):
+def test_a_boosted_ranker_with_invalid_state_is_refused(key, value, boosted, tmp_path):
     path = tmp_path / "payments.toprank"
     save(boosted[0], path)
 
@@ -87,7 +87,7 @@ def test_a_boosted_ranker_of_odd_state_is_refused(key, value, boosted, tmp_path)
         ("unknown", 1),
     ],
 )
-def test_a_boosted_ranker_of_odd_parameters_is_refused(name, value, boosted, tmp_path):
+def test_a_boosted_ranker_with_invalid_parameters_is_refused(name, value, boosted, tmp_path):
     path = tmp_path / "payments.toprank"
     save(boosted[0], path)
 

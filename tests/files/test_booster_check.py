@@ -44,7 +44,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("settings", GOOD.values(), ids=GOOD.keys())
-def test_what_xgboost_saves_is_sound(settings):
+def test_what_xgboost_saves_is_valid(settings):
     check_booster(raw_of(trained(**settings)), N_FEATURES)
 
 
@@ -54,11 +54,11 @@ def test_a_pruned_tree_of_the_good_ones_has_deleted_nodes():
     assert any(tree["tree_param"]["num_deleted"] != "0" for tree in trees)
 
 
-def test_a_slice_of_a_booster_is_sound():
+def test_a_slice_of_a_booster_is_valid():
     check_booster(raw_of(trained(n_rounds=6)[2:5]), N_FEATURES)
 
 
-def test_names_and_attributes_of_a_booster_are_sound():
+def test_names_and_attributes_of_a_booster_are_valid():
     booster = trained(feature_types=CATEGORIES)
     booster.feature_names = ["amount", "hour", "été", "merchant"]
     booster.set_attr(best_iteration="2", note="a note")
@@ -351,7 +351,7 @@ def test_a_fault_is_named(edit, reason, sound, monkeypatch):
         check_booster(sound, N_FEATURES)
 
 
-def test_a_deleted_node_is_neither_reached_nor_a_stranger_to_its_parent(monkeypatch):
+def test_a_deleted_node_is_not_reached_and_has_a_valid_parent(monkeypatch):
     raw = raw_of(trained(**GOOD["pruned"]))
     model = ubjson.read(raw)
     tree = next(t for t in trees_of(model) if t["tree_param"]["num_deleted"] != "0")

@@ -65,12 +65,12 @@ def test_numpy_numbers_in_facts_become_plain_ones(ranker, tmp_path):
         ({"$float": "nan"}, "keys of facts must be strings other than"),
     ],
 )
-def test_what_json_cannot_hold_is_refused(facts, reason, ranker, tmp_path):
+def test_what_json_cannot_express_is_refused(facts, reason, ranker, tmp_path):
     with pytest.raises(TypeError, match=reason):
         save(ranker, tmp_path / "model.toprank", facts=facts)
 
 
-def test_facts_that_hold_themselves_are_refused(ranker, tmp_path):
+def test_facts_that_contain_themselves_are_refused(ranker, tmp_path):
     facts = {}
     facts["self"] = facts
     with pytest.raises(ValueError, match="must nest at most 64 deep"):
@@ -138,7 +138,7 @@ def test_a_manifest_that_cannot_be_read_is_refused(raw, reason, saved_file):
         load(saved_file)
 
 
-def test_a_changed_member_is_told_by_its_hash(saved_file):
+def test_a_changed_member_is_found_by_its_hash(saved_file):
     members = members_of(saved_file)
     members["center.npy"] = members["center.npy"][:-1] + b"!"
     pack(saved_file, members.items())
@@ -149,7 +149,7 @@ def test_a_changed_member_is_told_by_its_hash(saved_file):
         load(saved_file)
 
 
-def test_a_member_of_another_length_is_told_before_it_is_read(saved_file):
+def test_a_member_of_another_length_is_refused_before_it_is_read(saved_file):
     members = members_of(saved_file)
     members["center.npy"] += b"!"
     pack(saved_file, members.items())

@@ -40,7 +40,7 @@ def test_a_loaded_non_linear_boost_is_the_saved_one(ranker, path, tmp_path):
     assert all(before[name] == after[name] for name in before if name != "manifest.json")
 
 
-def test_a_non_linear_boost_without_a_cut_can_be_kept(tmp_path):
+def test_a_non_linear_boost_without_a_cut_can_be_saved(tmp_path):
     X = np.ones((20, 2))
     ranker = NonLinearBoost(n_estimators=3, n_jobs=1).fit(X, np.arange(20) < 3)
     save(ranker, tmp_path / "flat.toprank")
@@ -68,7 +68,7 @@ def spoiled(array, value):
         (lambda array: array.astype(str), "must be float64 of shape"),
     ],
 )
-def test_arrays_that_are_no_latents_are_refused(ranker, path, name, odd, reason):
+def test_invalid_latent_arrays_are_refused(ranker, path, name, odd, reason):
     array = odd(getattr(ranker.combination_, name))
 
     def change(manifest, members):
@@ -112,7 +112,7 @@ def test_a_missing_array_is_refused(path, name):
         ("parameters", "loss", "log"),
     ],
 )
-def test_a_non_linear_boost_of_odd_contents_is_refused(part, name, value, path):
+def test_a_non_linear_boost_with_invalid_contents_is_refused(part, name, value, path):
     def change(manifest, members):
         manifest[part][name] = value
 

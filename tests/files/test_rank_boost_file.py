@@ -34,7 +34,7 @@ def test_a_loaded_rank_boost_is_the_saved_one(ranker, path, tmp_path):
     assert members_of(again)["trees.ubj"] == members_of(path)["trees.ubj"]
 
 
-def test_a_rank_boost_without_a_cut_can_be_kept(tmp_path):
+def test_a_rank_boost_without_a_cut_can_be_saved(tmp_path):
     X = np.ones((20, 2))
     ranker = RankBoost(n_jobs=1).fit(X, np.arange(20) < 3)
     save(ranker, tmp_path / "flat.toprank")
@@ -54,7 +54,7 @@ def test_a_rank_boost_without_a_cut_can_be_kept(tmp_path):
         ("parameters", "loss", "log"),
     ],
 )
-def test_a_rank_boost_of_odd_contents_is_refused(part, name, value, path):
+def test_a_rank_boost_with_invalid_contents_is_refused(part, name, value, path):
     def change(manifest, members):
         manifest[part][name] = value
 

@@ -39,7 +39,7 @@ def test_model_and_manifest_come_from_one_opening(ranker, saved_file, monkeypatc
     np.testing.assert_array_equal(model.suspicion(ROWS), ranker.suspicion(ROWS))
 
 
-def test_parameters_come_back_with_nan_and_infinity(tmp_path):
+def test_parameters_are_loaded_with_nan_and_infinity(tmp_path):
     path = tmp_path / "model.toprank"
     for missing in (math.nan, math.inf, -math.inf, -999.0):
         save(fitted(missing=-1.0).set_params(missing=missing), path)
@@ -107,7 +107,7 @@ def test_a_booster_that_could_not_be_loaded_is_not_saved(tmp_path):
         (b'{"a":1}', "booster 'trees' is not valid: UBJSON is broken"),
     ],
 )
-def test_a_booster_that_is_not_sound_is_refused(raw, reason, saved_file):
+def test_an_invalid_booster_is_refused(raw, reason, saved_file):
     rewrite(saved_file, with_member("trees.ubj", raw))
 
     with refused(reason):

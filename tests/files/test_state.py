@@ -8,7 +8,7 @@ from toprank.files.state import part_of, parts_together, stored_vector
 VECTOR = np.array([3, 1, 2])
 
 
-def test_a_sound_vector_comes_back_as_it_is():
+def test_a_valid_vector_is_returned_as_it_is():
     assert stored_vector({"sizes": VECTOR}, "sizes", np.int64) is VECTOR
     assert stored_vector({"sizes": VECTOR}, "sizes", np.int64, 3) is VECTOR
 
@@ -26,12 +26,12 @@ def test_a_vector_of_another_kind_or_length_is_refused(array, reason):
         stored_vector({"sizes": array}, "sizes", np.int64, 3)
 
 
-def test_an_array_that_is_not_there_is_named():
+def test_a_missing_array_is_named():
     with pytest.raises(ValueError, match="array 'sizes' is missing"):
         stored_vector({"size": VECTOR}, "sizes", np.int64)
 
 
-def test_parts_come_back_whatever_their_names_begin_with():
+def test_parts_are_found_whatever_their_names_begin_with():
     parts = {"rows1": {"time": 1, "row-id": 2}, "rows11": {"time": 3}, 1: {"time": 4}, "none": {}}
 
     together = parts_together(parts)

@@ -79,7 +79,7 @@ def test_every_form_of_value_is_read(raw, value):
     assert ubjson.read(raw) == value
 
 
-def test_a_booster_holds_the_same_in_ubjson_as_in_json(booster):
+def test_a_booster_is_the_same_in_ubjson_as_in_json(booster):
     found = plain(ubjson.read(bytes(booster.save_raw("ubj"))))
     expected = json.loads(booster.save_raw("json"))
 
@@ -117,7 +117,7 @@ def test_a_booster_holds_the_same_in_ubjson_as_in_json(booster):
         (b"{i\x01a" * 100_000, "nest at most 64 deep"),
     ],
 )
-def test_odd_bytes_are_refused_with_the_reason(raw, reason):
+def test_malformed_bytes_are_refused_with_the_reason(raw, reason):
     with pytest.raises(ValueError, match=reason):
         ubjson.read(raw)
 
@@ -134,7 +134,7 @@ def test_more_values_than_the_limit_are_refused(monkeypatch):
         ubjson.read(b"[ZZZZZ]")
 
 
-def test_a_booster_cut_anywhere_is_refused(booster):
+def test_a_booster_truncated_anywhere_is_refused(booster):
     raw = bytes(booster.save_raw("ubj"))
     for length in range(0, len(raw), 7):
         with pytest.raises(ValueError, match="UBJSON"):

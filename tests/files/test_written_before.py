@@ -53,7 +53,7 @@ def test_every_kind_that_can_be_saved_is_among_them():
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_a_ranker_scores_as_it_did(name):
+def test_a_ranker_scores_as_before(name):
     model = load(FOLDER / f"{name}.toprank")
     table, expected = features_of(model), EXPECTED[name]
     tolerance = 0 if name in EXACT else LAST_BITS
@@ -65,7 +65,7 @@ def test_a_ranker_scores_as_it_did(name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_stream_scores_and_goes_on_as_it_would_have(name):
+def test_a_stream_scores_and_continues_as_before(name):
     stream = load(FOLDER / f"{name}.toprank")
 
     for row, expected in zip(rows(), EXPECTED[name], strict=True):
@@ -79,7 +79,7 @@ def test_a_stream_scores_and_goes_on_as_it_would_have(name):
         assert stream.label("p399", True)  # one of the rows that were pending
 
 
-def test_a_history_gives_the_features_it_would_have_given():
+def test_a_history_gives_the_same_features_as_before():
     history = load(FOLDER / "history.toprank")
     later = json.loads((FOLDER / "rows_in_30_days.json").read_text())
 
@@ -87,7 +87,7 @@ def test_a_history_gives_the_features_it_would_have_given():
         np.testing.assert_equal(history.one(row), expected)
 
 
-def test_a_model_and_a_history_written_by_the_command_line_list_as_they_did(tmp_path):
+def test_a_model_and_a_history_written_by_the_command_line_give_the_same_list(tmp_path):
     for suffix in ("toprank", "history"):
         shutil.copy(FOLDER / f"by_command.{suffix}", tmp_path)
     model, today = str(tmp_path / "by_command.toprank"), str(FOLDER / "today.csv")
@@ -116,7 +116,7 @@ def run_toprank(*words):
     return run
 
 
-def test_a_history_written_by_the_command_line_turns_into_a_folder_when_it_is_added_to(by_command):
+def test_a_history_written_by_the_command_line_becomes_a_folder_when_it_is_added_to(by_command):
     folder = by_command.with_suffix(".history")
     old = folder.read_bytes()
     today = by_command.with_name("today.csv")

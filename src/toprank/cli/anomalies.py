@@ -90,10 +90,10 @@ def anomalies(
     from toprank.cli import paths, screen
     from toprank.cli.rank import as_written, document, print_list, write_list
 
+    _check_call(label, drop, detector, compare, tree)
     paths.check_inputs(data)
     from toprank.workflow.alert_list import most_unusual
 
-    _check_call(label, drop, detector, compare, tree)
     _check_outputs(data, output, model, report)
     table = _read(data, [name for name in (label, *drop) if name is not None])
     features, known = _parted(table, label, drop)

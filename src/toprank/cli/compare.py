@@ -113,9 +113,9 @@ def compare(
     """
     from toprank.cli import paths, screen
 
-    paths.check_inputs(data)
     check_roles(label, time, gap, drop)
     _check_use(imbalance)
+    paths.check_inputs(data)
     run = (
         _imbalance(methods, ratios, base)
         if imbalance

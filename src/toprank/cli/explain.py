@@ -60,9 +60,9 @@ def explain(
     """
     from toprank.cli import paths
 
-    paths.check_inputs(model, data)
     if is_tree:
         _check_alone()
+        paths.check_inputs(model)
         explain_tree(model, output, as_json)
         return
     if output is not None:
@@ -72,6 +72,7 @@ def explain(
         raise click.UsageError(f"{missing} must be given, or --tree to see the model's tree.")
     if row == above:
         raise click.UsageError(f"--above must name another row than --row; got {row} for both.")
+    paths.check_inputs(model, data, history)
     numbers = [row] if above is None else [row, above]
     _explain_rows(model, data, history, numbers, reasons, as_json)
 

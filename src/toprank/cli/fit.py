@@ -156,10 +156,10 @@ def fit(
     _check_learner(learner, cluster)
     path = Path(data)
     output = output or _model_beside(path if cluster is None else place_of(data))
-    if cluster is None:
-        paths.check_inputs(path, features)
     paths.check_output(output, path)
     page = report_path(output)
+    if cluster is None:
+        paths.check_inputs(path, features)
     options: dict[str, Any] = {
         "time": time, "gap": gap_of(gap), "positive_label": positive, "drop": drop,
     }  # fmt: skip

@@ -75,6 +75,8 @@ def rank(
     """
     from toprank.cli import paths, screen
 
+    if output is not None:
+        paths.check_output(output, data)
     paths.check_inputs(model, data, history)
     _check_span(cleared_within)
     if output is not None:

@@ -57,13 +57,13 @@ def refit(
     """
     from toprank.cli import paths
 
-    paths.check_inputs(model)
-    from toprank.payments import versions
-
     if is_promoted and is_rolled_back:
         raise click.UsageError("--promote and --rollback must not be given together.")
     if version is not None and not is_promoted:
         raise click.UsageError("--version must come with --promote: it names what to promote.")
+    paths.check_inputs(model)
+    from toprank.payments import versions
+
     if is_promoted:
         _report(versions.promote(model, version), model)
     elif is_rolled_back:

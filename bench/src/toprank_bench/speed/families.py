@@ -6,6 +6,7 @@ from toprank.data import checks
 from toprank_bench.speed import (
     anomaly_speed,
     boosting,
+    busy_machine,
     features,
     first_fit,
     label_ledger,
@@ -24,6 +25,7 @@ FAMILIES: Mapping[str, tuple[Race, ...]] = {
     "online": online_speed.RACES,
     "one-row": one_row.RACES,
     "first-fit": first_fit.RACES,
+    "threads": busy_machine.RACES,
     "features": features.RACES,
     "ledger": label_ledger.RACES,
     "memory": memory.RACES,
