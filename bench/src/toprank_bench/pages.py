@@ -1,5 +1,5 @@
-"""The results as pages in Markdown, made from recorded rows alone: a page an experiment, and one
-that says how we stand to every figure that is to be reached.
+"""The results as pages in Markdown, made from recorded rows alone: a page per experiment, one with
+every target and whether it is met.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -159,8 +159,10 @@ def _write_page(summary: ExperimentSummary, rows: list[Row], folder: Path) -> li
     parts, written = [markdown(summary)], []
     if experiment.is_ranked and len(summary.comparison.datasets) >= _FEWEST_SETS_TO_DRAW:
         picture = folder / f"{name}.png"
-        with atomic_path(picture) as beside:
-            picture_of(summary).savefig(beside, format="png", dpi=110, metadata={"Software": None})
+        with atomic_path(picture) as temporary:
+            picture_of(summary).savefig(
+                temporary, format="png", dpi=110, metadata={"Software": None}
+            )
         written.append(picture)
         parts.append(f"![Mean ranks of the methods, the best on the right]({name}.png)\n")
     further = (
@@ -198,10 +200,8 @@ def _write_races(races: speed.RaceSummary, folder: Path) -> list[Path]:
     parts, written = ["# Speed and memory\n", speed.markdown_of_races(races)], []
     if any("rows" in row["facts"] for row in races.rows.values()):
         picture = folder / "speed.png"
-        with atomic_path(picture) as beside:
-            speed.picture_of(races).savefig(
-                beside, format="png", dpi=110, metadata={"Software": None}
-            )
+        with atomic_path(picture) as temporary:
+            _save(speed.picture_of(races), temporary)
         written.append(picture)
         parts.append("\n![Seconds of a fit by its rows, both axes logarithmic](speed.png)\n")
     parts.append("\nRows: `bench/results/speed.jsonl.xz`. Run it again: `toprank bench speed`.\n")
@@ -209,8 +209,8 @@ def _write_races(races: speed.RaceSummary, folder: Path) -> list[Path]:
 
 
 def _write(path: Path, page: str) -> Path:
-    with atomic_path(path) as beside:
-        beside.write_text(page, encoding="utf-8", newline="\n")
+    with atomic_path(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
     return path
 
 
