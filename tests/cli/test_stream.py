@@ -578,7 +578,7 @@ def test_a_signal_in_the_midst_of_a_file_stops_between_two_lines():
 
 
 def test_three_kills_change_nothing_in_the_end():
-    """The small form of benchmarks/quality/stream_crashes.py."""
+    """The small form of `toprank bench run stream-crashes`."""
     arguments = ("stream", written(made_events(4000)), "--checkpoint-every", 300)
     files = ("--model", "m.toprank", "-o", "scores.ndjson")
     draw = random.Random(0)
