@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
+BENCH := $(VENV)/.bench
 BIN := $(VENV)/bin
 
 # Two test processes share the cores, with one thread each; the one that is done first takes tests
 # from the other.
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test test-slow lint examples docs changelog clean
+.PHONY: demo test test-slow lint examples docs changelog bench-setup bench-autogluon clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)  ## train on made-up payments and show the alert list
@@ -17,17 +18,18 @@ demo: $(READY)  ## train on made-up payments and show the alert list
 test: $(READY)  ## every behaviour, in minutes
 	$(TESTS)
 
-test-slow: $(READY)  ## slow proofs: crashes, clusters, many examples, kernels uncompiled
+test-slow: $(READY) $(BENCH)  ## slow proofs: crashes, clusters, many examples, kernels uncompiled
 	TOPRANK_EXAMPLES=thorough $(TESTS) -m "slow or hypothesis"
 	NUMBA_DISABLE_JIT=1 $(TESTS) -m "kernel and not slow"
+	TOPRANK_EXAMPLES=thorough $(TESTS) -m "" bench/tests
 
 lint: $(READY)  ## formatting, lint rules, types of the public modules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-examples: $(READY)  ## the examples of docstrings, README and docs
-	$(TESTS) --doctest-modules --doctest-glob="*.md" src README.md docs
+examples: $(READY) $(BENCH)  ## the examples of docstrings, README and docs
+	$(TESTS) --doctest-modules --doctest-glob="*.md" src bench/src README.md docs
 
 docs: $(READY)  ## the documentation site, to build/docs/html; a warning is an error
 	rm -rf docs/api build/docs
@@ -42,5 +44,20 @@ $(READY): pyproject.toml constraints.txt
 		--constraint constraints.txt --editable ".[test]"
 	touch $(READY)
 
+bench-setup: $(READY)  ## `toprank bench`, with the libraries it compares with
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable "./bench[rivals]"
+	touch $(BENCH)
+
+bench-autogluon:  ## AutoGluon, in an environment of its own: it requires an older pandas
+	$(PYTHON) -m venv .venv-autogluon
+	.venv-autogluon/bin/python -m pip install --quiet --disable-pip-version-check \
+		"autogluon.tabular[lightgbm,catboost]==1.6.3" xgboost-cpu
+
+$(BENCH): $(READY) bench/pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable ./bench
+	touch $(BENCH)
+
 clean:
-	rm -rf $(VENV) demo-output build/docs docs/api
+	rm -rf $(VENV) .venv-autogluon demo-output build/docs docs/api

@@ -43,7 +43,7 @@ n_estimators = [2, 4]
 
 
 def experiment(*changes, name="small"):
-    """The small experiment, each change being a text and what stands there instead."""
+    """The small experiment, each change being a text and its replacement."""
     text = TEXT
     for old, new in changes:
         assert old in text

@@ -1,4 +1,4 @@
-"""Accounts are made from rows: figures, published ones beside them, ranks and sources."""
+"""Summaries are made from rows: figures, published ones next to them, ranks and sources."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_the_text_has_our_mean_the_published_figure_and_the_difference(summary):
     assert "8 of 8 rows are recorded, 4.0 minutes of work on a machine; commit abc (8)." in text
 
 
-def test_markdown_html_and_plain_values_tell_the_same(summary):
+def test_markdown_html_and_plain_values_agree(summary):
     assert "| first | **0.8150** (0.5000 ▲ +0.3150) | 0.6150 |" in markdown(summary)
     page = html_page(summary)
     assert page.startswith("<!DOCTYPE html>") and "<svg" in page and "+0.3150" in page
@@ -80,7 +80,7 @@ def test_where_lower_is_better_the_lower_is_the_best():
     assert summary_of(declared, rows_of(declared)).best == "log"
 
 
-def test_a_method_is_held_against_the_published_one_it_names():
+def test_a_method_is_compared_with_the_published_one_it_names():
     declared = experiment(("n_estimators = 5 }", "n_estimators = 5 }\npublished_as = 'log'"))
     assert "forest  0.6150   (0.5000 ▲ +0.1150)" in text_of(
         summary_of(declared, rows_of(declared))
@@ -98,14 +98,14 @@ def test_rows_of_another_form_and_failed_ones_are_counted_and_not_shown():
     assert "1 cells failed, the first forest on first, seed 1: too few rows." in text
 
 
-def test_a_failure_that_went_well_later_is_not_told():
+def test_a_failure_that_went_well_later_is_not_reported():
     rows = rows_of(experiment())
     failed = {**rows[1], "failed": "too few rows."}
     del failed["figures"]
     assert "failed" not in text_of(summary_of(experiment(), [failed, *rows]))
 
 
-def test_methods_that_share_no_data_set_are_left_out_and_told():
+def test_methods_that_share_no_data_set_are_left_out_and_reported():
     declared = experiment(
         ("[published", "[methods.third]\nlearner = 'treerank'\n[published"),
         ("log = 0.5", "log = 0.5\nthird = 0.7"),
@@ -116,7 +116,7 @@ def test_methods_that_share_no_data_set_are_left_out_and_told():
     third = {**rows[0], "data": "second", "method": "third"}
     third["definition"] = declared.definition("second", "third")
     text = text_of(summary_of(declared, [*rows, third]))
-    assert "Not shown, for want of rows: third." in text
+    assert "Not shown, since there are no rows: third." in text
     assert "not run by us" not in text
 
 
@@ -130,13 +130,13 @@ def test_nothing_recorded_and_nothing_to_compare_get_a_sentence():
 def test_methods_that_are_no_rivals_have_a_table_and_nothing_is_tested():
     declared = experiment(("[options]", "ranked = false\n[options]"))
     rows = [row for row in rows_of(declared) if row["data"] == "first" or row["method"] == "log"]
-    told = summary_of(declared, rows)
-    for page in (text_of(told), markdown(told), html_page(told)):
+    summary = summary_of(declared, rows)
+    for page in (text_of(summary), markdown(summary), html_page(summary)):
         assert "0.8150" in page and "Wilcoxon" not in page and "Mean rank" not in page
         assert "is the best" not in page and "**" not in page
-    assert "mean_ranks" not in facts_of(told)
+    assert "mean_ranks" not in facts_of(summary)
     with pytest.raises(ValueError, match="the methods of small are not ranked"):
-        picture_of(told)
+        picture_of(summary)
 
 
 def test_groups_of_sets_have_means_of_their_own():
@@ -147,7 +147,7 @@ def test_groups_of_sets_have_means_of_their_own():
     assert "| Mean, large | **0.6000** | **0.6000** |" in markdown(summary_of(declared, rows))
 
 
-def test_rows_without_a_metric_are_told_and_the_others_shown():
+def test_rows_without_a_metric_are_reported_and_the_others_shown():
     rows = rows_of(experiment())
     del rows[0]["figures"]["roc_auc"]
     text = text_of(summary_of(experiment(), rows, "roc_auc"))

@@ -283,30 +283,30 @@ def test_rows_may_be_dicts_or_any_table(form):
     assert quiet(made[form]()) == comparison_of(DEMSAR_AUC)
 
 
-def test_lower_is_better_when_told_so():
+def test_lower_is_better_when_the_option_says_so():
     comparison = comparison_of([[0.2, 0.1]] * 6, higher_is_better=False)
 
     assert list(comparison.mean_ranks) == ["m1", "m0"]
     assert comparison.versus("m1", "m0").lead.value == approx(0.1)
 
 
-def test_a_data_set_without_all_methods_is_left_out_and_told():
+def test_a_data_set_without_all_methods_is_left_out_and_reported():
     rows = rows_of([[1, 2]] * 6)
     rows = [row for row in rows if (row["data"], row["method"]) != ("d0", "m1")]
     rows[-1]["value"] = math.nan  # m1 failed on d5
-    with pytest.warns(ComparisonWarning) as told:
+    with pytest.warns(ComparisonWarning) as recorded_warnings:
         comparison = MethodComparison.of(rows)
 
     assert comparison.datasets == ("d1", "d2", "d3", "d4")
     assert comparison.incomplete == ("d0", "d5")
     assert comparison.cells["d0", "m0"].mean == 1
-    assert comparison.remarks == tuple(str(each.message) for each in told)
+    assert comparison.remarks == tuple(str(each.message) for each in recorded_warnings)
     assert comparison.remarks[0] == (
         "Left out, as not every method has a value: d0 (no value of m1) and d5 (no value of m1)."
     )
 
 
-def test_methods_run_with_different_seeds_are_told():
+def test_methods_run_with_different_seeds_are_reported():
     rows = rows_of([[1, 2]] * 5)
     rows.append({"data": "d2", "seed": 1, "method": "m0", "value": 3})
     with pytest.warns(ComparisonWarning, match="Methods differ in their seeds on d2: each mean"):
@@ -315,7 +315,7 @@ def test_methods_run_with_different_seeds_are_told():
     assert comparison.cells["d2", "m0"].mean == 2
 
 
-def test_few_data_sets_are_told():
+def test_few_data_sets_are_reported():
     with pytest.warns(ComparisonWarning, match=r"Only 4 data sets: .* be below 0\.125\."):
         few = MethodComparison.of(rows_of([[1, 2]] * 4))
 
@@ -325,7 +325,7 @@ def test_few_data_sets_are_told():
         assert MethodComparison.of(rows_of([[1, 2]] * 5)).remarks == ()
 
 
-def test_methods_that_are_the_same_are_told():
+def test_methods_that_are_the_same_are_reported():
     with pytest.warns(ComparisonWarning, match="m0 and m2 have the same value on every data set"):
         MethodComparison.of(rows_of([[1, 2, 1], [3, 1, 3], [1, 2, 1], [1, 2, 1], [1, 2, 1]]))
 
@@ -358,7 +358,7 @@ def test_demsars_example_gives_his_figures():
     assert comparison.groups(0.1) == [("C4.5+m+cf", "C4.5+m", "C4.5+cf"), ("C4.5+cf", "C4.5")]
 
 
-def test_demsars_two_classifiers_are_told_apart_by_wilcoxon():
+def test_demsars_two_classifiers_differ_significantly_by_wilcoxon():
     pair = demsar().versus("C4.5+m", "C4.5")
 
     assert (pair.wins, pair.ties, pair.losses) == (10, 2, 2)
@@ -371,7 +371,7 @@ def test_demsars_two_classifiers_are_told_apart_by_wilcoxon():
 
 @examples(40)
 @given(tables, st.sampled_from([0.01, 0.05, 0.5]))
-def test_groups_hold_exactly_the_pairs_that_are_not_told_apart(table, alpha):
+def test_groups_hold_exactly_the_pairs_that_do_not_differ_significantly(table, alpha):
     comparison = comparison_of(table)
     groups, ranks = comparison.groups(alpha), comparison.mean_ranks
     alike = {

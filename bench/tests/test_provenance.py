@@ -16,7 +16,7 @@ def test_a_row_names_time_code_machine_and_libraries():
     assert made["when"].endswith("+00:00")
 
 
-def test_without_a_repository_of_its_own_the_version_stands_for_the_commit(monkeypatch):
+def test_without_a_repository_of_its_own_the_version_replaces_the_commit(monkeypatch):
     def not_tracked(*_):
         raise subprocess.CalledProcessError(1, "git")
 

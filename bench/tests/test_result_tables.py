@@ -1,4 +1,4 @@
-"""Tables of results: the best in bold, published values beside ours, names that stay names."""
+"""Tables of results: the best in bold, published values next to ours, names that stay names."""
 
 import math
 import re
@@ -101,7 +101,7 @@ def test_lower_is_better_when_the_standings_say_so():
     assert "Lower is better." in table.notes
 
 
-def test_a_published_value_stands_beside_ours_with_the_difference_marked():
+def test_a_published_value_is_next_to_ours_with_the_difference_marked():
     published = {("wine", "ours"): 0.587, ("wine", "xgb"): 0.7, ("glass", "ours"): 0.5002}
     cells = lines_of(markdown_of(result_table(comparison_of(), published)))
 
@@ -156,7 +156,7 @@ def test_an_incomplete_data_set_is_shown_and_marked_but_not_counted():
     assert any("phoneme (no value of xgb)" in note for note in table.notes)
 
 
-def test_published_values_without_a_place_are_told():
+def test_published_values_without_a_place_are_reported():
     published = {("adult", "catboost"): 0.5, ("iris", "ours"): 0.5, ("wine", "ours"): 0.5}
     notes = result_table(comparison_of(), published).notes
 

@@ -114,7 +114,7 @@ def test_rows_do_not_depend_on_the_order(whole_run, data):
 def test_rows_that_are_there_are_refused_without_resume_and_kept_with_it(fake, tmp_path):
     run(faked(), tmp_path)
     before = rows_file(tmp_path, "small").read_bytes()
-    with pytest.raises(ValueError, match="holds 8 of 8 rows already; go on with them by --resume"):
+    with pytest.raises(ValueError, match="holds 8 of 8 rows already; resume with --resume"):
         run(faked(), tmp_path)
     ran = run(faked(), tmp_path, resume=True)
     assert (ran.n_before, ran.n_new, len(fake.runs)) == (8, 0, 8)
@@ -154,11 +154,11 @@ def test_a_figure_that_is_no_number_is_a_failure(fake, tmp_path):
     }
 
 
-def test_what_cannot_be_had_is_told_and_the_others_run(fake, tmp_path):
+def test_what_is_not_available_is_reported_and_the_others_run(fake, tmp_path):
     fake.broken |= {"second", "forest"}
-    told = []
-    ran = run(faked(), tmp_path, tell=told.append)
-    assert told == ran.left_out == ["forest is not here.", "second is not here."]
+    reported = []
+    ran = run(faked(), tmp_path, report=reported.append)
+    assert reported == ran.left_out == ["forest is not here.", "second is not here."]
     assert {(row["data"], row["method"]) for row in rows_in(tmp_path)} == {("first", "log")}
 
 
@@ -179,9 +179,9 @@ def test_rows_of_another_definition_are_not_taken_for_these(fake, tmp_path):
 def test_progress_ends_at_all_cells_and_counts_those_recorded(fake, tmp_path):
     fake.broken.add(Cell("first", 1, "log"))
     run(faked(), tmp_path)
-    told = []
-    run(faked(), tmp_path, resume=True, progress=lambda *each: told.append(each))
-    assert told == [("small", 7, 8), ("small", 8, 8)]
+    reported = []
+    run(faked(), tmp_path, resume=True, progress=lambda *each: reported.append(each))
+    assert reported == [("small", 7, 8), ("small", 8, 8)]
 
 
 def test_ctrl_c_leaves_a_sound_file(fake, tmp_path, monkeypatch):

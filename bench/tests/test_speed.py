@@ -1,4 +1,4 @@
-"""Races: run in turns, recorded once, held against their limits."""
+"""Races: run in turns, recorded once, compared with their limits."""
 
 import json
 import re
@@ -12,13 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-<<<<<<< HEAD:bench/tests/test_speed.py
-from toprank_bench import speed
-from toprank_bench.row_file import read_rows
-from toprank_bench.speed import first_fit, fit_memory, memory, speed_rows, speed_runner, timing
-from toprank_bench.speed.main_learners import FITS
-from toprank_bench.speed.race import Measured, Race, Setting
-=======
 from toprank_bench import speed
 from toprank_bench.row_file import read_rows
 from toprank_bench.speed import (
@@ -32,7 +25,6 @@ from toprank_bench.speed import (
 )
 from toprank_bench.speed.main_learners import FITS
 from toprank_bench.speed.race import Measured, Race, Setting
->>>>>>> h-install:tests/bench/test_speed.py
 
 # what a tiny race has in place of each size
 TINY = {
@@ -85,7 +77,7 @@ def test_every_learner_whose_memory_is_read_can_be_fitted(learner):
     FITS[learner].prepare(features, is_positive, 1)()
 
 
-@pytest.mark.skipif(not fit_memory.STATUS.exists(), reason="only Linux tells the peak")
+@pytest.mark.skipif(not fit_memory.STATUS.exists(), reason="only Linux reports the peak")
 def test_the_memory_of_a_fit_is_read_in_a_process_of_its_own():
     (race,) = speed.chosen_races(["memory-onlb"])
     measured = race.measure(Setting({"rows": 40_000, "columns": 5, "rounds": 1}, 1, None))
@@ -96,8 +88,8 @@ def test_the_memory_of_a_fit_is_read_in_a_process_of_its_own():
     assert 0 <= facts["bytes_beside_input"] <= facts["bytes_with_input"]
 
 
-@pytest.mark.skipif(not fit_memory.STATUS.exists(), reason="only Linux tells the peak")
-def test_a_fit_that_breaks_in_its_own_process_is_told(monkeypatch):
+@pytest.mark.skipif(not fit_memory.STATUS.exists(), reason="only Linux reports the peak")
+def test_a_fit_that_breaks_in_its_own_process_is_reported(monkeypatch):
     monkeypatch.setattr(memory, "_MODULE", "no_such_module")
     (race,) = speed.chosen_races(["memory-onlb"])
     with pytest.raises(ValueError, match=r"that fits must end well; .*no_such_module"):
@@ -250,7 +242,7 @@ def test_recorded_races_are_refused_and_resume_runs_the_others_only(tmp_path):
     first, n_first = fake("first")
     second, n_second = fake("second")
     speed.run([first], tmp_path)
-    with pytest.raises(ValueError, match=r"holds 1 of 2 races already; go on with them by --res"):
+    with pytest.raises(ValueError, match=r"holds 1 of 2 races already; resume with --res"):
         speed.run([first, second], tmp_path)
     raced = speed.run([first, second], tmp_path, resume=True)
 
@@ -258,7 +250,7 @@ def test_recorded_races_are_refused_and_resume_runs_the_others_only(tmp_path):
     assert (raced.n_before, raced.n_new) == (1, 1)
 
 
-def test_races_run_again_count_and_the_page_tells_what_they_were_before(tmp_path):
+def test_races_run_again_count_and_the_page_shows_earlier_figures(tmp_path):
     for figure in (3.0, 2.5, 2.0):
         speed.run([fake("first", [figure])[0]], tmp_path, again=True)
     speed.run([fake("second")[0]], tmp_path)
@@ -299,7 +291,7 @@ def test_quick_races_are_smaller_and_have_a_file_of_their_own(tmp_path):
         speed.race_summary_of([race], [row], quick=False)
 
 
-def test_a_race_that_fails_is_told_and_tried_again_and_the_others_run(tmp_path):
+def test_a_race_that_fails_is_reported_and_tried_again_and_the_others_run(tmp_path):
     good, _ = fake("good")
     bad = replace(good, name="bad", measure=failing)
     not_a_number = replace(good, name="odd", measure=lambda _: Measured([float("nan")], {}))
@@ -312,38 +304,38 @@ def test_a_race_that_fails_is_told_and_tried_again_and_the_others_run(tmp_path):
 
 
 def test_a_race_whose_rival_is_not_installed_is_left_out_with_the_way_to_get_it(tmp_path):
-    told = []
+    reported = []
     race, n_runs = fake(needs="no_such_package")
-    raced = speed.run([race, fake("other")[0]], tmp_path, tell=told.append)
+    raced = speed.run([race, fake("other")[0]], tmp_path, report=reported.append)
 
     assert n_runs() == 0 and raced.n_new == 1
     assert raced.left_out == [
         "race fake needs no_such_package, which is not installed; install it with: "
         "pip install no_such_package"
     ]
-    assert told[0] == f"note: {raced.left_out[0]}"
+    assert reported[0] == f"note: {raced.left_out[0]}"
 
 
-def test_every_race_is_told_with_its_verdict_and_the_time_left(tmp_path):
-    told = []
+def test_every_race_is_reported_with_its_verdict_and_the_time_left(tmp_path):
+    reported = []
     races = [fake("first", at_most=1.5)[0], fake("second", at_least=2)[0]]
-    speed.run(races, tmp_path, tell=told.append)
+    speed.run(races, tmp_path, report=reported.append)
 
-    assert told[0] == "0 of 2 done, about 4 min left"
-    assert told[1].startswith(
+    assert reported[0] == "0 of 2 done, about 4 min left"
+    assert reported[1].startswith(
         "first: 2 times as long as theirs (at most 1.5: missed); 1 of 2 done, about "
     )
-    assert told[2] == "second: 2 times as long as theirs (at least 2: met); 2 of 2 done"
+    assert reported[2] == "second: 2 times as long as theirs (at least 2: met); 2 of 2 done"
 
 
 def test_the_slowest_of_single_rows_are_printed_with_their_median(tmp_path):
-    told = []
+    reported = []
     race = fake("rows", at_most=3.0, against="", unit="ms (median)")[0]
     race = replace(race, measure=lambda _: Measured([2.0], {"p99": 2.5}))
-    speed.run([race], tmp_path, tell=told.append)
+    speed.run([race], tmp_path, report=reported.append)
     summary = speed.race_summary_of([race], read_rows(tmp_path / "speed.jsonl.xz"))
 
-    assert told[1] == "rows: 2 ms (median), p99 2.5 (at most 3: met); 1 of 1 done"
+    assert reported[1] == "rows: 2 ms (median), p99 2.5 (at most 3: met); 1 of 1 done"
     assert "- p99 of single rows, in ms: rows 2.5." in speed.text_of(summary)
 
 
@@ -378,7 +370,7 @@ def test_the_markdown_has_a_line_a_race_or_those_with_a_limit_alone(tmp_path):
     assert len(limits) == 3 and limits[2].startswith("| a | ") and "| missed |" in limits[2]
 
 
-def test_races_beside_other_work_are_named_below_the_table(tmp_path, monkeypatch):
+def test_races_next_to_other_work_are_named_below_the_table(tmp_path, monkeypatch):
     monkeypatch.setattr(speed_runner.os, "cpu_count", lambda: 2)
     for name, load in (("quiet", 2.0), ("busy", 3.4)):
         monkeypatch.setattr(speed_runner.os, "getloadavg", lambda load=load: (load, 0.0, 0.0))

@@ -31,7 +31,7 @@ def result(bounds, rows=None):
         ("at_least = 0.8\nat_most = 0.81", "missed", "≥ 0.8, ≤ 0.81"),
     ],
 )
-def test_a_mean_over_sets_and_seeds_is_held_against_its_bounds(bounds, verdict, asked):
+def test_a_mean_over_sets_and_seeds_is_compared_with_its_bounds(bounds, verdict, asked):
     found = result(bounds)
     assert found.figure == pytest.approx(0.815)
     assert (found.verdict, found.asked, found.n_rows) == (verdict, asked, 4)

@@ -801,7 +801,7 @@ def test_a_signal_within_a_file_stops_between_two_lines():
 
 @pytest.mark.slow
 def test_three_kills_change_nothing_in_the_end():
-    """The small form of benchmarks/quality/stream_crashes.py."""
+    """The small form of `toprank bench run stream-crashes`."""
     arguments = ("stream", written(made_events(4000)), "--checkpoint-every", 300)
     files = ("--model", "m.toprank", "-o", "scores.ndjson")
     draw = random.Random(0)

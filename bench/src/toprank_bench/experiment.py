@@ -14,7 +14,7 @@ Parameters = dict[str, Any]
 class Method:
     """One method: the id of its learner, fixed parameters, and a grid to choose from.
 
-    `published_as` is the published method it is held against.
+    `published_as` is the published method it is compared with.
     """
 
     name: str

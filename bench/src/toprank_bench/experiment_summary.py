@@ -1,6 +1,6 @@
 """The summary of an experiment, made from its rows alone: as text, Markdown, HTML or plain values.
 
-A table of one metric with published figures beside ours, then how the methods stand over all data
+A table of one metric with published figures next to ours, then how the methods rank over all data
 sets: mean ranks, the best against each other, the critical difference. Methods that are no rivals
 have the table alone.
 """
@@ -81,7 +81,7 @@ def summary_of(
     shown = result_table(
         comparison,
         _published(experiment, metric, comparison),
-        decimals=_decimals(experiment, metric),
+        decimals=_decimals(experiment, metric, comparison),
         groups=experiment.groups,
         ranked=experiment.is_ranked,
     )
@@ -98,7 +98,7 @@ def text_of(summary: ExperimentSummary) -> str:
     blocks = [f"{experiment.title}\n{experiment.source}", _what(summary)]
     for row in shown.rows:
         lines = [
-            [method, cell.ours + "*" * cell.is_best, _beside(cell)]
+            [method, cell.ours + "*" * cell.is_best, _published_part(cell)]
             for method, cell in zip(shown.methods, row.cells, strict=True)
         ]
         blocks.append(f"{row.name}\n{_indented(aligned(lines))}")
@@ -207,9 +207,8 @@ def _comparison(
     """Return the comparison by one metric, and sentences on methods that are not in them."""
     if not known:
         raise ValueError(
-            f"no row of {experiment.name} has {metric}: all were recorded before it was asked "
-            "for. Run into another folder with --results, or delete those rows to have them made "
-            "again."
+            f"no row of {experiment.name} has {metric}: all were recorded before it was added. "
+            "Run into another folder with --results, or delete those rows to have them made again."
         )
     scale = experiment.scale(metric)
     values = [
@@ -283,13 +282,13 @@ def _comparable(experiment: Experiment, known: dict[Cell, Row]) -> tuple[list[st
             f"{experiment.name} has {len(known)} rows, none such; run more of it with --resume."
         )
     lost = [name for name in covered if name not in kept]
-    return kept, [f"Not shown, for want of rows: {', '.join(lost)}."] if lost else []
+    return kept, [f"Not shown, since there are no rows: {', '.join(lost)}."] if lost else []
 
 
 def _published(
     experiment: Experiment, metric: str, comparison: MethodComparison
 ) -> dict[tuple[str, str], float]:
-    """Return the published figure that each of our methods is held against."""
+    """Return the published figure that each of our methods is compared with."""
     places = experiment.published.get(metric, {})
     return {
         (data, method.name): places[data, method.published_as]
@@ -300,7 +299,7 @@ def _published(
 
 
 def _published_alone(experiment: Experiment, metric: str) -> list[str]:
-    """Return a sentence on published methods that none of ours is held against."""
+    """Return a sentence on published methods that none of ours is compared with."""
     columns = dict.fromkeys(method for _, method in experiment.published.get(metric, {}))
     held = {method.published_as for method in experiment.methods}
     alone = [column for column in columns if column not in held]
@@ -350,23 +349,29 @@ def _minutes(seconds: float) -> str:
     return f", {seconds / 60:,.1f} minutes of work" if seconds else ""
 
 
-def _decimals(experiment: Experiment, metric: str) -> int:
-    return 2 if metric in experiment.in_percent else 4
+def _decimals(experiment: Experiment, metric: str, comparison: MethodComparison) -> int:
+    """Return the decimals of a table: fewer where its largest figure has many digits."""
+    if metric in experiment.in_percent:
+        return 2
+    largest = max(abs(cell.mean) for cell in comparison.cells.values())
+    return next((n for most, n in ((10, 4), (100, 2), (1000, 1)) if largest < most), 0)
 
 
 def _what(summary: ExperimentSummary) -> str:
     unit = ", in per cent" if summary.metric in summary.experiment.in_percent else ""
-    return f"{summary.metric}{unit}: means over seeds, published figures beside ours"
+    has_published = any(cell.published for row in summary.table.rows for cell in row.cells)
+    published = ", published figures in brackets" if has_published else ""
+    return f"{summary.metric}{unit}: means over seeds{published}"
 
 
-def _beside(cell: ResultCell) -> str:
+def _published_part(cell: ResultCell) -> str:
     if not cell.published:
         return ""
     return f"({' '.join(part for part in cell[2:] if part)})"
 
 
 def _pair_rows(summary: ExperimentSummary) -> list[list[str]]:
-    decimals = _decimals(summary.experiment, summary.metric)
+    decimals = _decimals(summary.experiment, summary.metric, summary.comparison)
     return [
         [
             pair.against,
@@ -390,9 +395,9 @@ def _verdicts(summary: ExperimentSummary) -> list[str]:
         "alone and, by Holm, for all pairs.",
         f"All methods alike over {n_sets} data set{'' if n_sets == 1 else 's'}: Friedman p "
         f"{friedman.p_value:.2g}, Iman-Davenport p {friedman.f_p_value:.2g}.",
-        f"Mean ranks are told apart when {apart:.2f} lies between them (Nemenyi, 5 %).",
+        f"Mean ranks differ significantly when they are {apart:.2f} apart (Nemenyi, 5 %).",
     ]
-    lines += [f"Not told apart: {', '.join(group)}." for group in comparison.groups()]
+    lines += [f"No significant difference: {', '.join(group)}." for group in comparison.groups()]
     return lines
 
 

@@ -1,4 +1,4 @@
-"""How methods stand over many data sets: mean ranks, and tests of all methods and of each pair.
+"""How methods rank over many data sets: mean ranks, and tests of all methods and of each pair.
 
 The seeds of a data set are averaged first, so that each data set counts once. The tests are those
 that are usual for methods over data sets (Demšar 2006): Friedman's asks whether any method differs
@@ -198,7 +198,7 @@ class MethodComparison:
         ]
 
     def versus(self, method: str, against: str) -> Versus:
-        """Return how one method stands against another."""
+        """Return how one method compares with another."""
         for name in (method, against):
             if name not in self.methods:
                 hint = checks.nearest_name(name, list(self.methods)) or "."
@@ -211,9 +211,10 @@ class MethodComparison:
         return _turned(pairs[against, method])
 
     def critical_difference(self, alpha: float = 0.05) -> float:
-        """Return how far apart two mean ranks must be to be told apart (Nemenyi).
+        """Return how far apart two mean ranks must be to differ significantly (Nemenyi).
 
-        All pairs are looked at, and with chance `alpha` or less any two alike are told apart.
+        All pairs are tested; the chance that any two equal ones are called different is `alpha` or
+        less.
         """
         alpha = checks.number_above(alpha, "alpha", 0, 0.5)
         k, n = len(self.methods), len(self.datasets)
@@ -222,7 +223,7 @@ class MethodComparison:
         return float(width * math.sqrt(k * (k + 1) / (12 * n)))
 
     def groups(self, alpha: float = 0.05) -> list[tuple[str, ...]]:
-        """Return the methods that cannot be told apart, the best first.
+        """Return groups of methods that do not differ significantly, the best first.
 
         A group is as large as can be; a method may be in several, or in none.
         """
@@ -355,7 +356,7 @@ def _cautions(comparison: MethodComparison) -> list[str]:
             f"{2.0 ** (1 - n):g}."
         )
     if np.all(merits == merits[:, :1]):
-        return [*remarks, "All methods tie on every data set: nothing tells them apart."]
+        return [*remarks, "All methods tie on every data set: there is no difference to test."]
     same = [
         f"{comparison.methods[a]} and {comparison.methods[b]}"
         for a, b in combinations(range(len(comparison.methods)), 2)

@@ -1,13 +1,15 @@
-"""The results as pages in Markdown, made from recorded rows alone: a page an experiment, and one
-that says how we stand to every figure that is to be reached.
+"""The results as pages in Markdown, made from recorded rows alone: a page per experiment, one with
+every target and whether it is met.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matplotlib.figure import Figure
+
 from toprank.data.atomic import atomic_path
-from toprank_bench import speed
+from toprank_bench import rivals_section, sampling_section, speed
 from toprank_bench.experiment import Experiment
 from toprank_bench.experiment_summary import (
     ExperimentSummary,
@@ -22,8 +24,8 @@ from toprank_bench.runner import cells_of, recorded
 from toprank_bench.speed.speed_runner import speed_file
 from toprank_bench.targets import TargetResult, target_results
 
-TARGET_HEADINGS = ["what", "theirs", "asked", "ours", "", "rows", "experiment"]
-_EXPERIMENT_HEADINGS = ["experiment", "what", "source", "rows"]
+TARGET_HEADINGS = ["target", "published", "asked", "ours", "", "rows", "experiment"]
+_EXPERIMENT_HEADINGS = ["page", "source", "rows", "experiment"]
 _FEWEST_SETS_TO_DRAW = 3
 _MOST_METRICS = 4  # of more, those with published figures are shown
 
@@ -54,35 +56,69 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     races = _races(results)
     if races is not None:
         written += _write_races(races, folder)
-    written.append(_write(folder / "index.md", index_page(experiments, shown, races)))
+    written.append(_write(folder / "targets.md", targets_page(experiments, shown, races)))
+    written.append(_write(folder / "index.md", index_page(experiments, shown, races is not None)))
     return written
 
 
 def index_page(
+    experiments: Sequence[RecordedRows], shown: Collection[str], has_speed: bool
+) -> str:
+    """Return the first page: toprank next to its rivals, then the list of all other pages.
+
+    `shown` are the experiments with a page of their own.
+    """
+    by_name = {each.experiment.name: each for each in experiments}
+    parts = ["# Results"]
+    if _has_all_data(by_name.get(rivals_section.EXPERIMENT)):
+        parts.append(rivals_section.rivals_section(*by_name[rivals_section.EXPERIMENT]))
+    parts += [
+        "## All results",
+        "- [Targets](targets.md): what the papers reach, what was asked, what was met and missed",
+        *(["- [Speed and memory](speed.md)"] if has_speed else []),
+        "- [What the results say](../results.md): conclusions, experiment by experiment",
+        _markdown_table(
+            _EXPERIMENT_HEADINGS, [_experiment_line(each, shown) for each in experiments]
+        ),
+        "Every figure on these pages is made from recorded rows by `toprank bench pages`, none by "
+        "hand. A row is one method on one data set with one random seed; it names the commit, the "
+        "parameters and the machine. Each experiment runs again with `toprank bench run NAME`, "
+        "within minutes with `--quick`: [experiments](../bench.md).",
+    ]
+    return (
+        "\n\n".join(parts)
+        .replace("\n\n- [", "\n- [")
+        .replace("## All results\n- [", "## All results\n\n- [")
+        + "\n"
+    )
+
+
+def _has_all_data(each: RecordedRows | None) -> bool:
+    """Return whether our method has a row of every data set."""
+    if each is None:
+        return False
+    cells = recorded(*each)
+    covered = {cell.data for cell in cells if cell.method == rivals_section.OURS}
+    return covered == set(each.experiment.data)
+
+
+def targets_page(
     experiments: Sequence[RecordedRows], shown: Collection[str], races: speed.RaceSummary | None
 ) -> str:
-    """Return the page that says how we stand; `shown` are experiments with a page of their own."""
+    """Return the page of every target: what is published, asked and measured."""
     parts = [
-        "# How we stand",
-        "Every figure on these pages is made from recorded rows by `toprank bench pages`, none "
-        "by hand; a row says with which commit, seed, parameters and machine it was measured.",
-        "## Figures to reach",
+        "# Targets",
+        "Figures that were to be reached, most of them published ones, and whether they are. "
+        "Missed targets stay in the table.",
+        "## Quality",
         _markdown_table(TARGET_HEADINGS, target_lines(experiments, shown)),
     ]
     if races is not None:
         parts += [
-            "## Speed and memory to keep",
+            "## Speed and memory",
             speed.markdown_of_races(races, with_limits_only=True),
-            "All races, with their rounds and pictures: [speed](speed.md).",
+            "All races, with their rounds and pictures: [speed and memory](speed.md).",
         ]
-    parts += [
-        "## Experiments",
-        _markdown_table(
-            _EXPERIMENT_HEADINGS, [_experiment_line(each, shown) for each in experiments]
-        ),
-        "A row is one method on one data set with one seed. Any of these runs again with `toprank "
-        "bench run NAME`, within minutes with `--quick`: [experiments](../bench.md).",
-    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -133,11 +169,12 @@ def _target_line(result: TargetResult, experiment: str) -> list[str]:
 def _experiment_line(each: RecordedRows, linked: Collection[str]) -> list[str]:
     experiment, rows = each
     n_rows, n_cells = len(recorded(experiment, rows)), len(cells_of(experiment))
+    title, name = experiment.title, experiment.name
     return [
-        _named(experiment.name, linked),
-        experiment.title,
+        f"[{title}]({name}.md)" if name in linked else title,
         experiment.source,
         f"{n_rows:,} of {n_cells:,}",
+        f"`{name}`",
     ]
 
 
@@ -159,14 +196,16 @@ def _write_page(summary: ExperimentSummary, rows: list[Row], folder: Path) -> li
     parts, written = [markdown(summary)], []
     if experiment.is_ranked and len(summary.comparison.datasets) >= _FEWEST_SETS_TO_DRAW:
         picture = folder / f"{name}.png"
-        with atomic_path(picture) as beside:
-            picture_of(summary).savefig(beside, format="png", dpi=110, metadata={"Software": None})
+        with atomic_path(picture) as temporary:
+            _save(picture_of(summary), temporary)
         written.append(picture)
         parts.append(f"![Mean ranks of the methods, the best on the right]({name}.png)\n")
     further = (
         _summary(RecordedRows(experiment, rows), m) for m in _further_metrics(experiment, rows)
     )
     parts += [section_of(each) for each in further if each is not None]
+    if experiment.protocol == "sampled":
+        parts.append(sampling_section.sampling_section(experiment, rows))
     parts.append(
         f"Rows: `bench/results/{name}.jsonl.xz`. Run it again: `toprank bench run {name}`. Other "
         f"metrics: `toprank bench show {name} --metric NAME` ({', '.join(experiment.metrics)}).\n"
@@ -198,19 +237,21 @@ def _write_races(races: speed.RaceSummary, folder: Path) -> list[Path]:
     parts, written = ["# Speed and memory\n", speed.markdown_of_races(races)], []
     if any("rows" in row["facts"] for row in races.rows.values()):
         picture = folder / "speed.png"
-        with atomic_path(picture) as beside:
-            speed.picture_of(races).savefig(
-                beside, format="png", dpi=110, metadata={"Software": None}
-            )
+        with atomic_path(picture) as temporary:
+            _save(speed.picture_of(races), temporary)
         written.append(picture)
         parts.append("\n![Seconds of a fit by its rows, both axes logarithmic](speed.png)\n")
     parts.append("\nRows: `bench/results/speed.jsonl.xz`. Run it again: `toprank bench speed`.\n")
     return [_write(folder / "speed.md", "\n".join(parts)), *written]
 
 
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path, format="png", dpi=110, metadata={"Software": None})
+
+
 def _write(path: Path, page: str) -> Path:
-    with atomic_path(path) as beside:
-        beside.write_text(page, encoding="utf-8", newline="\n")
+    with atomic_path(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
     return path
 
 

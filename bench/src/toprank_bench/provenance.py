@@ -25,10 +25,10 @@ def provenance() -> dict[str, Any]:
 
 @cache
 def _commit() -> str:
-    """Return the commit of the package, marked when its files differ; else its version."""
+    """Return the commit, with -dirty when files of the package differ from it, or the version."""
     folder = Path(toprank.__file__).parent
     try:
-        # an installed copy may lie in somebody else's repository
+        # an installed copy may be inside another repository
         _git(folder, "ls-files", "--error-unmatch", "__init__.py")
         is_changed = _git(folder, "status", "--porcelain", "--", ".")
         return _git(folder, "rev-parse", "--short=10", "HEAD") + ("-dirty" if is_changed else "")

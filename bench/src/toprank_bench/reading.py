@@ -305,10 +305,10 @@ def _check_even(experiment: Experiment) -> None:
     """Raise unless all methods that are tuned have as many candidates to choose from."""
     counts = {each.name: len(each.candidates) for each in experiment.methods if each.grid}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        counted = ", ".join(f"{name} {count}" for name, count in counts.items())
         raise ValueError(
             "methods must have equally many candidates in their grids, or uneven_grids must say "
-            f"why not; got {told}."
+            f"why not; got {counted}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Tables of methods over data sets, with published numbers beside ours, in Markdown and HTML.
+"""Tables of methods over data sets, with published numbers next to ours, in Markdown and HTML.
 
 A row per data set, a column per method, the best of each row in bold; then the means and the mean
 rank. What a cell says, it says in signs and words, never by colour alone.
@@ -21,7 +21,7 @@ Published = Mapping[tuple[str, str], float]
 MISSING = "–"
 BETTER, WORSE, SAME = "▲", "▼", "="
 
-_MARK_NAMES = {BETTER: "better", WORSE: "worse", SAME: "no difference"}
+_SIGN_NAMES = {BETTER: "better", WORSE: "worse", SAME: "no difference"}
 _MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]|])")
 _MOST_NAMED = 5
 
@@ -32,7 +32,7 @@ class ResultCell(NamedTuple):
     ours: str
     is_best: bool = False
     published: str = ""
-    mark: str = ""
+    sign: str = ""
     difference: str = ""
 
 
@@ -61,7 +61,7 @@ def result_table(
     groups: Mapping[str, Sequence[str]] | None = None,
     ranked: bool = True,
 ) -> ResultTable:
-    """Return the table of comparison, with published values beside ours where there are any.
+    """Return the table of comparison, with published values next to ours where there are any.
 
     A difference from a published value is marked ▲ where ours is better and ▼ where it is worse,
     with ours less the published one as a number. It is = when it is within `tolerance`, when the
@@ -180,17 +180,17 @@ class _Writer(NamedTuple):
         written = []
         for cell, value in zip(cells, theirs, strict=True):
             ours = MISSING if cell is None else self._written(cell.mean)
-            beside = ["" if value is None else self._written(value), "", ""]
+            published = ["" if value is None else self._written(value), "", ""]
             if cell is not None and value is not None:
-                beside[1:] = self._compared(cell, value)
-            written.append(ResultCell(ours, ours == best, *beside))
+                published[1:] = self._compared(cell, value)
+            written.append(ResultCell(ours, ours == best, *published))
         return tuple(written)
 
     def _compared(self, cell: MeanAndSpread, theirs: float) -> list[str]:
-        """Return the mark and the signed difference; nothing beside a = ."""
+        """Return the sign and the signed difference; none next to a = ."""
         difference = cell.mean - theirs
         unseen = 0.5 * 10.0**-self.decimals
-        # a hair more than asked for: .713 - .700 is not quite .013
+        # a hair more than the tolerance: .713 - .700 is not quite .013
         least = max(self.tolerance, unseen) * (1 + 1e-9)
         if abs(difference) <= least or abs(difference) <= cell.half_width:
             return [SAME, ""]
@@ -270,12 +270,12 @@ def _html_cell(cell: ResultCell) -> str:
     ours = f"<strong>{cell.ours}</strong>" if cell.is_best else cell.ours
     if not cell.published:
         return ours
-    beside = [cell.published]
-    if cell.mark:
-        name = _MARK_NAMES[cell.mark]
-        beside.append(f'<span role="img" aria-label="{name}">{cell.mark}</span>')
-    beside += [cell.difference] if cell.difference else []
-    return f'{ours} <span class="bounds">({" ".join(beside)})</span>'
+    published = [cell.published]
+    if cell.sign:
+        name = _SIGN_NAMES[cell.sign]
+        published.append(f'<span role="img" aria-label="{name}">{cell.sign}</span>')
+    published += [cell.difference] if cell.difference else []
+    return f'{ours} <span class="bounds">({" ".join(published)})</span>'
 
 
 def _in_markdown(value: str) -> str:

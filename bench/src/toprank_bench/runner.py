@@ -1,4 +1,4 @@
-"""Running the cells of an experiment: beside each other, each row written once it is known.
+"""Running the cells of an experiment, in several processes; each row is written once it is known.
 
 What is recorded already is not run again; what failed is. Rows depend on nothing but their cell:
 not on the number of processes, the order, or how often a run was stopped.
@@ -30,7 +30,7 @@ from toprank_bench.row_file import Row, read_rows, rows_file, writing
 class Ran(NamedTuple):
     """What came of a run: rows that were there, new rows, cells that failed with their sentence.
 
-    `left_out` are sentences on data sets and methods that cannot be had here.
+    `left_out` are sentences on data sets and methods that are not available here.
     """
 
     path: Path
@@ -49,26 +49,26 @@ def run(
     n_jobs: int = 1,
     folder: Path | None = None,
     progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> Ran:
     """Run all cells that are not recorded yet, and append their rows to the experiment's file.
 
     Rows that are there are refused unless `resume`. `folder` is where data sets are looked for
-    first, `n_jobs` the number of processes, each on one thread. `tell` is told of every data set
-    and method that cannot be had; the others run.
+    first, `n_jobs` the number of processes, each on one thread. `report` gets a sentence
+    on every data set and method that is not available; the others run.
     """
     checks.whole_number(n_jobs, "n_jobs", 1)
     path = rows_file(results, experiment.name)
     cells = cells_of(experiment)
     if not resume and (rows := read_rows(path)):
         raise ValueError(
-            f"{path} holds {len(recorded(experiment, rows))} of {len(cells)} rows already; go on "
-            "with them by --resume, or name another folder with --results."
+            f"{path} holds {len(recorded(experiment, rows))} of {len(cells)} rows already; resume "
+            "with --resume, or name another folder with --results."
         )
     with writing(path) as writer:
         done = recorded(experiment, read_rows(path))
         left = [cell for cell in cells if cell not in done]
-        can_run, left_out = _that_can_run(experiment, left, folder, tell)
+        can_run, left_out = _that_can_run(experiment, left, folder, report)
         failed, n_new = {}, 0
         if progress is not None:
             progress(experiment.name, len(done), len(done) + len(can_run))
@@ -112,9 +112,9 @@ def _that_can_run(
     experiment: Experiment,
     cells: list[Cell],
     folder: Path | None,
-    tell: Callable[[str], None] | None,
+    report: Callable[[str], None] | None,
 ) -> tuple[list[Cell], list[str]]:
-    """Return the cells whose data and methods can be had, and sentences on what cannot."""
+    """Return the cells whose data and methods are available, and sentences on what is not."""
     protocol: Protocol = PROTOCOLS[experiment.protocol](experiment)
     why_not: dict[str, str | None] = {}
     for name in dict.fromkeys(cell.method for cell in cells):
@@ -122,9 +122,9 @@ def _that_can_run(
     for name in dict.fromkeys(cell.data for cell in cells):
         why_not[f"data {name}"] = protocol.why_not_data(name, folder)
     sentences = [sentence for sentence in why_not.values() if sentence is not None]
-    if tell is not None:
+    if report is not None:
         for sentence in sentences:
-            tell(sentence)
+            report(sentence)
     can_run = [
         cell
         for cell in cells
@@ -140,10 +140,10 @@ def _rows(
     if n_jobs == 1:
         yield from (_row(experiment, cell, folder) for cell in cells)
         return
-    beside_each_other = Parallel(
+    in_parallel = Parallel(
         n_jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch=n_jobs
     )
-    yield from beside_each_other(
+    yield from in_parallel(
         delayed(_row_in_worker)(experiment, cell, folder, os.getpid()) for cell in cells
     )
 
@@ -156,7 +156,7 @@ def _row_in_worker(experiment: Experiment, cell: Cell, folder: Path | None, writ
 
 @cache
 def _leave_with(writer: int) -> None:
-    """End this process soon after the one that writes was killed: nobody waits for it any more."""
+    """End this process soon after the one that writes was killed: its row would be lost."""
 
     def watch() -> None:
         while os.getppid() == writer:

@@ -15,7 +15,7 @@ MET, MISSED, UNKNOWN = "met", "missed", "not recorded"
 class TargetResult(NamedTuple):
     """A target, our figure and what comes of it; `n_rows` are those the figure is made of.
 
-    The figure is None where ours, or what it is held against, lacks a data set. `low` and `high`
+    The figure is None where ours, or what it is compared with, lacks a data set. `low` and `high`
     are the bounds: those of the target or, of one to reach another method, what that has.
     `is_whole` says that no row of ours or of that method is still to come.
     """
@@ -35,7 +35,7 @@ class TargetResult(NamedTuple):
         is_met = (self.low is None or self.figure >= self.low) and (
             self.high is None or self.figure <= self.high
         )
-        return (MET if is_met else MISSED) + ("" if self.is_whole else " so far")
+        return (MET if is_met else MISSED) + ("" if self.is_whole else " (provisional)")
 
     @property
     def asked(self) -> str:
@@ -46,12 +46,12 @@ class TargetResult(NamedTuple):
         '≥ 0.89, ≤ 0.93'
         """
         bounds = {"≥": self.low, "≤": self.high}
-        told = [f"{sign} {bound:.4g}" for sign, bound in bounds.items() if bound is not None]
-        return ", ".join(told)
+        written = [f"{sign} {bound:.4g}" for sign, bound in bounds.items() if bound is not None]
+        return ", ".join(written)
 
 
 def target_results(experiment: Experiment, rows: Iterable[Row]) -> list[TargetResult]:
-    """Return how the recorded rows stand to every target of an experiment."""
+    """Return how the recorded rows compare with every target of an experiment."""
     known, cells = recorded(experiment, rows), cells_of(experiment)
     return [
         _target_result(experiment, target, known)._replace(
@@ -99,7 +99,7 @@ def _target_result(
 def _against(
     experiment: Experiment, target: Target, known: Mapping[Cell, Row]
 ) -> dict[str, float] | None:
-    """Return what the method is held against, by data set; None where that is a number."""
+    """Return what the method is compared with, by data set; None where that is a number."""
     if target.counts != "published":
         if not target.rival:
             return None

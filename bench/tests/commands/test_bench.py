@@ -1,4 +1,4 @@
-"""`toprank bench`: lists, runs, goes on and shows."""
+"""`toprank bench`: lists, runs, resumes and shows."""
 
 import json
 from pathlib import Path
@@ -45,16 +45,16 @@ def test_a_quick_run_is_shown_and_is_not_the_whole(small):
     assert "nothing is recorded of small" in one_sentence(run_main("bench", "show", small))
 
 
-def test_a_run_is_refused_where_rows_are_and_goes_on_with_resume(small):
+def test_a_run_is_refused_where_rows_are_and_resumed_with_resume(small):
     run_main("bench", "run", small, "--quick", "--data", "sets")
     again = run_main("bench", "run", small, "--quick", "--data", "sets")
-    assert "holds 2 of 2 rows already; go on with them by --resume" in one_sentence(again)
+    assert "holds 2 of 2 rows already; resume with --resume" in one_sentence(again)
     resumed = run_main("bench", "run", small, "--quick", "--data", "sets", "--resume")
     assert resumed.exit_code == 0
     assert "2 of 2 rows, 0 of them new." in resumed.stderr
 
 
-def test_a_missing_set_is_told_with_the_sentence_of_datasets_and_the_others_run(small):
+def test_a_missing_set_is_reported_with_the_sentence_of_datasets_and_the_others_run(small):
     Path("sets/second.parquet").unlink()
     outcome = run_main("bench", "run", small, "--data", "sets")
     assert outcome.exit_code == 0
@@ -70,7 +70,7 @@ def test_where_nothing_can_be_run_the_exit_code_says_so(small):
     assert outcome.stderr.splitlines()[-1] == "toprank: nothing of small-quick could be run."
 
 
-def test_failed_cells_are_told_and_the_exit_code_says_so(small):
+def test_failed_cells_are_reported_and_the_exit_code_says_so(small):
     Path("small.toml").write_text(TEXT.replace("n_estimators = 5 }", "n_estimators = -5 }"))
     outcome = run_main("bench", "run", small, "--quick", "--data", "sets")
     assert outcome.exit_code == 1

@@ -18,7 +18,7 @@ from toprank_bench.datasets.known_sets import KNOWN
 
 
 class Server:
-    """Stands in for `fetch_openml`: the satellite set, or whatever it is told to do."""
+    """Replaces `fetch_openml`: returns the satellite set, or what it is given."""
 
     def __init__(self):
         self.n_rows, self.error, self.asked = 5_100, None, []

@@ -53,7 +53,7 @@ def test_a_score_depends_on_the_rows_scored_with_it_only_where_that_is_said(name
     assert is_same != DETECTORS[name].is_relative
 
 
-def test_ours_are_told_the_box_and_rivals_are_not():
+def test_ours_get_the_box_and_rivals_do_not():
     bounds = np.array([[0.0, 1.0], [0.0, 2.0]])
     assert made("anomaly-tree", bounds=bounds).bounds is bounds
     assert made("rank-rls", bounds=bounds).bounds is bounds

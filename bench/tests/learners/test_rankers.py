@@ -106,7 +106,7 @@ def test_a_parameter_that_a_rival_would_not_read_is_refused(name):
     assert make_learner(name, 3, {"max_depth": 2}).estimator.get_params()["random_state"] == 3
 
 
-def test_a_learner_that_could_be_made_but_not_fitted_is_told(monkeypatch):
+def test_a_learner_that_could_be_made_but_not_fitted_is_reported(monkeypatch):
     method = Method("mine", "boosted", {"loss": "log"})
     assert learners.why_not_learner(method) is None
     monkeypatch.setattr(learners, "find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""The critical-difference plot: every method at its rank, bars over those not told apart."""
+"""The critical-difference plot: every method at its rank, bars over those alike."""
 
 import io
 from itertools import combinations
@@ -49,7 +49,7 @@ def words(ax):
     return [text.get_text() for text in ax.texts]
 
 
-def test_each_name_stands_with_its_rank_the_better_half_at_the_left():
+def test_each_name_is_next_to_its_rank_the_better_half_at_the_left():
     ax = critical_difference(FOUR)
     names = [text for text in ax.texts if "critical" not in text.get_text()]
 

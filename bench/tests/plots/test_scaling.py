@@ -32,7 +32,7 @@ def test_names_come_with_the_slope_unless_there_is_one_point():
     assert names(ax) == ["ours, power 1.00", "square, power 2.00", "once"]
 
 
-def test_sizes_are_written_in_short_and_nothing_else_stands_on_the_axis():
+def test_sizes_are_written_in_short_and_nothing_else_is_on_the_axis():
     ax = seconds_by_rows(SIZES, {"ours": [0.1, 0.4, 1.6]})
     ax.figure.savefig(io.BytesIO(), format="png")
 

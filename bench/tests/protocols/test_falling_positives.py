@@ -156,7 +156,7 @@ def test_a_share_follows_from_its_cell_alone_whatever_was_asked_before(spy, tmp_
 def test_a_share_that_cannot_be_reached_gets_a_sentence(spy, tmp_path):
     write_rows(tmp_path, n_positive=15)
     with pytest.raises(
-        ValueError, match=r"share 0\.2 must leave some of the 15 positives beside 80"
+        ValueError, match=r"share 0\.2 must leave some of the 15 positives alongside 80"
     ):
         protocol(SPIED).run(Cell("set@0.2", 1, "forest"), tmp_path)
 

@@ -1,4 +1,4 @@
-"""Areas under mass-volume curves: nobody is judged on rows it learned from, mistakes are told."""
+"""Areas under mass-volume curves: test rows are never learned from, mistakes are reported."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ without = []
 
 
 def experiment(*changes):
-    """The small experiment, each change being a text and what stands there instead."""
+    """The small experiment, each change being a text and its replacement."""
     text = TEXT
     for old, new in changes:
         assert old in text
@@ -107,7 +107,7 @@ def test_the_excess_is_over_the_true_density_on_the_same_rows(spy):
     assert alike.figures["excess_area"] == approx(0.5 - truth.figures["area"])
 
 
-def test_detectors_are_near_the_true_density_and_a_tree_tells_its_exact_area():
+def test_detectors_are_near_the_true_density_and_a_tree_knows_its_exact_area():
     protocol = MassVolume(experiment())
     forest = protocol.run(Cell("toy", 0, "forest"), None)
     tree = protocol.run(Cell("toy", 0, "tree"), None)
@@ -164,7 +164,7 @@ def test_a_mistake_in_the_file_gets_a_sentence(changes, sentence):
         experiment(*changes)
 
 
-def test_what_cannot_be_had_is_told(monkeypatch, tmp_path):
+def test_what_is_not_available_is_reported(monkeypatch, tmp_path):
     monkeypatch.undo()
     protocol = MassVolume(experiment())
     assert protocol.why_not_data("toy", tmp_path) is None

@@ -71,7 +71,7 @@ def spy(monkeypatch):
 
 @pytest.fixture
 def payments(monkeypatch):
-    """Payments of five weeks; amounts tell the frauds, though not all of them."""
+    """Payments of five weeks; amounts give most of the frauds away."""
     generator = np.random.default_rng(0)
     seconds = np.sort(generator.integers(0, 35 * 86_400, N_ROWS))
     amount = generator.exponential(20, N_ROWS)
@@ -99,7 +99,7 @@ def payments(monkeypatch):
     _forget()
     yield dataset
     _forget()
-    assert loaded in ([], ["payments"])  # read once a process
+    assert loaded in ([], ["payments"])  # read once per process
 
 
 def _forget():
@@ -180,7 +180,7 @@ def test_a_rich_set_of_features_is_one_word(spy, payments):
     assert spy[-1][1].num_columns == 44
 
 
-def test_frauds_at_terminals_of_no_known_fraud_are_counted_where_the_file_tells_them():
+def test_frauds_at_terminals_of_no_known_fraud_are_counted_where_the_file_has_them():
     fold = splits.Fold(np.arange(2), np.array([3, 4, 5, 6]), np.arange(0), {})
     test = pa.table({"risk_1d": [0.0, 0.0, 0.5, 0.0], "risk_7d": [0.0, 0.1, 0.0, 0.0]})
     scenario = pa.table({"label": [0, 0, 0, 2, 2, 2, 1]})
@@ -211,7 +211,7 @@ def test_a_set_that_does_not_say_who_paid_is_left_out_with_a_sentence(spy, payme
     assert protocol.why_not_data("weeks", None) is None
     del payments.roles["card"]
     assert protocol.why_not_data("weeks", None) == (
-        "data set 'payments' must tell time, card, terminal, amount; it lacks card."
+        "data set 'payments' must have the roles time, card, terminal, amount; it lacks card."
     )
 
 

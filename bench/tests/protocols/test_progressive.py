@@ -210,7 +210,7 @@ def test_cells_go_seed_by_seed_over_the_sets_that_have_it(spy):
     ]
 
 
-def test_what_cannot_be_had_is_told_in_a_sentence(spy, data, monkeypatch):
+def test_what_is_not_available_is_reported_in_a_sentence(spy, data, monkeypatch):
     protocol = ProgressiveValidation(experiment())
     assert protocol.why_not_data("first", data) is None
     assert "was not found" in protocol.why_not_data("third", data)

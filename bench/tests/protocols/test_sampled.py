@@ -29,7 +29,7 @@ protocol = "sampled"
 data = ["payments", "bare"]
 seeds = [0, 1, 2]
 metrics = ["average_precision", "f1", "roc_auc"]
-uneven_grids = "shares are chosen beside"
+uneven_grids = "shares are chosen as well"
 ranked = false
 
 [options]
@@ -184,7 +184,7 @@ def test_neither_choice_nor_scores_depend_on_labels_of_the_test(parts):
             np.testing.assert_array_equal(ours.test, theirs.test)
 
 
-def test_rows_are_parted_in_time_with_a_gap(folder, parts):
+def test_rows_are_split_in_time_with_a_gap(folder, parts):
     whole = pq.read_table(folder / "payments.parquet")["a"].to_numpy().astype(np.float32)
     sizes = [each.is_positive.size for each in (parts.train, parts.validation, parts.test)]
     assert sum(sizes) < whole.size
@@ -253,7 +253,7 @@ def test_a_mistake_in_a_file_gets_a_sentence(old, new, sentence):
         experiment((old, new))
 
 
-def test_what_cannot_be_had_is_told(folder, monkeypatch):
+def test_what_is_not_available_is_reported(folder, monkeypatch):
     protocol, empty = SampledInTime(experiment()), folder / "empty"
     empty.mkdir()
     assert "was not found" in protocol.why_not_data("payments", empty)

@@ -155,10 +155,10 @@ def test_ranges_are_read_as_their_lower_ends_by_every_method(spy, tmp_path):
     assert "column 'aeg' is not in the data set" in wrong.why_not_data("first", tmp_path)
 
 
-def test_ranges_of_a_column_of_numbers_are_told(data):
+def test_ranges_of_a_column_of_numbers_are_reported(data):
     declared = experiment(("[quick]", "[sets.first]\nranges = ['x']\n[quick]"))
     sentence = PROTOCOLS["stratified"](declared).why_not_data("first", data)
-    assert "column 'x' must hold texts such as 30-34 to be read as ranges" in sentence
+    assert "column 'x' must contain texts such as 30-34 to be read as ranges" in sentence
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_ranges_of_a_column_of_numbers_are_told(data):
         (4, "true", None),
     ],
 )
-def test_too_few_positives_are_told_before_anything_runs(n_positive, tuned, sentence, tmp_path):
+def test_too_few_positives_are_reported_before_a_run(n_positive, tuned, sentence, tmp_path):
     table = pa.table({"x": np.arange(30.0), "y": (np.arange(30) < n_positive).astype(int)})
     pq.write_table(table, tmp_path / "few.parquet")
     declared = experiment(

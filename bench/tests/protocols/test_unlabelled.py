@@ -114,7 +114,7 @@ def test_scores_that_are_no_numbers_are_refused(spy, folder, monkeypatch):
         Unlabelled(experiment()).run(Cell("ring", 0, "forest"), folder)
 
 
-def test_gaps_and_missing_sets_are_told(folder):
+def test_gaps_and_missing_sets_are_reported(folder):
     protocol = Unlabelled(experiment())
     assert protocol.why_not_data("ring", folder) is None
     assert "column 'x' misses 10" in protocol.why_not_data("gaps", folder)

@@ -112,14 +112,7 @@ def feedback(
     from toprank import BoostedRanker
     from toprank.simulator.feedback import STRATEGIES, facts_of, replay, text_of
 
-<<<<<<< HEAD
-    columns = _columns(
-        data, label=label, time=time, card=card, terminal=terminal, amount=amount, claimed=claimed
-    )
     chosen = list(STRATEGIES) if strategies is None else _strategy_names(strategies)
-=======
-    chosen = list(WAYS) if ways is None else _way_names(ways)
->>>>>>> h-install
     if budget is None:
         budget = _BUDGET if data else max(1, customers // _CUSTOMERS_PER_CHECK)
     paths.check_output(output, data or Path())

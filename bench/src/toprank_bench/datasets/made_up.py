@@ -1,4 +1,4 @@
-"""Data sets that need no file, since they are made up when asked for."""
+"""Data sets that need no file, since they are made up when they are loaded."""
 
 import numpy as np
 import pyarrow as pa

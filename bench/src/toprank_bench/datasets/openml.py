@@ -1,7 +1,7 @@
 """Public sets fetched from OpenML once, then kept on disk as Parquet.
 
 scikit-learn fetches and compares the file with the MD5 that OpenML states. Rows and positives must
-be those known before anything is kept. What is kept has its SHA-256 beside it, compared whenever
+be those known before anything is kept. What is kept has its SHA-256 next to it, compared whenever
 it is read.
 """
 
@@ -76,8 +76,8 @@ def _kept_file(name: str) -> Path:
 
 def _fetched(entry: _Entry) -> pa.Table | NotHere:
     try:
-        # scikit-learn's own copy is text and slow to read: not worth keeping beside ours. All is
-        # read as text: scikit-learn 1.9 fails on categories that pandas 3.1 takes for numbers.
+        # scikit-learn's own copy is text and slow to read, so it is not kept. All is read as
+        # text: scikit-learn 1.9 fails on categories that pandas 3.1 takes for numbers.
         with TemporaryDirectory() as folder:
             bunch = sklearn_datasets.fetch_openml(
                 data_id=entry.data_id,
@@ -106,11 +106,11 @@ def _table_of(bunch: Any, positive_labels: tuple[str, ...]) -> pa.Table:
 
 def _keep(table: pa.Table, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(path) as beside:
-        pq.write_table(table, beside, compression="zstd")
+    with atomic_path(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
         # The checksum is there first: no kept file is ever without one.
         with atomic_path(_checksum_file(path)) as checksum:
-            checksum.write_text(f"{_sha256(beside)}  {path.name}\n")
+            checksum.write_text(f"{_sha256(temporary)}  {path.name}\n")
 
 
 def _check_unaltered(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Averages of rankers, and the logistic regression they are held against."""
+"""Averages of rankers, and the logistic regression they are compared with."""
 
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ class ScaledLogistic:
 
 
 class BoostedAverage:
-    """The mean of boosted rankers that differ in their seed and, if asked for, part of a forest.
+    """The mean of boosted rankers that differ in their seed and, optionally, part of a forest.
 
     `forest` is the weight of the log-odds of extremely randomised trees, which take gaps as 0.
     The other parameters are those of BoostedRanker.

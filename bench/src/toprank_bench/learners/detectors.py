@@ -1,7 +1,7 @@
 """Detectors by id, ours and the rivals one would pick instead: how each is made.
 
 All learn by `fit(rows)` from numbers without labels and rank by `suspicion(rows)`. Each runs on
-one thread, and its seed is that of the cell. Ours are told the box of the rows where there is one;
+one thread, and its seed is that of the cell. Ours get the box of the rows where there is one;
 `rank-boost`, `rank-svm`, `rank-rls` and `boosted` are those rankers in an `AnomalyRanker`, against
 points drawn evenly. Rivals take `most_rows`, as many as they learn from, drawn by the seed, and
 `standardised`, which brings every column to mean 0 and deviation 1 first.
@@ -61,7 +61,7 @@ def make_detector(
     except ImportError as error:
         raise ImportError(
             f"detector {name!r} needs a package that is not installed ({error}); "
-            f"install it with: pip install {kind.install or 'toprank[cpu]'}"
+            f"install it with: pip install {kind.install or _XGBOOST}"
         ) from error
     except TypeError as error:
         raise ValueError(f"detector {name!r} cannot be made: {error}.") from error
@@ -77,14 +77,14 @@ def why_not_detector(method: Method) -> str | None:
 
 
 def compile_kernels(name: str, parameters: Mapping[str, Any]) -> None:
-    """Let the detector learn from a few rows, once a process: compiling is not its time."""
-    # texts, unlike the parameters themselves, can be told apart by a cache
+    """Let the detector learn from a few rows, once per process: compiling is not its time."""
+    # texts, unlike the parameters themselves, can be keys of a cache
     texts = {key: value for key, value in parameters.items() if isinstance(value, str)}
     _compile_once(name, tuple(texts.items()))
 
 
 class Rival:
-    """A detector of another library; `score` is how its suspicion is had."""
+    """A detector of another library; `score` is how its suspicion is computed."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ def _forest(
 
 
 def _against_points(name: str, **always: Any) -> Callable[..., RowDetector]:
-    """Return how a ranker of ours is taught to tell points from rows."""
+    """Return how a ranker of ours is trained to separate points from rows."""
 
     def make(seed: int, bounds: Bounds | None, **parameters: Any) -> RowDetector:
         toprank = import_module("toprank")
@@ -195,7 +195,7 @@ def _shortest(name: str) -> Mapping[str, Any]:
 
 
 _ONE_TREE = {"n_estimators": 1}
-_XGBOOST = "'toprank[cpu]'"
+_XGBOOST = "xgboost-cpu"
 
 DETECTORS: dict[str, DetectorKind] = {
     "anomaly-tree": DetectorKind(_tree),

@@ -1,4 +1,4 @@
-"""Rivals' tables: a column a category, the same for every one of them."""
+"""Rivals' tables: a column per category, the same for every one of them."""
 
 from typing import Any, Self
 

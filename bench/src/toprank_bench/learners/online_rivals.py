@@ -50,8 +50,8 @@ def make_online_learner(name: str, seed: int, parameters: Mapping[str, Any]) -> 
 
 
 def compile_online_kernels(name: str, parameters: Mapping[str, Any]) -> None:
-    """Let the learner learn from a few rows, once a process: compiling is not its time."""
-    # texts, unlike the parameters themselves, can be told apart by a cache
+    """Let the learner learn from a few rows, once per process: compiling is not its time."""
+    # texts, unlike the parameters themselves, can be keys of a cache
     texts = {key: value for key, value in parameters.items() if isinstance(value, str)}
     _compile_once(name, tuple(texts.items()))
 
@@ -108,7 +108,7 @@ class _Maker(NamedTuple):
 
 
 _OURS = "toprank"
-_RIVER = "'toprank[river]'"
+_RIVER = "river"
 
 ONLINE_LEARNERS: dict[str, _Maker] = {
     "online-non-linear-boost": _Maker(_ours("OnlineNonLinearBoost"), _OURS),

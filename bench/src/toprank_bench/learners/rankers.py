@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from toprank import registry
 from toprank.data import checks
 from toprank_bench.experiment import Method
+from toprank_bench.learners.autogluon_rival import AutoGluonRival
 from toprank_bench.learners.one_hot import OneHotRanker
 
 
@@ -35,7 +36,7 @@ class TableRanker(Protocol):
 class Learner:
     """How a learner is made from a seed and parameters.
 
-    `install` is what pip takes where the learner's package is missing. Where `is_staged`, the
+    `install` is the command that installs a missing package. Where `is_staged`, the
     first n trees of a fit are the fit of n trees: one fit then serves all n of a grid. `shortest`
     are parameters of a fit that is over at once. `booster` finds XGBoost's trees in a fitted one.
     `needs` is a package without which it can be made, but not fitted.
@@ -61,7 +62,7 @@ def make_learner(name: str, seed: int, parameters: Mapping[str, Any]) -> TableRa
     except ImportError as error:
         raise ImportError(
             f"learner {name!r} needs a package that is not installed ({error}); "
-            f"install it with: pip install {learner.install or 'toprank[cpu]'}"
+            f"install it with: {learner.install or _XGBOOST}"
         ) from error
     except TypeError as error:
         sentence = str(error).rstrip(".")
@@ -79,7 +80,7 @@ def why_not_learner(method: Method) -> str | None:
     if needs and find_spec(needs) is None:
         return (
             f"method {method.name!r} is left out: it needs {needs}, which is not installed; "
-            f"install it with: pip install {_XGBOOST}"
+            f"install it with: {_XGBOOST}"
         )
     return None
 
@@ -94,8 +95,8 @@ def check_learner(name: str, learners: Iterable[str]) -> str:
 
 
 def compile_kernels(name: str, parameters: Mapping[str, Any]) -> None:
-    """Let the learner learn from a few rows, once a process: compiling is not its time."""
-    # texts, unlike the parameters themselves, can be told apart by a cache
+    """Let the learner learn from a few rows, once per process: compiling is not its time."""
+    # texts, unlike the parameters themselves, can be keys of a cache
     texts = {key: value for key, value in parameters.items() if isinstance(value, str)}
     _compile_once(name, tuple(texts.items()))
 
@@ -177,7 +178,7 @@ def _meta_ap_forest(seed: int, tree: Mapping[str, Any], **parameters: Any) -> Ta
 
 
 def _published_tree(name: str) -> Callable[..., TableRanker]:
-    """Return how the MetaAP paper has a tree: one depth, a column a category."""
+    """Return how the MetaAP paper has a tree: one depth, a column per category."""
 
     def make(seed: int, depth: int = 4, **parameters: Any) -> TableRanker:
         tree = getattr(import_module("toprank"), name)
@@ -223,7 +224,7 @@ def _check_names(
 
 
 def _without_gaps(module: str, name: str, *, scaled: bool = False) -> Callable[..., TableRanker]:
-    """Return how an estimator that takes no NaN is made: a column's mean stands in for it."""
+    """Return how an estimator that takes no NaN is made: a column's mean replaces it."""
 
     def make(seed: int, **parameters: Any) -> TableRanker:
         from sklearn.impute import SimpleImputer
@@ -258,8 +259,8 @@ def _rival_booster(ranker: Any) -> Any:
 _OF_LIGHTGBM = (
     "extra_trees", "is_unbalance", "max_bin", "max_delta_step", "path_smooth", "scale_pos_weight",
 )  # fmt: skip
-_XGBOOST = "'toprank[cpu]'"
-_IMBALANCED = "'toprank[imbalance]'"
+_XGBOOST = "pip install xgboost-cpu"
+_IMBALANCED = "pip install imbalanced-learn"
 
 LEARNERS: dict[str, Learner] = {
     "auto": _own("AutoRanker"),
@@ -295,7 +296,7 @@ LEARNERS: dict[str, Learner] = {
         booster=_rival_booster,
     ),
     "lightgbm": Learner(
-        _rival("lightgbm", "LGBMClassifier", also=_OF_LIGHTGBM, verbose=-1), "lightgbm"
+        _rival("lightgbm", "LGBMClassifier", also=_OF_LIGHTGBM, verbose=-1), "pip install lightgbm"
     ),
     "catboost": Learner(
         _rival(
@@ -305,8 +306,9 @@ LEARNERS: dict[str, Learner] = {
             verbose=False,
             allow_writing_files=False,
         ),
-        "catboost",
+        "pip install catboost",
     ),
+    "autogluon": Learner(AutoGluonRival, "make bench-autogluon"),
     "sklearn-hgb": Learner(
         _rival("sklearn.ensemble", "HistGradientBoostingClassifier", threads=None)
     ),

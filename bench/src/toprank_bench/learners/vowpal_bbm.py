@@ -85,7 +85,7 @@ def _numbers_of(schema: Schema) -> NDArray[np.bool_]:
 def _moments_so_far(
     values: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mean and standard deviation of each column up to each row, NaN passed over."""
+    """Return the mean and standard deviation of each column up to each row, NaN skipped."""
     if not values.size:
         return values, values
     is_there = ~np.isnan(values)

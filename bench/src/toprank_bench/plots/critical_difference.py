@@ -1,4 +1,4 @@
-"""Mean ranks of methods over data sets, and which of them cannot be told apart."""
+"""Mean ranks of methods over data sets, and which of them do not differ significantly."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from toprank.plots.canvas import ACCENT, GREY, INK, calm, small
 
-_WIDTH = 8.4  # inches: wider than a curve, as long names stand on both sides
+_WIDTH = 8.4  # inches: wider than a curve, since long names are on both sides
 _ROW = 0.24  # inches between two names
 _BAR = 0.45  # between two bars, in rows
 _ABOVE = 2.6  # from the axis up to the end of the drawing, in rows
@@ -30,10 +30,12 @@ class RankedMethods(Protocol):
 def critical_difference(
     comparison: RankedMethods, ax: Axes | None = None, *, alpha: float = 0.05
 ) -> Axes:
-    """Return axes with the mean rank of each method; a bar joins those not told apart.
+    """Return axes with the mean rank of each method.
+
+    A bar joins methods that do not differ significantly.
 
     The best rank is at the left, the better half of the names too. A bar at the top is as long as
-    the critical difference. Names stand outside the axes: in a figure of your own, leave them
+    the critical difference. Names are outside the axes: in a figure of your own, leave them
     room (`layout="constrained"` does).
 
     >>> from toprank_bench.method_comparison import MethodComparison
@@ -88,7 +90,9 @@ def _rank_axis(ax: Axes, n_methods: int, apart: float, height: float, n_datasets
     ax.set_xticks(range(1, n_methods + 1), minor=True)
     ax.tick_params(axis="x", which="both", top=True, bottom=False, color=INK)
     sets = f"{n_datasets} data set{'' if n_datasets == 1 else 's'}"
-    ax.set_xlabel(f"Mean rank over {sets} (1 is best). A bar joins methods not told apart.")
+    ax.set_xlabel(
+        f"Mean rank over {sets} (1 is best). A bar joins methods that do not differ significantly."
+    )
     ax.xaxis.set_label_position("bottom")
 
 

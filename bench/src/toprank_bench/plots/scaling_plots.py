@@ -54,5 +54,5 @@ def _power(n_rows: Sequence[int], seconds: Sequence[float]) -> str:
 
 
 def _rows_tick(n_rows: float, _: int) -> str:
-    """Return such as 125 k or 2 M."""
+    """Return a number of rows as text, such as 125 k or 2 M."""
     return f"{n_rows / 1e6:g} M" if n_rows >= 1e6 else f"{n_rows / 1e3:g} k"

@@ -149,7 +149,7 @@ class _Descent:
         positives = np.flatnonzero(is_positive)
         if not 0 < n_kept < positives.size:
             raise ValueError(
-                f"share {share:g} must leave some of the {positives.size} positives beside "
+                f"share {share:g} must leave some of the {positives.size} positives alongside "
                 f"{n_negative} negatives, and fewer than all; it leaves {n_kept}."
             )
         by_ease = positives[np.argsort(self.mean_ranks[positives], kind="stable")]

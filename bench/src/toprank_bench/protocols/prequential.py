@@ -1,4 +1,4 @@
-"""Folds that walk through time, a week each: learn, wait for the labels, test.
+"""Folds that walk through time, a week each: learn, leave a week for the labels, test.
 
 The folds are those of the Fraud Detection Handbook (`splits.prequential`): a week to learn from, a
 week until its labels are known, a week to test on, from which cards leave whose fraud is known by
@@ -8,13 +8,13 @@ before. Every learner has the random seed 0, whatever the fold.
 The features of a payment see what was known at its time: of labels, those of payments a week
 older. A method gets training rows with labels and test rows without; nothing is tuned.
 
-Beside the metrics of a ranking there is `card_precision(K)`: of K cards checked a day, how many
-are found.
+In addition to the metrics of a ranking there is `card_precision(K)`: of K cards checked a day, the
+share that are found.
 
 Options:
 
 - `data`: for each name in the experiment's data, a table with `set`, the data set, whose roles
-  must tell time, card, terminal and amount; `features`, "handbook" or "default"; and `start`.
+  must include time, card, terminal and amount; `features`, "handbook" or "default"; and `start`.
 """
 
 import re
@@ -97,7 +97,10 @@ class PrequentialFolds:
         lacking = [role for role in _ROLES if role not in roles]
         if not lacking:
             return None
-        return f"data set {name!r} must tell {', '.join(_ROLES)}; it lacks {', '.join(lacking)}."
+        return (
+            f"data set {name!r} must have the roles {', '.join(_ROLES)}; it lacks "
+            f"{', '.join(lacking)}."
+        )
 
     def why_not_method(self, method: str) -> str | None:
         """Return which package a method lacks, or which of its parameters is wrong."""
@@ -144,7 +147,7 @@ class PrequentialFolds:
 
 
 class _PaymentSet(NamedTuple):
-    """What one name of the experiment's data stands for."""
+    """What one name of the experiment's data means."""
 
     set: str
     features: str
@@ -238,7 +241,7 @@ def _unseen_terminals(
 ) -> dict[str, int]:
     """Return how many frauds were at compromised terminals, and at how many of no known fraud.
 
-    Only the Handbook's file tells which these are; other sets have no such facts.
+    Only the Handbook's file says which these are; other sets have no such facts.
     """
     if payments.name != _HANDBOOK:
         return {}

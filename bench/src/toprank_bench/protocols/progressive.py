@@ -1,6 +1,6 @@
 """Folds learned in one pass; parameters chosen by progressive validation, errors on what is left.
 
-A seed parts a set into folds. All but one of them are a stream in random order, from which every
+A seed splits a set into folds. All but one of them are a stream in random order, from which every
 candidate of a method learns once; its progressive error is that on each row before the row's label
 is known. The candidate with the fewest errors, on a tie the first, scores the fold that is left,
 without its labels. Figures are means over folds.
@@ -115,8 +115,8 @@ class ProgressiveValidation:
         features, is_positive = matrix_or_table(dataset.X), dataset.is_positive
         compile_online_kernels(method.learner, method.parameters)
         judged = []
-        parting = KFold(self.n_folds, shuffle=True, random_state=cell.seed)
-        for number, (train, test) in enumerate(parting.split(is_positive)):
+        kfold = KFold(self.n_folds, shuffle=True, random_state=cell.seed)
+        for number, (train, test) in enumerate(kfold.split(is_positive)):
             stream = np.random.default_rng([cell.seed, number]).permutation(train)
             learned = _learned(
                 method.learner,
@@ -139,8 +139,8 @@ class ProgressiveValidation:
                     f"options.published_sizes.{data}; got {size!r}."
                 )
             parameters = {**parameters, _SIZE: sizes[size]}
-        told = [f"{key}={parameters[key]}" for key in method.grid]
-        return OnlineCandidate(" ".join(told) or "as given", parameters, is_published)
+        settings = [f"{key}={parameters[key]}" for key in method.grid]
+        return OnlineCandidate(" ".join(settings) or "as given", parameters, is_published)
 
 
 class _Learned(NamedTuple):

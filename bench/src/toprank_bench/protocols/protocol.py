@@ -20,7 +20,7 @@ class Cell(NamedTuple):
 
 
 class TrialOutcome(NamedTuple):
-    """What a cell came to: one figure per metric, the parameters it learned with, seconds a step.
+    """The result of a cell: one figure per metric, the parameters used, seconds per step.
 
     `facts` are further plain values worth a place in the row.
     """
@@ -49,7 +49,7 @@ class Protocol(typing.Protocol):
         ...
 
     def why_not_data(self, data: str, folder: Path | None) -> str | None:
-        """Return a sentence on why a data set cannot be had; None if it can."""
+        """Return a sentence on why a data set is not available; None if it is."""
         ...
 
     def why_not_method(self, method: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Sampling before learning: rows parted in time, everything chosen on validation.
+"""Sampling before learning: rows split in time, everything chosen on validation.
 
 Train, validation, gap and test follow each other (`toprank.splits.chronological`). For each metric
 apart, validation with seed 0 chooses the settings of the model without sampling, then the share of
@@ -84,7 +84,7 @@ class SampledInTime:
         return sorted(cells, key=lambda cell: cell.seed)  # stable: sets and methods keep order
 
     def why_not_data(self, data: str, folder: Path | None) -> str | None:
-        """Return why a set cannot be loaded or parted in time."""
+        """Return why a set cannot be loaded or split in time."""
         try:
             self._choosing(data, folder)
         except (ValueError, OSError) as error:
@@ -142,7 +142,7 @@ def _scores(
 def _facts(
     parts: SplitParts, chosen: Mapping[str, ChosenFit], found: Mapping[str, FitScores]
 ) -> dict[str, Any]:
-    """Return what a row tells beside its figures, the resampled ones in ten-thousandths."""
+    """Return what a row has in addition to its figures, the resampled ones in ten-thousandths."""
     facts: dict[str, Any] = {
         "train_rows": parts.train.is_positive.size,
         "train_positives": int(parts.train.is_positive.sum()),
@@ -169,7 +169,7 @@ def _facts(
 
 @cache
 def _choosing(data: str, folder: Path | None, cards: CardPast | None) -> Choosing:
-    """Return the parts of a set with all that was chosen on it; once a process."""
+    """Return the parts of a set with all that was chosen on it; once per process."""
     dataset = datasets.load(data, folder=folder)
     if cards is None:
         moments, features, is_positive = _moments(dataset), dataset.X, dataset.is_positive
@@ -189,7 +189,9 @@ def _choosing(data: str, folder: Path | None, cards: CardPast | None) -> Choosin
 def _moments(dataset: datasets.Dataset) -> NDArray[np.datetime64]:
     """Return when each row was; times in numbers are seconds."""
     if "time" not in dataset.roles:
-        raise ValueError(f"{dataset.name} must have a time column to be parted in time; none is.")
+        raise ValueError(
+            f"{dataset.name} must have a time column to be split in time; it has none."
+        )
     time_of_rows = dataset.features[dataset.roles["time"]].to_numpy()
     if time_of_rows.dtype.kind == "M":
         return time_of_rows.astype("datetime64[us]")

@@ -98,7 +98,7 @@ class _RankedSample(NamedTuple):
     seconds: dict[str, float]
 
 
-@cache  # all seeds share the choice: once a process is enough
+@cache  # all seeds share the choice: once per process is enough
 def _best(learner: str, candidates: str, design: BoxDesign, seeds: tuple[int, ...]) -> _Chosen:
     """Return the candidate with the highest mean AUC; `candidates` are in JSON, to be a key."""
     tried = json.loads(candidates)

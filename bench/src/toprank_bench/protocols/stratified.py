@@ -11,8 +11,8 @@ Options:
 - `one_generator`: whether the folds are drawn by the generator that drew the split, where it
   stopped, as in scripts that seed NumPy once; otherwise by one of their own with the same seed.
 
-Beside the metrics of a ranking there is `cuts`: the inner nodes of all trees that a method came
-to, where all methods boost trees.
+In addition to the metrics of a ranking there is `cuts`: the inner nodes of all trees of a method,
+where all methods boost trees.
 """
 
 import time
@@ -201,7 +201,7 @@ def _with_lower_ends(features: pa.Table, ranges: tuple[str, ...]) -> pa.Table:
             lower = [None if each is None else float(each.split("-")[0]) for each in texts]
         except (AttributeError, ValueError):
             raise ValueError(
-                f"column {name!r} must hold texts such as 30-34 to be read as ranges; it holds "
+                f"column {name!r} must contain texts such as 30-34 to be read as ranges; it holds "
                 f"{features[name].type} such as {next(filter(None, texts), None)!r}."
             ) from None
         place = features.column_names.index(name)

@@ -91,7 +91,7 @@ def make_model(learner: str, parameters: Mapping[str, Any], seed: int) -> Any:
     return SampledRanker(
         model,
         parameters[_SAMPLER],
-        ratio=parameters[_SHARE] / (1 - parameters[_SHARE]),  # positives a negative
+        ratio=parameters[_SHARE] / (1 - parameters[_SHARE]),  # positives per negative
         n_subsets=parameters.get(_SUBSETS, 1),
         random_state=seed,
     )

@@ -27,7 +27,7 @@ class Resamples:
 
     def __init__(self, is_positive: NDArray[np.bool_]) -> None:
         self.is_positive = is_positive
-        self.counts = _counts(is_positive)  # a column a resample
+        self.counts = _counts(is_positive)  # one column per resample
 
     def figures(self, suspicion: NDArray[np.float64], threshold: float) -> dict[str, list[int]]:
         """Return each metric under every resample, in ten-thousandths; F1 is at `threshold`.
@@ -85,7 +85,7 @@ def _counts(is_positive: NDArray[np.bool_]) -> NDArray[np.uint8]:
         both = counts[is_positive].any(axis=0) & counts[~is_positive].any(axis=0)
         if both.all():
             return counts
-        # no metric can be told of one class; few positives are at times all left out
+        # no metric exists for one class; few positives are at times all left out
         again = generator.poisson(1.0, (is_positive.size, np.count_nonzero(~both)))
         counts[:, ~both] = again.astype(np.uint8)
 
@@ -100,8 +100,8 @@ def _group_begins(
     begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     has_positive = np.add.reduceat(is_positive, begins, dtype=np.int64) > 0
     is_called = ordered[begins] >= threshold
-    parted = has_positive[1:] | has_positive[:-1] | (is_called[1:] != is_called[:-1])
-    return begins[np.append(True, parted)]
+    is_border = has_positive[1:] | has_positive[:-1] | (is_called[1:] != is_called[:-1])
+    return begins[np.append(True, is_border)]
 
 
 def _area(found: NDArray[np.int64], false: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -94,12 +94,12 @@ def _toy(generator: np.random.Generator) -> NDArray[np.float32]:
     kinds = generator.choice(3, size=_N_TOY, p=_WEIGHTS)
     rows = np.empty((_N_TOY, 2))
     for kind, part in enumerate(_parts()):
-        waiting = np.flatnonzero(kinds == kind)
-        while waiting.size:
-            drawn = part.rvs(waiting.size, random_state=generator).reshape(-1, 2)
+        missing = np.flatnonzero(kinds == kind)
+        while missing.size:
+            drawn = part.rvs(missing.size, random_state=generator).reshape(-1, 2)
             is_inside = ((drawn >= 0) & (drawn <= 1)).all(axis=1)
-            rows[waiting[is_inside]] = drawn[is_inside]
-            waiting = waiting[~is_inside]
+            rows[missing[is_inside]] = drawn[is_inside]
+            missing = missing[~is_inside]
     return rows.astype(np.float32)
 
 

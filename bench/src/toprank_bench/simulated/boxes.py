@@ -1,8 +1,8 @@
-"""Designs in which rare positives lie in small boxes, drawn anew with every seed.
+"""Designs whose rare positives are in small boxes, drawn anew with every seed.
 
 A design is named like "6 of 1000, 2 dimensions". Its law:
 
-- The rows lie in the unit cube. Four boxes, cubes of side 0.1 in 2 dimensions and 1/3 in 5, are
+- The rows are in the unit cube. Four boxes, cubes of side 0.1 in 2 dimensions and 1/3 in 5, are
   drawn with every seed: a centre is uniform where its box is inside the cube, and is drawn again
   when the box would meet one before it.
 - A positive is uniform in a box, each box as likely as another. A negative is uniform in the cube
@@ -76,7 +76,7 @@ def _has_both(design: BoxDesign) -> bool:
 
 
 def _boxes(generator: np.random.Generator, n_dimensions: int) -> NDArray[np.float64]:
-    """Return the centres of boxes that do not meet, a row each."""
+    """Return the centres of boxes that do not meet, one row each."""
     side = _SIDES[n_dimensions]
     centres = np.empty((0, n_dimensions))
     while len(centres) < _N_BOXES:

@@ -1,6 +1,6 @@
 """Trees of our losses against those of XGBoost's own log-loss, and against half the rows.
 
-All grow trees of the same depth on the same bins of the same rows. Told apart are the trees
+All grow trees of the same depth on the same bins of the same rows. Measured are the trees
 alone, since the binning is the same for all.
 """
 

@@ -3,7 +3,7 @@
     python -m toprank_bench.speed.fit_memory LEARNER ROWS COLUMNS THREADS
 
 prints three numbers of bytes: the input's size, the peak of the fit above what the process held
-before the input came, and above what it held with the input. Linux alone tells a peak that a
+before the input came, and above what it held with the input. Only Linux reports a peak that a
 process may reset, and one that does not begin with that of its parent.
 """
 

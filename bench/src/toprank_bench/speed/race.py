@@ -17,7 +17,7 @@ class Setting(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What came out of a race: the figure of every round, and what else there is to tell."""
+    """What came out of a race: the figure of every round, and further facts."""
 
     rounds: list[float]
     facts: Mapping[str, Any]

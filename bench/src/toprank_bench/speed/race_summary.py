@@ -1,4 +1,4 @@
-"""How races stand, made from their rows alone: a table with met and missed limits, a picture."""
+"""A summary of races, from their rows alone: a table with met and missed limits, a picture."""
 
 import os
 from collections import Counter
@@ -42,7 +42,7 @@ class RaceSummary:
 def race_summary_of(
     races: Sequence[Race], rows: Iterable[Row], quick: bool = False
 ) -> RaceSummary:
-    """Return how these races stand by these rows."""
+    """Return the summary of these races by these rows."""
     rows = list(rows)
     known = recorded(races, rows, quick)
     if not known:
@@ -191,15 +191,15 @@ def _notes(summary: RaceSummary) -> list[str]:
     if summary.is_quick:
         notes.append("The limits are for whole races; small shapes may miss them, or meet them.")
     if summary.earlier:
-        told = (
+        earlier = (
             f"{name} {', '.join(f'{figure:.3g}' for figure in figures)}"
             for name, figures in summary.earlier.items()
         )
-        notes.append(f"The last run of a race counts; before it were: {'; '.join(told)}.")
+        notes.append(f"The last run of a race counts; earlier: {'; '.join(earlier)}.")
     if slowest := _slowest_rows(summary):
         notes.append(f"p99 of single rows, in ms: {slowest}.")
     if made_up:
-        notes.append(f"On made-up rows, for want of the public set: {', '.join(made_up)}.")
+        notes.append(f"On made-up rows, since the public set was not there: {', '.join(made_up)}.")
     if summary.n_stale:
         notes.append(f"{summary.n_stale} rows of earlier forms of these races are not shown.")
     return notes

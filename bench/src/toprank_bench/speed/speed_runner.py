@@ -20,7 +20,7 @@ from toprank_bench.provenance import provenance
 from toprank_bench.row_file import Row, read_rows, rows_file, writing
 from toprank_bench.speed.race import Race, Setting
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class Raced(NamedTuple):
@@ -45,19 +45,19 @@ def run(
     resume: bool = False,
     again: bool = False,
     folder: Path | None = None,
-    tell: Tell | None = None,
+    report: Report | None = None,
 ) -> Raced:
     """Run the races that are not recorded yet, and append their rows to the file of races.
 
     Rows of these races are refused unless `resume`, which keeps them, or `again`, which runs
     these races once more; earlier rows stay. `folder` is where data sets are looked for first.
-    `tell` is told of every race, with its figure and the time left.
+    `report` is called with a sentence on every race: its figure and the time left.
     """
-    tell = tell or _nobody
+    report = report or _nobody
     path = speed_file(results, quick)
     if not (resume or again) and (done := recorded(races, read_rows(path), quick)):
         raise ValueError(
-            f"{path} holds {len(done)} of {len(races)} races already; go on with them by "
+            f"{path} holds {len(done)} of {len(races)} races already; resume with "
             "--resume, run them --again, or name another folder with --results."
         )
     with writing(path) as writer:
@@ -66,17 +66,17 @@ def run(
         why_not = {race.name: _why_not(race) for race in left}
         left_out = [sentence for sentence in why_not.values() if sentence]
         for sentence in left_out:
-            tell(f"note: {sentence}")
+            report(f"note: {sentence}")
         left = [race for race in left if not why_not[race.name]]
         failed: dict[str, str] = {}
         clock = _Clock(left, quick)
-        tell(clock.sentence(0))
+        report(clock.sentence(0))
         for number, race in enumerate(left, start=1):
             row = _row(race, quick, folder)
             writer.append(row)
             if "failed" in row:
                 failed[race.name] = row["failed"]
-            tell(f"{race.name}: {_told(race, row)}; {clock.sentence(number)}")
+            report(f"{race.name}: {_described(race, row)}; {clock.sentence(number)}")
     return Raced(path, len(races), len(done), len(left) - len(failed), failed, left_out)
 
 
@@ -163,14 +163,14 @@ def _finite(figure: float) -> float:
 def _why_not(race: Race) -> str | None:
     if not race.needs or find_spec(race.needs) is not None:
         return None
-    pip = {"xgboost": "'toprank[cpu]'", "vowpalwabbit": "'toprank[bench]'"}
+    pip = {"xgboost": "xgboost-cpu"}
     return (
         f"race {race.name} needs {race.needs}, which is not installed; install it with: "
         f"pip install {pip.get(race.needs, race.needs)}"
     )
 
 
-def _told(race: Race, row: Row) -> str:
+def _described(race: Race, row: Row) -> str:
     if "failed" in row:
         return f"failed: {row['failed']}"
     verdict = race.verdict(row["figure"])

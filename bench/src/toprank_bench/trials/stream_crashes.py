@@ -69,7 +69,7 @@ def _killed_run(events: Path, name: Path, n_kills: int, n_rows: int, seed: int) 
         time.sleep(0.1 * draw.random())  # so that some kills come while a file is being saved
         run.kill()
         if run.wait() == 0:
-            break  # it had finished
+            break  # it finished first
         lost.append(_n_scored(name) - _n_saved(name))
     _started(events, name).wait()
     return lost

@@ -1,21 +1,21 @@
-"""Draw the MetaAP paper's Figures 3, 5 and 6 from recorded rows: AP by share of positives and by
-depth, precision by k.
-
-    python -m benchmarks.pictures.metaap
+"""The MetaAP paper's Figures 3, 5 and 6 from recorded rows: AP by share of positives and by depth,
+precision by k.
 
 Panels are for all sets, and for those with at most 30 % and 10 % of positives, as in the paper.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 
-from benchmarks.pictures.rows import IMAGES, means_of
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toprank_bench import Experiment, find_experiment
 from toprank.plots.canvas import calm
+from toprank_bench.experiment import Experiment
+from toprank_bench.pictures.picture_rows import means_of
+from toprank_bench.reading import find_experiment
 
 Lines = Mapping[str, Sequence[tuple[float, float]]]
 
@@ -26,15 +26,25 @@ MANY_TREES = ("RankForest", "Entropy forest", "SGBAP", "AutoRanker")
 PANELS = ("30 %", "10 %")
 
 
-def main() -> None:
-    suite, depths = find_experiment("metaap-suite"), find_experiment("metaap-figure5")
-    _draw_by_share(suite, "ap-by-share.png")
-    _draw(suite, _precision(suite), "k, per cent of the positives", "precision-at-k.png")
-    _draw(depths, _by_depth(depths), "depth of TreeRank and MetaAP", "ap-by-depth.png")
+def ap_by_share(results: Path, folder: Path | None) -> Figure:
+    """Return AP by the largest share of positives that a data set has."""
+    return _drawn_by_share(find_experiment("metaap-suite"), results)
 
 
-def _draw_by_share(experiment: Experiment, name: str) -> None:
-    means = means_of(experiment, "average_precision")
+def precision_by_k(results: Path, folder: Path | None) -> Figure:
+    """Return precision by k, a panel per group of data sets."""
+    suite = find_experiment("metaap-suite")
+    return _drawn(_precision(suite, results), "k, per cent of the positives")
+
+
+def ap_by_depth(results: Path, folder: Path | None) -> Figure:
+    """Return AP by depth, a panel per group of data sets."""
+    depths = find_experiment("metaap-figure5")
+    return _drawn(_by_depth(depths, results), "depth of TreeRank and MetaAP")
+
+
+def _drawn_by_share(experiment: Experiment, results: Path) -> Figure:
+    means = means_of(experiment, results, "average_precision")
     groups = {"50": experiment.data}
     groups |= {re.findall(r"\d+", title)[0]: sets for title, sets in experiment.groups.items()}
     lines = {
@@ -51,11 +61,10 @@ def _draw_by_share(experiment: Experiment, name: str) -> None:
     ax.set_xticks(range(len(groups)), labels)
     ax.set(xlabel="sets with at most so many positives", ylabel="mean AP, per cent")
     figure.legend(loc="outside right center", frameon=False)
-    figure.savefig(IMAGES / name, dpi=110)
-    print(f"Wrote {IMAGES / name}: {experiment.name}")
+    return figure
 
 
-def _draw(experiment: Experiment, lines_of: Mapping[str, Lines], label: str, name: str) -> None:
+def _drawn(lines_of: Mapping[str, Lines], label: str) -> Figure:
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     panels = figure.subplots(1, len(lines_of), sharey=True)
     for ax, (title, lines) in zip(panels, lines_of.items(), strict=True):
@@ -64,8 +73,7 @@ def _draw(experiment: Experiment, lines_of: Mapping[str, Lines], label: str, nam
     panels[0].set_ylabel(f"mean {'precision' if 'k' in label[:2] else 'AP'}, per cent")
     handles = panels[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside right center", frameon=False)
-    figure.savefig(IMAGES / name, dpi=110)
-    print(f"Wrote {IMAGES / name}: {experiment.name}")
+    return figure
 
 
 def _panel(ax: Axes, lines: Lines) -> None:
@@ -74,12 +82,12 @@ def _panel(ax: Axes, lines: Lines) -> None:
         ax.plot(*zip(*points, strict=True), f"o{style}C{number}", markersize=3, label=method)
 
 
-def _precision(experiment: Experiment) -> dict[str, Lines]:
+def _precision(experiment: Experiment, results: Path) -> dict[str, Lines]:
     """Return precision by k for each group of sets."""
     shares = [
         match for metric in experiment.metrics if (match := re.search(r"\((\d+)%\)", metric))
     ]
-    by_share = {int(share[1]): means_of(experiment, share.string) for share in shares}
+    by_share = {int(share[1]): means_of(experiment, results, share.string) for share in shares}
     return {
         title: {
             method: [
@@ -87,16 +95,16 @@ def _precision(experiment: Experiment) -> dict[str, Lines]:
                 for share, means in by_share.items()
             ]
             for method in (*TREES, *MANY_TREES)
-            # AutoRanker's rows are from before precision was asked for
+            # AutoRanker's rows were recorded before precision was
             if all((data, method) in means for means in by_share.values() for data in sets)
         }
         for title, sets in _panels(experiment).items()
     }
 
 
-def _by_depth(experiment: Experiment) -> dict[str, Lines]:
+def _by_depth(experiment: Experiment, results: Path) -> dict[str, Lines]:
     """Return AP by depth for each group of sets; a tree by Gini or entropy has it squared."""
-    means = means_of(experiment, "average_precision")
+    means = means_of(experiment, results, "average_precision")
     methods = [each.name.rsplit(" ", 1) for each in experiment.methods]
     return {
         title: {
@@ -119,7 +127,3 @@ def _panels(experiment: Experiment) -> dict[str, tuple[str, ...]]:
         title: sets for title, sets in experiment.groups.items() if any(p in title for p in PANELS)
     }
     return {f"all {len(experiment.data)} sets": experiment.data, **chosen}
-
-
-if __name__ == "__main__":
-    main()

@@ -1,29 +1,28 @@
-"""Draw the SGBAP paper's Figure 4 from recorded rows: AP and P@k as positives become few.
-
-python -m benchmarks.pictures.falling_positives
-"""
+"""The SGBAP paper's Figure 4 from recorded rows: AP and P@k as positives become few."""
 
 from collections import defaultdict
+from pathlib import Path
 from statistics import fmean
 
-from benchmarks.pictures.rows import IMAGES, rows_of
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from toprank_bench import Experiment, find_experiment
-from toprank_bench.row_file import Row
 from toprank.plots.canvas import calm
+from toprank_bench.experiment import Experiment
+from toprank_bench.pictures.picture_rows import rows_of
+from toprank_bench.reading import find_experiment
+from toprank_bench.row_file import Row
 
-TARGET = IMAGES / "falling-positives.png"
 PANELS = {
     "average_precision": "AP",
     "precision_at_k(100%)": "precision among as many rows as there are positives",
 }
 
 
-def main() -> None:
+def falling_positives(results: Path, folder: Path | None) -> Figure:
+    """Return AP and precision by the share of positives."""
     experiment = find_experiment("sgbap-figure4")
-    rows = rows_of(experiment)
+    rows = rows_of(experiment, results)
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     panels = figure.subplots(1, len(PANELS))
     for ax, (metric, title) in zip(panels, PANELS.items(), strict=True):
@@ -31,8 +30,7 @@ def main() -> None:
         ax.set_title(title)
     panels[0].set_ylabel("mean of three descents")
     panels[1].legend(frameon=False)
-    figure.savefig(TARGET, dpi=110)
-    print(f"Wrote {TARGET}")
+    return figure
 
 
 def _panel(ax: Axes, experiment: Experiment, rows: list[Row], metric: str) -> None:
@@ -48,7 +46,3 @@ def _panel(ax: Axes, experiment: Experiment, rows: list[Row], metric: str) -> No
     ax.set_xticks(shares, [f"{share:.0f}" for share in shares])
     ax.minorticks_off()
     ax.set_yticks([0.02, 0.05, 0.1, 0.2, 0.5], ["0.02", "0.05", "0.1", "0.2", "0.5"])
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,4 @@
-"""Draw docs/images/ap-f1-correlation.png: AP by the best F-beta over 10,000 simulated rankings.
-
-    python -m benchmarks.pictures.ap_by_best_f
+"""Average precision by the best F-beta over 10,000 simulated rankings.
 
 The rankings are those of the experiment thesis-appendix-a, read evenly, with its seed.
 """
@@ -8,28 +6,26 @@ The rankings are those of the experiment thesis-appendix-a, read evenly, with it
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import pearsonr
 
 from toprank_bench.protocols.correlation import PAIRS, Rankings, simulated
 
-TARGET = Path(__file__).parents[2] / "docs" / "images" / "ap-f1-correlation.png"
 BETAS = (1.0, 0.5, 2.0)
 COLOURS = ("#8a8f96", "#3f7d58", "#b4552d", "#1b5e9b")  # of the pairs, worst ranking first
 GREY, INK = "#8a8f96", "#30363d"
 
 
-def main() -> None:
-    _draw(simulated("even", 0, 10_000, BETAS)).savefig(
-        TARGET, dpi=110, pil_kwargs={"optimize": True}
-    )
-    print(f"Wrote {TARGET}")
+def ap_by_best_f_beta(results: Path, folder: Path | None) -> Figure:
+    """Return AP by the best F-beta of the rankings."""
+    return _draw(simulated("even", 0, 10_000, BETAS))
 
 
 def _draw(rankings: Rankings) -> Figure:
-    """Return AP against each best F-beta, a dot a ranking, a colour a pair."""
+    """Return AP against each best F-beta, a dot per ranking, a colour per pair."""
     figure = Figure(figsize=(11, 4.5), layout="constrained")
-    # mixed, so that no pair lies on top of the others
+    # mixed, so that no pair hides the others
     mixed = np.random.default_rng(0).permutation(rankings.pairs.size)
     dots = np.array(COLOURS)[rankings.pairs[mixed]]
     for ax, beta in zip(figure.subplots(1, len(BETAS)), BETAS, strict=True):
@@ -56,13 +52,9 @@ def _draw(rankings: Rankings) -> Figure:
     return figure
 
 
-def _tidy(ax) -> None:
+def _tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
     ax.tick_params(colors=INK, color=GREY, labelsize=9, length=3)
     ax.grid(color="#e7e9ec", linewidth=0.7)
     ax.set_axisbelow(True)
-
-
-if __name__ == "__main__":
-    main()

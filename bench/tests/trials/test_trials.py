@@ -1,0 +1,135 @@
+"""Trials: each runs in a small form, and mistakes in a file get a sentence."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from toprank_bench import find_experiment, names, read_experiment
+from toprank_bench.protocols.trial import Trials
+from toprank_bench.trials.trial_table import TRIALS
+
+TEXT = """
+title = "Coverage"
+source = "simulated"
+protocol = "trial"
+data = ["equal spread, 1 %"]
+seeds = [1]
+metrics = ["covered"]
+
+[methods.smooth]
+learner = "yield-coverage"
+parameters = { calibration = "smooth", cases = 5 }
+"""
+
+
+def run(name, data, folder=None, seed=0, **parameters):
+    """What a trial measures, with all metrics it names."""
+    outcome = TRIALS[name].measure(data, seed, folder, **parameters)
+    assert set(outcome.figures) == set(TRIALS[name].metrics)
+    assert all(np.isfinite(value) for value in outcome.figures.values())
+    return outcome
+
+
+def declared(*changes):
+    text = TEXT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return Trials(read_experiment(text, "mine"))
+
+
+def test_every_trial_belongs_to_an_experiment():
+    used = {method.learner for name in names() for method in find_experiment(name).methods}
+    assert TRIALS.keys() <= used
+
+
+def test_ranges_cover_nine_cases_in_ten():
+    figures = run("yield-coverage", "equal spread, 1 %", calibration="smooth", cases=60).figures
+    assert 0.8 <= figures["covered"] <= 1
+    assert figures["covered"] + figures["below"] + figures["above"] == pytest.approx(1)
+
+
+def test_a_row_follows_from_its_cell_alone():
+    protocol = declared()
+    (cell,) = protocol.cells()
+    assert protocol.run(cell, None).figures == protocol.run(cell, None).figures
+
+
+def test_a_way_of_learning_is_replayed():
+    outcome = run("feedback-ways", "no new pattern", way="static", customers=60, days=4, trees=3)
+    assert 0 <= outcome.figures["card_precision"] <= 1
+    assert len(outcome.facts["found_by_day"]) == 4
+
+
+@pytest.mark.parametrize("where", ["memory", "folder"])
+def test_a_history_is_timed_in_both_places(where):
+    outcome = run("store-cost", "made-up payments", where=where, rows=300)
+    assert all(value > 0 for value in outcome.figures.values())
+
+
+def test_one_machine_trains_where_there_are_no_workers():
+    outcome = run("two-workers", "ap-exp", workers=0, rows=3000, trees=2)
+    assert 0 < outcome.figures["average_precision"] < 1
+
+
+@pytest.mark.slow
+def test_a_stream_killed_twice_differs_in_nothing():
+    outcome = run("stream-crashes", "made-up payments", rows=3000, kills=2)
+    assert outcome.figures["parts_that_differ"] == 0
+
+
+def test_a_tree_is_counted_and_scored(data):
+    outcome = run(
+        "tree-size", "first", data, learner="geometric-tree", criterion="entropy", max_depth=2
+    )
+    assert 2 <= outcome.figures["leaves"] <= 4
+
+
+def test_small_sets_are_those_of_the_folder(data, tmp_path):
+    (tmp_path / "keel_small.parquet").write_bytes((data / "first.parquet").read_bytes())
+    outcome = run("warm-start", "small public sets", tmp_path, share=0.5, trees=4)
+    assert outcome.facts["sets"] == 1 and list(outcome.facts["by_set"]) == ["keel_small"]
+    assert outcome.figures["sets_better"] + outcome.figures["sets_worse"] <= 1
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """A folder with a data set of numbers."""
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(400, 3))
+    columns = {f"x{place}": column for place, column in enumerate(x.T)}
+    table = pa.table({**columns, "y": (x[:, 0] > 0.5).astype(int)})
+    pq.write_table(table, tmp_path / "numbers.parquet")
+    return tmp_path
+
+
+def test_errors_fall_as_rows_are_learned(numbers):
+    outcome = run(
+        "convergence", "numbers", numbers, learner="online-linear-boost",
+        settings={"numbers": {"n_learners": 2}},
+    )  # fmt: skip
+    assert outcome.facts["rows"][-1] == 266
+    assert outcome.facts["errors"][-1] == pytest.approx(
+        outcome.figures["progressive_error"], abs=1e-5
+    )
+
+
+def test_latents_are_compared_with_each_other(numbers):
+    outcome = run("latents", "numbers", numbers, width=2, learning_rate=0.1, rows=100)
+    assert np.shape(outcome.facts["correlation"]) == (100, 100)
+    assert len(outcome.facts["importance"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('"covered"', '"cover"', "'cover'"),
+        ('"equal spread, 1 %"', '"equal spread, 2 %"', "equal spread, 2 %"),
+        ("cases = 5", "case = 5", "'case'.*'cases'"),
+        ('calibration = "smooth", ', "", "calibration"),
+    ],
+)
+def test_a_mistake_in_the_file_gets_a_sentence(old, new, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        declared((old, new))
