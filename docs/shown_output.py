@@ -150,7 +150,11 @@ class Runs:
 
     def of(self, page: str) -> list[Any]:
         """Return the commands of a page with what they print, by block."""
-        return self._of[page].result()
+        try:
+            return self._of[page].result()
+        except Exception:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _outputs(page: str, text: str) -> list[Any]:
