@@ -66,7 +66,7 @@ def test_json_is_all_that_stdout_carries(csv):
 
     noted = files.read_manifest("payments.toprank")["facts"]
     assert {name: noted[name] for name in facts} == facts
-    assert noted.keys() - facts.keys() == {"settings", "version"}
+    assert noted.keys() - facts.keys() == {"reading", "settings", "version"}
     assert facts["rows"] == 1500
     test = facts["test"][facts["chosen"]]
     for figure in ("average_precision", "found"):
@@ -138,7 +138,7 @@ def test_a_forest_is_fitted_and_ranks(csv):
     assert outcome.exit_code == 0, outcome.stderr
     assert "\nforest of ranking trees  " in outcome.stdout
     assert "group" not in outcome.stdout
-    assert outcome.stderr == "Wrote payments.toprank and payments.html\n"
+    assert outcome.stderr.endswith("Wrote payments.toprank and payments.html\n")
     assert run_main("rank", "payments.toprank", csv, "-k", 3).exit_code == 0
 
 
@@ -152,10 +152,6 @@ def test_a_forest_is_fitted_and_ranks(csv):
         (
             ["--learner", "rank-forest", "--trees", 50],
             "--trees must be left out with --learner rank-forest: it has 100.",
-        ),
-        (
-            ["--learner", "treerank", "--minutes", 5],
-            "--minutes must be left out with --learner treerank: no recipes are tried.",
         ),
         (
             ["--learner", "treerank", "--losses", "log"],
@@ -284,7 +280,8 @@ def test_an_id_among_the_columns_is_remarked_on_once(payments):
     outcome = run_main("fit", data, *AT_RANDOM)
 
     assert outcome.exit_code == 0
-    assert outcome.stderr.count("note: column 'id' looks like an id") == 1
+    assert outcome.stderr.count("column 'id'") == 1
+    assert "note: column 'id' is left out: counts up with the rows" in outcome.stderr
 
 
 # What it refuses
@@ -302,8 +299,8 @@ def with_label(values):
         (with_label([np.nan]), "label column 'is_fraud' must hold two classes; all its values"),
         (lambda frame: frame.assign(empty=np.nan), "column 'empty' must hold some values; all"),
         (lambda frame: frame.assign(amount=np.inf), "column 'amount' must hold finite numbers"),
-        (lambda frame: frame.assign(seen=frame["paid_at"]), "column 'seen' holds dates; pass it"),
-        (lambda frame: frame.assign(paid_at="soon"), "column 'paid_at' must hold ISO times"),
+        (lambda frame: frame.assign(seen=frame["paid_at"]), "column 'seen' holds dates; name it"),
+        (lambda frame: frame.assign(paid_at="soon"), "column 'paid_at' must hold times; line 2 has 'soon'"),
         (lambda frame: frame[:0], "payments.csv must hold at least one row"),
         (lambda frame: frame[["paid_at", "is_fraud"]], "the table must have a column to learn"),
         (lambda frame: frame[:2], "label column 'is_fraud' must hold two classes"),
@@ -324,7 +321,7 @@ def test_a_table_that_cannot_be_used_is_refused_in_one_sentence(change, sentence
         ("a,a,is_fraud\n1,2,0\n", "column names in payments.csv must differ; 'a' comes 2 times"),
         ("a,is_fraud\n1,0\n1,2,3\n", "payments.csv must have 2 fields in every line"),
         ("PAR1", "payments.csv must be a whole Parquet file"),
-        ("\x00\x01", "payments.csv must be a CSV or Parquet file; it holds binary data"),
+        ("\x00\x01", "payments.csv must be a table; it holds binary data"),
     ],
     ids=repr,
 )
@@ -347,11 +344,11 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest_one(option, csv):
 def test_a_positive_value_that_is_not_there_is_refused(csv):
     sentence = one_sentence(run_main("fit", csv, *FIT, "--positive", "yes"))
 
-    assert sentence.startswith("positive_label must be one of the values of column 'is_fraud'")
+    assert sentence.startswith("--positive must be one of the values of label column 'is_fraud'")
 
 
 def test_a_gap_longer_than_the_data_is_refused(csv):
-    assert "smaller gap (it is 300 days)" in one_sentence(run_main("fit", csv, *FIT, "--gap", 300))
+    assert "and 300 days are left out before the test; choose a shorter --gap" in one_sentence(run_main("fit", csv, *FIT, "--gap", 300))
 
 
 @pytest.mark.parametrize("data", ["paymnets.csv", "."])

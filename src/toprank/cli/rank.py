@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from toprank.cli.table_options import table_options
+
 EXAMPLES = """
 \b
 Examples:
@@ -45,6 +47,7 @@ def _span(_context: Any, _option: Any, value: str) -> str:
     "--cleared-within", default="14d", show_default=True, callback=_span,
     help="Mark cards that an investigator cleared within this time.",
 )  # fmt: skip
+@table_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def rank(
@@ -57,6 +60,7 @@ def rank(
     cleared_within: str,
     output: Path | None,
     as_json: bool,
+    reading: Any,
 ) -> None:
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
 
@@ -75,12 +79,13 @@ def rank(
     if output is not None:
         paths.check_list_output(output, data)
     as_text = not as_json and is_text(output)
-    with paths.opened_model(model, history, for_writing=is_remembered) as payments:
+    with paths.opened_model(model, history, for_writing=is_remembered, data=data) as payments:
         if is_remembered and payments.state_ is None:
             raise click.UsageError(
                 "--remember must be left out: the model was fitted without --card."
             )
-        with paths.batches(data, payments.schema_, "scoring", is_written=as_text) as batches:
+        reading = paths.reading_for(payments, reading)
+        with paths.batches(data, payments.schema_, "scoring", as_text, reading) as batches:
             alerts = payments.rank(
                 batches,
                 budget,
@@ -89,8 +94,10 @@ def rank(
                 cleared_within=cleared_within,
             )
     screen.remark(_what_was_done(alerts, payments))
+    if budget is not None and budget > alerts.n_seen:
+        screen.remark(f"note: -k {budget:,} is more than the {alerts.n_seen:,} rows of {data.name}.")
     if output is not None:
-        listed = alerts if as_text else as_written(alerts, data, output)
+        listed = alerts if as_text else as_written(alerts, data, output, reading)
         write_list(listed, output, for_verdicts=bool(payments.label_column))
     if as_json:
         screen.print_json(document(alerts))
@@ -152,7 +159,9 @@ def is_text(output: Path | None) -> bool:
     return output is None or output.suffix.lower() not in (".parquet", ".pq")
 
 
-def as_written(alerts: Any, data: Path, output: Path | None = None) -> Any:
+def as_written(
+    alerts: Any, data: Path, output: Path | None = None, reading: Any = None
+) -> Any:
     """Return the list with its rows as they are in a CSV, which is read again for that."""
     from dataclasses import replace
 
@@ -160,4 +169,4 @@ def as_written(alerts: Any, data: Path, output: Path | None = None) -> Any:
 
     if not is_text(output) or tables.count_rows(data) is not None:
         return alerts
-    return replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers))
+    return replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers, reading))

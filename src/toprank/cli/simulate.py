@@ -29,17 +29,17 @@ Examples:
 @click.option(
     "--days", default=183, show_default=True, type=click.IntRange(1), help="Number of days."
 )
-@click.option("--start", default="2018-04-01", show_default=True, help="The first day.")
+@click.option("--start", default="2018-04-01", show_default=True, help="First day.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
-    help="Seed of everything drawn.",
+    help="Random seed.",
 )  # fmt: skip
 @click.option("--details", is_flag=True, help="Add country, channel and merchant type.")
 @click.option(
     "--pattern",
     is_flag=True,
-    help="Add the pattern behind each fraud: 1 amount, 2 terminal, 3 card; 0 for none. It gives "
-    "the label away.",
+    help="Add the pattern behind each fraud: 1 amount, 2 terminal, 3 card; 0 for none. Leave it "
+    "out when fitting: it gives the label away.",
 )
 @click.option(
     "--worldline",
@@ -60,7 +60,7 @@ Examples:
 )
 @click.option(
     "--stops", multiple=True, metavar="PATTERN:DAY",
-    help="None from that day on; may be repeated.",
+    help="No fraud of that pattern from that day on; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--christmas", is_flag=True, help="Half as many payments again from 1 to 24 December."
@@ -97,9 +97,9 @@ def simulate(
 ) -> None:
     """Make card payments with hidden frauds, and write them to a Parquet file of any length.
 
-    As they are, they follow the published figures of the Fraud Detection Handbook: about 1.75
-    million payments, 0.84 % of them frauds. More days begin with the payments of fewer. Memory
-    grows with cards and terminals, not with days.
+    By default, they follow the published figures of the Fraud Detection Handbook: about 1.75
+    million payments, 0.84 % of them frauds. With more --days, the first days stay the same.
+    Memory grows with cards and terminals, not with days.
     """
     from toprank.cli import paths, screen
     from toprank.simulator import Simulation, write_parquet

@@ -69,6 +69,8 @@ class PaymentModel(BaseEstimator):
     drop, gap, budget, learner, losses, n_estimators, time_limit, random_state, n_jobs
         As `toprank fit` has them: columns to leave out, time left out before the test, checks
         per day, the learner, the losses it may try, trees, seconds for trying recipes.
+    keep
+        Columns to learn from although they look like ids, which are left out otherwise.
 
     Attributes
     ----------
@@ -80,6 +82,8 @@ class PaymentModel(BaseEstimator):
         The history of the payments and the ledger of their labels; None without a card.
     training_
         How training went, with the figures on the test rows; only after `fit`.
+    reading_
+        How numbers and times were written in the file that the model was fitted on.
 
     Examples
     --------
@@ -116,6 +120,7 @@ class PaymentModel(BaseEstimator):
         time_limit: float | None = 600.0,
         random_state: int = 0,
         n_jobs: int | None = None,
+        keep: Iterable[str] = (),
     ) -> None:
         self.label_column = label_column
         self.time = time
@@ -135,6 +140,7 @@ class PaymentModel(BaseEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.keep = keep
 
     # Learning
 
@@ -142,7 +148,8 @@ class PaymentModel(BaseEstimator):
         """Learn from a labelled table; with a card, from what each did before, too."""
         roles = self._checked_roles()
         table = arrow_table(table)
-        tables.check_columns(self.drop, table.column_names)
+        self.reading_ = tables.Reading.of(table)
+        tables.check_columns([*self.drop, *self.keep], table.column_names)
         # a time that is no feature either way still splits the rows
         table = table.drop_columns([name for name in set(self.drop) if name != self.time])
         labels = tables.split_label(table, self.label_column, self.positive_label)
@@ -439,6 +446,7 @@ class PaymentModel(BaseEstimator):
         options = {
             "time": self.time,
             "positive_label": self.positive_label,
+            "keep": self.keep,
             "gap": None if self.gap is None else span_of(self.gap, "gap"),
             "random_state": self.random_state,
         }

@@ -42,7 +42,7 @@ from toprank.data.tables.text_columns import TypedColumns, read_columns
 _DELIMITERS = ",;\t|"
 _HEAD = 1 << 20  # bytes in which the header must end
 _BLOCK = 4 << 20  # bytes parsed at a time; a row must fit
-_SAMPLE_ROWS = 1_000  # whose cells show how numbers are written
+_SAMPLE_ROWS = 300  # whose cells show how numbers are written
 _FEW_CELLS = 50
 _GZIP = b"\x1f\x8b"
 _OTHER_FILES = {

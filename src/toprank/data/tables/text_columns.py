@@ -240,12 +240,15 @@ class TypedColumns:
 
 def _may_be_numbers(values: pa.ChunkedArray) -> bool:
     """Return whether a sample of a column has enough numbers to look at all of it."""
-    present = values.drop_null()
-    if not len(present):
-        return False
-    step = max(len(present) // _SAMPLE, 1)
-    sample = present.take(np.arange(0, len(present), step)).to_pylist()
-    n_numbers = sum(map(number_formats.looks_like_number, sample))
+    for size in (_SAMPLE // 10, _SAMPLE):
+        step = max(len(values) // size, 1)
+        sample = values.take(np.arange(0, len(values), step)).drop_null().to_pylist()
+        n_numbers = sum(map(number_formats.looks_like_number, sample))
+        if not n_numbers and len(sample) >= _SAMPLE // 20:
+            return False
+    if not sample:  # nearly all are missing
+        sample = values.drop_null().slice(0, _SAMPLE).to_pylist()
+        n_numbers = sum(map(number_formats.looks_like_number, sample))
     n_words = sum(map(number_formats.is_missing_word, sample))
     return n_numbers > 0 and n_numbers >= 0.4 * (len(sample) - n_words)
 
