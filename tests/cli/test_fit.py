@@ -300,7 +300,10 @@ def with_label(values):
         (lambda frame: frame.assign(empty=np.nan), "column 'empty' must hold some values; all"),
         (lambda frame: frame.assign(amount=np.inf), "column 'amount' must hold finite numbers"),
         (lambda frame: frame.assign(seen=frame["paid_at"]), "column 'seen' holds dates; name it"),
-        (lambda frame: frame.assign(paid_at="soon"), "column 'paid_at' must hold times; line 2 has 'soon'"),
+        (
+            lambda frame: frame.assign(paid_at="soon"),
+            "column 'paid_at' must hold times; line 2 has 'soon'",
+        ),
         (lambda frame: frame[:0], "payments.csv must hold at least one row"),
         (lambda frame: frame[["paid_at", "is_fraud"]], "the table must have a column to learn"),
         (lambda frame: frame[:2], "label column 'is_fraud' must hold two classes"),
@@ -348,7 +351,9 @@ def test_a_positive_value_that_is_not_there_is_refused(csv):
 
 
 def test_a_gap_longer_than_the_data_is_refused(csv):
-    assert "and 300 days are left out before the test; choose a shorter --gap" in one_sentence(run_main("fit", csv, *FIT, "--gap", 300))
+    assert "and 300 days are left out before the test; choose a shorter --gap" in one_sentence(
+        run_main("fit", csv, *FIT, "--gap", 300)
+    )
 
 
 @pytest.mark.parametrize("data", ["paymnets.csv", "."])

@@ -240,7 +240,7 @@ def test_rows_held_out_leave_both_classes_on_both_sides(n_positive, n_negative, 
 
 
 def test_one_positive_cannot_be_on_both_sides():
-    with pytest.raises(ValueError, match="at least 2 positives .*each side; got 1 in 9"):
+    with pytest.raises(ValueError, match=r"at least 2 positives .*each side; got 1 in 9"):
         splits.held_out(np.arange(9) == 0, 0.2)
 
 

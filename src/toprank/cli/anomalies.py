@@ -114,7 +114,9 @@ def anomalies(
         f"{alerts.n_seen:,} {rows} read, the {len(alerts.suspicion):,} most unusual listed."
     )
     if budget > alerts.n_seen:
-        screen.remark(f"note: -k {budget:,} is more than the {alerts.n_seen:,} rows of {data.name}.")
+        screen.remark(
+            f"note: -k {budget:,} is more than the {alerts.n_seen:,} rows of {data.name}."
+        )
     if model is not None:
         _write_model(fitted, model, budget, table)
     if report is not None:
@@ -128,9 +130,7 @@ def anomalies(
     elif tree:
         _print_tree(fitted, None if output else alerts)
     elif output is None:
-        print_list(
-            alerts if screen.is_terminal() else as_written(alerts, data, reading=reading)
-        )
+        print_list(alerts if screen.is_terminal() else as_written(alerts, data, reading=reading))
 
 
 def _check_call(
@@ -197,9 +197,7 @@ def _read(data: Path, label: str | None, named: list[str], reading: Any) -> Any:
 
     labels = [] if label is None else [label]
     with screen.busy(f"reading {data.name}"):
-        return tables.read_table(
-            data, required=[*labels, *named], labels=labels, reading=reading
-        )
+        return tables.read_table(data, required=[*labels, *named], labels=labels, reading=reading)
 
 
 def _features_and_labels(
@@ -228,10 +226,12 @@ def _features_and_labels(
         "no value at all",
         "for nothing can be learned from it",
     )
-    return table.select(without_ids(table, names, keep)), None if label is None else known_labels(table, label)
+    return table.select(without_ids(table, names, keep)), None if label is None else known_labels(
+        table, label
+    )
 
 
-def _refuse_columns(names: list[str], held: str, advice: str) -> None:
+def _refuse_columns(names: list[str], contents: str, advice: str) -> None:
     """Raise where columns hold what cannot be used, and name the way to leave all of them out."""
     from toprank.data.tables import TableError
 
@@ -239,7 +239,7 @@ def _refuse_columns(names: list[str], held: str, advice: str) -> None:
         word = "column holds" if len(names) == 1 else "columns hold"
         drops = " ".join(f"--drop {quote(name)}" for name in names)
         raise TableError(
-            f"{word} {held}: {', '.join(map(repr, names))}; leave out with {drops}, {advice}."
+            f"{word} {contents}: {', '.join(map(repr, names))}; leave out with {drops}, {advice}."
         )
 
 

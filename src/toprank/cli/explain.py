@@ -176,7 +176,7 @@ def _signed(part: float, digits: int) -> str:
 
 
 def _check_alone() -> None:
-    """Raise for what is given beside --tree and would be left aside."""
+    """Raise for what is given together with --tree and would be ignored."""
     for name, shown in {"data": "DATA", "row": "--row", "above": "--above"}.items():
         if click.get_current_context().params[name] is not None:
             raise click.UsageError(f"{shown} must be left out with --tree: no row is looked at.")

@@ -266,8 +266,8 @@ def check_roles(
     for name in keep:
         if name in (label, time, *drop):
             raise click.UsageError(
-                f"--keep must name a column to learn from; {name!r} is given to --label, --time or "
-                "--drop."
+                f"--keep must name a column to learn from; {name!r} is given to --label, --time "
+                "or --drop."
             )
     if gap is not None and (time is None or math.isnan(gap)):
         raise click.UsageError("--gap must be a number of days, and it needs --time.")

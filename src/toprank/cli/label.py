@@ -98,7 +98,8 @@ def _lines(found: Any, counts: Any, row_id: str) -> list[str]:
         )
         if count
     ]
-    lines = [f"{len(found.ids):,} labels: {', '.join(said) or 'none found its payment'}."]
+    labels = "1 label" if len(found.ids) == 1 else f"{len(found.ids):,} labels"
+    lines = [f"{labels}: {', '.join(said) or 'none found its payment'}."]
     if counts.n_unknown:
         first = ", ".join(repr(str(found.ids[place])) for place in counts.unknown[:3])
         lines.append(

@@ -30,8 +30,8 @@ def opened_model(
 
     if data is not None and _is_model(data) and not _is_model(path):
         raise click.UsageError(
-            f"MODEL must come before DATA: {data.name} is a model and {path.name} is not; swap the "
-            "two."
+            f"MODEL must come before DATA: {data.name} is a model and {path.name} is not; swap "
+            "the two."
         )
     with screen.busy(f"reading {path.name}"):
         model = PaymentModel.load(path, history=history, for_writing=for_writing)

@@ -95,7 +95,9 @@ def rank(
             )
     screen.remark(_what_was_done(alerts, payments))
     if budget is not None and budget > alerts.n_seen:
-        screen.remark(f"note: -k {budget:,} is more than the {alerts.n_seen:,} rows of {data.name}.")
+        screen.remark(
+            f"note: -k {budget:,} is more than the {alerts.n_seen:,} rows of {data.name}."
+        )
     if output is not None:
         listed = alerts if as_text else as_written(alerts, data, output, reading)
         write_list(listed, output, for_verdicts=bool(payments.label_column))
@@ -159,9 +161,7 @@ def is_text(output: Path | None) -> bool:
     return output is None or output.suffix.lower() not in (".parquet", ".pq")
 
 
-def as_written(
-    alerts: Any, data: Path, output: Path | None = None, reading: Any = None
-) -> Any:
+def as_written(alerts: Any, data: Path, output: Path | None = None, reading: Any = None) -> Any:
     """Return the list with its rows as they are in a CSV, which is read again for that."""
     from dataclasses import replace
 

@@ -159,5 +159,5 @@ def _report(promoted: Any, model: Path) -> None:
 
     screen.remark(
         f"Version {promoted.version} of {model.name} is the current one now; version "
-        f"{promoted.before} is kept beside it."
+        f"{promoted.before} is kept next to it."
     )

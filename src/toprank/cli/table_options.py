@@ -19,13 +19,15 @@ def table_options(*, times: bool = True) -> Callable[[Callable[..., Any]], Calla
             "--encoding", help="Encoding of DATA if it is not UTF-8, such as latin-1 or utf-16."
         ),
         click.option(
-            "--decimal", type=click.Choice([".", ","]),
-            help="Decimal mark of the numbers in DATA.  [default: found from the numbers]",
-        ),  # fmt: skip
+            "--decimal",
+            type=click.Choice([".", ","]),
+            help="Decimal separator of the numbers in DATA.  [default: found from the numbers]",
+        ),
         click.option(
-            "--thousands", type=click.Choice([".", ",", "'", "space", "none"]),
+            "--thousands",
+            type=click.Choice([".", ",", "'", "space", "none"]),
             help="What separates thousands in DATA.  [default: found from the numbers]",
-        ),  # fmt: skip
+        ),
     ]
     if times:
         options.append(

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -175,12 +176,13 @@ class PaymentModel(BaseEstimator):
         progress: Progress | None = None,
     ) -> Self:
         """Learn from a table that has the features of the past already."""
-        task = training.prepare(
-            table,
-            self.label_column,
-            labels=labels,
-            **self._training_options(self._checked_roles()),
-        )
+        options = self._training_options(self._checked_roles())
+        if self.state_ is not None:  # in a short history, no card may have paid twice in an hour
+            options["drop"] = [
+                *options["drop"],
+                *_without_values(table, self.state_.history.names),
+            ]
+        task = training.prepare(table, self.label_column, labels=labels, **options)
         self.training_ = training.train(
             task,
             self.budget,
@@ -491,6 +493,16 @@ class PaymentModel(BaseEstimator):
 def _taken_in(table: pa.Table, rows: pa.Table, features_of: FeaturesOf) -> pa.Table:
     """Return a table with the features of its rows, which are taken in."""
     return with_columns(table, features_of(rows))
+
+
+def _without_values(table: pa.Table, names: Iterable[str]) -> list[str]:
+    """Return which of these columns are missing in every row."""
+    n_rows = table.num_rows
+    return [
+        name
+        for name in names
+        if pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() == n_rows
+    ]
 
 
 def _tables(payments: Any) -> Iterator[Any]:

@@ -34,7 +34,7 @@ def stratified(
 def held_out(
     is_positive: ArrayLike, share: float, random_state: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows to keep and the rows to hold out, at random, with both classes on both sides.
+    """Return rows to keep and rows to hold out, drawn at random, both classes on both sides.
 
     >>> kept, apart = held_out(np.arange(100) < 2, share=0.15)
     >>> kept.size, apart.size

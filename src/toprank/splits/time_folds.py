@@ -59,8 +59,8 @@ def prequential(
 
     - "known": a test day does without the cards whose positive was known when it began: one of
       between the beginning of training and `delay` before that day. Such a card is blocked by
-      then, and finding it again is no achievement. Needs `is_positive`. This is the protocol of the
-      Fraud Detection Handbook, whose days begin at midnight.
+      then, and finding it again is no achievement. Needs `is_positive`. This is the protocol of
+      the Fraud Detection Handbook, whose days begin at midnight.
     - "one-side": no card is on both sides. Each is drawn for one of the two, the same in every
       fold, and its rows on the other are left out.
 

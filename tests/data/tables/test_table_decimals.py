@@ -150,7 +150,7 @@ def test_separated_thousands_are_numbers_with_a_remark(file, grouped):
 def test_a_wrong_value_among_decimal_commas_is_the_one_that_is_named(file):
     path = file("amount;n_items;note", "73,37;1;x", "8,1;1;x", "many;1;x")
 
-    with pytest.raises(TableError, match="'amount'.*must hold numbers.*line 4 has 'many'"):
+    with pytest.raises(TableError, match=r"'amount'.*must hold numbers.*line 4 has 'many'"):
         first_batch(path)
 
 

@@ -284,7 +284,9 @@ def test_a_schema_fixes_the_types_of_a_csv(file):
 def test_a_wrong_value_under_a_schema_is_named_with_its_column(file):
     path = file("amount,night,country\n1,true,FR\nmany,true,FR\n")
 
-    with pytest.raises(TableError, match=r"column 'amount' in .* must hold numbers .*line 3 has 'many'"):
+    with pytest.raises(
+        TableError, match=r"column 'amount' in .* must hold numbers .*line 3 has 'many'"
+    ):
         list(read_batches(path, schema=SCHEMA))
 
 

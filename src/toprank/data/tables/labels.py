@@ -104,8 +104,9 @@ def truths(table: Any, label: str, positive: Any, negative: Any) -> pa.Array:
             is_positive |= holds
         elif not _is_named(value, negative):
             raise TableError(
-                f"label column {label!r} must hold {shortened(positive)} and {shortened(negative)}; it holds "
-                f"{shortened(value)} in {counts[value]:,} rows; rename or leave out such labels."
+                f"label column {label!r} must hold {shortened(positive)} and "
+                f"{shortened(negative)}; it holds {shortened(value)} in {counts[value]:,} rows; "
+                "rename or leave out such labels."
             )
     return pa.array(is_positive, mask=~is_known)
 

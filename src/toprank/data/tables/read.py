@@ -70,9 +70,7 @@ def read_table(
     if kind == "csv":
         return delimited.read(path, columns, as_text, required, reading, labels)
     table = _whole(path, kind, reading, [*required, *(columns or [])], columns)
-    return read_columns(
-        table, reading, row_number, as_they_are=[*as_text, *labels], is_typed=True
-    )
+    return read_columns(table, reading, row_number, as_they_are=[*as_text, *labels], is_typed=True)
 
 
 def read_batches(

@@ -63,7 +63,8 @@ def opened_feather(path: Path) -> Iterator[Any]:
             yield pa.ipc.open_file(source)
     except pa.ArrowException as error:
         raise TableError(
-            f"{path.name} must be a whole Feather file; it is cut short or damaged; write it again."
+            f"{path.name} must be a whole Feather file; it is cut short or damaged; write it "
+            "again."
         ) from error
 
 
@@ -160,7 +161,7 @@ def _record(line: str, number: int, path: Path) -> dict[str, Any]:
         record = None
     if not isinstance(record, dict):
         raise TableError(
-            f"{path.name} must have one JSON object per line, such as {{\"amount\": 9.5}}; line "
+            f'{path.name} must have one JSON object per line, such as {{"amount": 9.5}}; line '
             f"{number:,} has {shortened(line)}; correct it."
         )
     return record

@@ -250,9 +250,7 @@ def largest_whole(arrow_type: pa.DataType, numbers: NDArray[np.float32]) -> floa
     return None
 
 
-def collapsing(
-    values: pa.ChunkedArray, numbers: NDArray[np.float32]
-) -> tuple[int, int] | None:
+def collapsing(values: pa.ChunkedArray, numbers: NDArray[np.float32]) -> tuple[int, int] | None:
     """Return how many different values a column has, and how many of them float32 can hold.
 
     None where none is too large. `numbers` are the values in 32 bits.
@@ -319,8 +317,8 @@ def _check_no_dates(texts: Iterable[str], name: str) -> None:
     looked_at = list(islice(texts, 50))
     if all(_DATE_TEXT.match(text) for text in looked_at):
         raise TableError(
-            f"column {name!r} holds dates as text, such as {shortened(looked_at[0])}; name it with "
-            f"`time={name!r}`, leave it out with `drop={[name]!r}`, or turn it into numbers."
+            f"column {name!r} holds dates as text, such as {shortened(looked_at[0])}; name it "
+            f"with `time={name!r}`, leave it out with `drop={[name]!r}`, or turn it into numbers."
         )
 
 

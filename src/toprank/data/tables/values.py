@@ -143,7 +143,7 @@ def codes_of(texts: Sequence[str | None], categories: Sequence[str]) -> NDArray[
 
 
 def text_codes(values: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
-    """Return a number for each value, -1 where it is missing, and the texts that these stand for.
+    """Return a number for each value, -1 where it is missing, and the texts that these mean.
 
     >>> text_codes(pa.chunked_array([["b", None, "a", "b"]]))
     (array([ 0, -1,  1,  0], dtype=int32), ['b', 'a'])
