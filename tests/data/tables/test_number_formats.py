@@ -10,10 +10,10 @@ from examples import examples
 from toprank.data.tables.number_formats import (
     FORMATS,
     PLAIN,
-    Codes,
     NotNumbers,
     NumberFormat,
     NumberReading,
+    NumericCodes,
     number_in,
     reading_of,
 )
@@ -100,7 +100,7 @@ def test_what_is_known_of_the_column_or_the_file_decides():
     ("texts", "found"),
     [
         (["FR", "DE", "12"], None),
-        (["75", "13", "2A"], Codes("2A")),
+        (["75", "13", "2A"], NumericCodes("2A")),
         (["1.5", "2.5", "abc"], NotNumbers("abc", "most of its cells are numbers")),
         ([*map(str, range(100)), "12x"], NotNumbers("12x", "most of its cells are numbers")),
     ],

@@ -2,6 +2,7 @@
 
 from toprank.data.tables.coded_table import CodedTable
 from toprank.data.tables.columns import TableError, TableWarning, check_columns
+from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.key_codes import key_codes
 from toprank.data.tables.labels import Labels, fitted_label, split_label, truths
 from toprank.data.tables.read import (
@@ -13,7 +14,6 @@ from toprank.data.tables.read import (
     read_written,
     rows_as_written,
 )
-from toprank.data.tables.reading import Reading
 from toprank.data.tables.schema import MAX_CATEGORIES, Column, Schema
 from toprank.data.tables.times import time_column, warn_of_odd_times, with_times
 from toprank.data.tables.values import check_finite_columns, exact_numbers

@@ -26,6 +26,7 @@ from toprank.data.tables.columns import (
     plain_names,
     shortened,
 )
+from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.number_formats import (
     MISSING,
     NumberReading,
@@ -33,9 +34,8 @@ from toprank.data.tables.number_formats import (
     may_be_ambiguous,
     reading_of,
 )
-from toprank.data.tables.reading import Reading
 from toprank.data.tables.schema import Schema
-from toprank.data.tables.text_columns import TypedColumns, read_columns
+from toprank.data.tables.typed_columns import TypedColumns, read_columns
 
 _DELIMITERS = ",;\t|"
 _HEAD = 1 << 20  # bytes in which the header must end

@@ -155,7 +155,7 @@ class NotNumbers(NamedTuple):
     reason: str
 
 
-class Codes(NamedTuple):
+class NumericCodes(NamedTuple):
     """One cell of a column of codes, most of which happen to be whole numbers."""
 
     text: str
@@ -212,7 +212,7 @@ def reading_of(
     thousands: str | None = None,
     known: NumberFormat | None = None,
     default: str = ".",
-) -> NumberReading | NotNumbers | Codes | None:
+) -> NumberReading | NotNumbers | NumericCodes | None:
     """Return how a column that holds each text so often is read as numbers.
 
     `decimal` and `thousands` are what the user says of the file, `known` the format in which a
@@ -293,10 +293,12 @@ def _number_cells(texts: Iterable[str]) -> tuple[dict[str, _Cell], list[str]]:
     return cells, others
 
 
-def _said_of_others(cells: Mapping[str, _Cell], others: Sequence[str]) -> NotNumbers | Codes:
+def _said_of_others(
+    cells: Mapping[str, _Cell], others: Sequence[str]
+) -> NotNumbers | NumericCodes:
     """Return what cells that are no numbers make of a column that is mostly numbers."""
     if _are_whole(cells) and len(others) >= _CODES_SHARE * len(cells):
-        return Codes(others[0])
+        return NumericCodes(others[0])
     return NotNumbers(others[0], "most of its cells are numbers")
 
 

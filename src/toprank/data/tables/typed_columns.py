@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 
 from toprank.data.tables import number_formats
 from toprank.data.tables.columns import Place, TableError, TableWarning, shortened
+from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.number_formats import (
     MISSING,
-    Codes,
     NotNumbers,
     NumberFormat,
     NumberReading,
+    NumericCodes,
 )
-from toprank.data.tables.reading import Reading
 from toprank.data.tables.schema import Schema
 from toprank.data.tables.time_formats import parsed
 from toprank.data.tables.times import times_of
@@ -65,7 +65,7 @@ def read_columns(
         if isinstance(found, NotNumbers):
             row = pc.index(values, pa.scalar(found.text, values.type)).as_py()
             raise _not_numbers(name, found, place(row))
-        if isinstance(found, Codes):
+        if isinstance(found, NumericCodes):
             _note(
                 f"column {name!r} is read as categories: most of it is whole numbers, but "
                 f"{shortened(found.text)} is not."
@@ -183,7 +183,7 @@ class TypedColumns:
 
     def _reading_of(
         self, name: str, counts: dict[str, int], known: NumberFormat | None
-    ) -> NumberReading | NotNumbers | Codes | None:
+    ) -> NumberReading | NotNumbers | NumericCodes | None:
         return number_formats.reading_of(
             counts,
             decimal=self._reading.decimal,
