@@ -208,7 +208,7 @@ def test_a_table_that_no_learner_can_use_is_refused_in_one_sentence(payments):
     assert sentence.startswith("column 'seen' holds dates")
 
 
-def test_a_place_that_cannot_be_written_is_told_before_the_learning(csv):
+def test_a_place_that_cannot_be_written_is_refused_before_the_learning(csv):
     outcome = run_main("compare", csv, *COMPARE, "--trees", 10**8, "-o", "pictures/c.png")
 
     assert one_sentence(outcome) == "there is no folder pictures to write c.png to."

@@ -12,8 +12,9 @@ import pytest
 from cli.running import names_here, one_sentence, run_main, written
 from toprank import files
 
-FIT = ("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
-AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
+QUICK = ("-k", 5, "--trees", 5, "--minutes", 0.01, "--jobs", 1)
+FIT = ("--label", "is_fraud", "--time", "paid_at", *QUICK)
+AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", *QUICK)
 
 
 def test_it_prints_ap_the_budget_and_what_to_expect(fitted):
@@ -80,8 +81,9 @@ def test_the_model_of_a_gzipped_table_loses_both_suffixes(payments):
 
 
 def test_the_same_seed_gives_the_same_trees(csv):
-    for name in ("a", "b"):
-        assert run_main("fit", csv, *AT_RANDOM, "-o", f"{name}.toprank").exit_code == 0
+    for name in ("a", "b"):  # with time for all recipes: which are tried must not depend on it
+        options = (*AT_RANDOM, "--minutes", 10, "-o", f"{name}.toprank")
+        assert run_main("fit", csv, *options).exit_code == 0
     first, second = (files.read_manifest(f"{name}.toprank") for name in "ab")
 
     assert first["members"] == second["members"]
@@ -91,7 +93,7 @@ def test_the_same_seed_gives_the_same_trees(csv):
 # Trees
 
 
-def test_a_tree_is_told_with_its_settings_groups_and_first_rules(tree):
+def test_a_tree_is_printed_with_its_settings_groups_and_first_rules(tree):
     lines = tree.outcome.stdout.splitlines()
     at = lines.index("group  rows  frauds  share")
     ranker = files.load(tree.model)
@@ -212,10 +214,6 @@ def with_gaps(frame):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda frame: written(frame, "bank.csv", sep=";"),
-        lambda frame: written(frame, "tabs.tsv", sep="\t"),
-        lambda frame: written(frame, "zipped.csv.gz"),
-        lambda frame: written(frame, "marked.csv", encoding="utf-8-sig"),
         lambda frame: written(strange_names(frame), "strange ü.csv"),
         lambda frame: written(frame.assign(large=frame["amount"] > 90), "booleans.csv"),
         lambda frame: written(with_gaps(frame), "gaps.csv"),
@@ -223,7 +221,7 @@ def with_gaps(frame):
         lambda frame: parquet(frame.astype({"country": "category"})),
         lambda frame: parquet(frame.assign(paid_at=pd.to_datetime(frame["paid_at"]))),
     ],
-    ids=["bank", "tabs", "gzip", "mark", "names", "bool", "gaps", "parquet", "category", "times"],
+    ids=["names", "bool", "gaps", "parquet", "category", "times"],
 )
 def test_tables_of_many_shapes_can_be_fitted_and_ranked(make, payments):
     data = make(payments)
@@ -371,7 +369,7 @@ def test_data_that_is_no_file_is_refused(data, csv):
         ("/proc/m.toprank", "m.toprank cannot be written to /proc: "),
     ],
 )
-def test_a_place_that_cannot_be_written_is_told_before_the_training(output, sentence, csv):
+def test_a_place_that_cannot_be_written_is_refused_before_the_training(output, sentence, csv):
     outcome = run_main("fit", csv, *FIT, "--trees", 10**8, "-o", output)
 
     assert one_sentence(outcome).startswith(sentence)
@@ -379,7 +377,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_training(output, sent
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_read_only_is_told_before_the_training(csv):
+def test_a_folder_that_is_read_only_is_refused_before_the_training(csv):
     Path("models").mkdir(mode=0o500)
     outcome = run_main("fit", csv, *FIT, "--trees", 10**8, "-o", "models/m.toprank")
 

@@ -189,7 +189,7 @@ def test_a_model_that_is_none_is_refused(csv, fitted):
         ("/proc/alerts.csv", "alerts.csv cannot be written to /proc: "),
     ],
 )
-def test_a_place_that_cannot_be_written_is_told_before_the_scoring(output, sentence, fitted):
+def test_a_place_that_cannot_be_written_is_refused_before_the_scoring(output, sentence, fitted):
     outcome = run_main("rank", fitted.model, "not-read-yet.csv", "-o", output)
 
     assert one_sentence(outcome).startswith(sentence)

@@ -240,7 +240,7 @@ def report_path(model: Path) -> Path:
 
 
 def report_budget(figures: Any) -> None:
-    """Say so where more checks are asked for than there are rows to check."""
+    """Say so where -k is more than there are rows to check."""
     from toprank.cli import screen
 
     if figures.budget > figures.longest_list:

@@ -274,11 +274,11 @@ def _are_sets(eval_set: Any) -> bool:
 
 def _warn_of_frequent(classes: NDArray, counts: NDArray[np.int64]) -> None:
     if counts[1] > counts[0]:
-        rarer, later = classes.tolist()
+        rare, later = classes.tolist()
         warnings.warn(
             f"y must say which class is positive; {later!r} is taken, the later in sorted order, "
-            f"though {rarer!r} is less frequent ({counts[0]:,} of {counts.sum():,} rows); pass "
-            f"positive_label={rarer!r} or positive_label={later!r}.",
+            f"though {rare!r} is less frequent ({counts[0]:,} of {counts.sum():,} rows); pass "
+            f"positive_label={rare!r} or positive_label={later!r}.",
             TableWarning,
             stacklevel=5,
         )

@@ -2,7 +2,7 @@
 
 The rows are split into train, validation and test, by time where there is one. Recipes learn
 from train and are judged on validation, which also calibrates; the winner then learns from both.
-So does a tree that is asked for, its settings chosen by cross-validation on train.
+So does a requested tree, its settings chosen by cross-validation on train.
 The test rows are used once, for the figures.
 """
 

@@ -86,6 +86,15 @@ def test_a_file_that_cannot_be_read_is_refused_in_words(name, content, words, tm
         read_table(path)
 
 
+def test_only_the_first_of_several_sheets_is_read(tmp_path):
+    path = tmp_path / "rows.xlsx"
+    with pd.ExcelWriter(path) as book:
+        FRAME.to_excel(book, sheet_name="rows", index=False)
+        FRAME[:1].to_excel(book, sheet_name="notes", index=False)
+    with pytest.warns(match="2 sheets; the first, 'rows'"):
+        assert read_table(path).num_rows == 3
+
+
 def test_without_openpyxl_a_sentence_says_how_to_install_it(tmp_path, monkeypatch):
     path = written("xlsx", tmp_path)
     monkeypatch.setitem(sys.modules, "openpyxl", None)

@@ -37,7 +37,7 @@ def row_number(row: int) -> str:
 
 
 class Frame:
-    """A table seen one Arrow column at a time; columns turn into Arrow only when asked for."""
+    """A table seen one Arrow column at a time; columns turn into Arrow only when needed."""
 
     def __init__(self, names: Sequence[Any], n_rows: int, pick: Callable[[Any], Any]):
         self.names = [str(name) for name in names]

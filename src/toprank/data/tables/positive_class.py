@@ -8,8 +8,8 @@
    - of a table that is read once as a whole (the command line, `tables.split_label`), the less
      frequent one, and of equally frequent ones the later in sorted order;
    - for `fit`, the later in sorted order, `classes_[1]`, as scikit-learn has it. Which one is
-     rarer may differ from fold to fold, and with it the meaning of every score; a warning says so
-     where the later one is the more frequent;
+     less frequent may differ from fold to fold, and with it the meaning of every score; a
+     warning says so where the later one is the more frequent;
    - where labels come one at a time, none: `positive_label` must name it.
 """
 

@@ -1,7 +1,7 @@
 """Times as people write them: 31/12/2018 17:45, 12/31/2018 5:45 PM, 31 Dec 2018, 20181231.
 
 The format of a column is the one that most of its cells have, written as `strptime` has it. Where
-day and month could change places in every cell, the order of the rows decides, or nobody does.
+day and month could change places in every cell, the order of the rows decides, or the user has to.
 """
 
 import re
