@@ -48,7 +48,7 @@ def start(*arguments, **options):
 
 
 def one_sentence(outcome):
-    """Return the only line on stderr; nothing may stand on stdout, and no traceback."""
+    """Return the only line on stderr; there may be nothing on stdout, and no traceback."""
     assert outcome.exit_code == 1, outcome
     assert outcome.stdout == ""
     (line,) = outcome.stderr.splitlines()

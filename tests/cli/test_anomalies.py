@@ -195,7 +195,7 @@ def test_the_report_has_the_list_the_curve_and_the_columns(detector, data):
     page = Path("page.html").read_text()
 
     assert re.search(
-        r"curve of 450 rows held out: \.\d+ \(\.\d+-\.\d+\); \.5 is chance", outcome[2]
+        r"curve of 450 held-out rows: \.\d+ \(\.\d+-\.\d+\); \.5 is chance", outcome[2]
     )
     assert "The 3 most unusual of 900 rows" in page
     assert "amount 912.50; usual" in page
@@ -215,11 +215,11 @@ def test_an_atom_is_remarked_on_and_stands_in_the_report(rows):
     assert "is 0 in 75 % of the rows" in Path("page.html").read_text()
 
 
-def test_a_column_that_looks_like_an_id_is_remarked_on(rows):
+def test_a_column_that_only_names_its_rows_is_left_out(rows):
     twice = pd.concat([rows, rows])
     data = written(twice.assign(payment=np.arange(2 * ROWS) + 10_000), "rows.csv")
 
-    assert "note: column 'payment' looks like an id" in ran(data).stderr
+    assert "note: column 'payment' is left out" in ran(data).stderr
 
 
 # The model, and what other commands make of it
@@ -417,8 +417,8 @@ def test_a_wrong_call_exits_2_and_touches_nothing(options, sentence, data):
         (
             lambda frame: frame[["card"]],
             ["--drop", "card"],
-            "the table must have a column to look at beside the label and the dropped ones; got "
-            "only 'card'.",
+            "the table must have a column to look at in addition to the label and the dropped "
+            "ones; got only 'card'.",
         ),
         (
             lambda frame: frame.assign(amount=np.inf),
@@ -453,9 +453,9 @@ def test_rows_that_cannot_be_ranked_are_refused_in_one_sentence(change, options,
         ("--report", "pages/page.html", "there is no folder pages to write page.html to."),
     ],
 )
-def test_a_place_that_cannot_be_written_is_reported_before_reading(option, place, sentence):
-    Path("not-read.csv").touch()
-    outcome = run_main("anomalies", "not-read.csv", option, place)
+def test_a_place_that_cannot_be_written_is_refused_before_any_row_is_read(option, place, sentence):
+    Path("not-read-yet.csv").touch()
+    outcome = run_main("anomalies", "not-read-yet.csv", option, place)
 
     assert one_sentence(outcome).startswith(sentence)
 

@@ -170,12 +170,12 @@ def test_a_ratio_that_the_rows_have_already_is_refused_by_name(csv):
         (["--trees", "0"], "--trees"),
         (["--minutes", "0"], "--minutes"),
         (["-k", "0"], "--budget"),
-        (["--ratios", "1"], "--ratios needs --imbalance."),
-        (["--methods", "under"], "--methods needs --imbalance."),
-        (["--base", "log"], "--base needs --imbalance."),
-        (["--imbalance", "--learners", "log"], "--learners has no use with --imbalance."),
-        (["--imbalance", "-k", "10"], "--budget has no use with --imbalance."),
-        (["--imbalance", "--minutes", "1"], "--minutes has no use with --imbalance."),
+        (["--ratios", "1"], "--ratios must come with --imbalance."),
+        (["--methods", "under"], "--methods must come with --imbalance."),
+        (["--base", "log"], "--base must come with --imbalance."),
+        (["--imbalance", "--learners", "log"], "--learners must be left out with --imbalance."),
+        (["--imbalance", "-k", "10"], "--budget must be left out with --imbalance."),
+        (["--imbalance", "--minutes", "1"], "--minutes must be left out with --imbalance."),
         (["--imbalance", "--methods", "smoet"], "--methods must be among none, weights,"),
         (["--imbalance", "--methods", "smoet"], "did you mean 'smote'?"),
         (["--imbalance", "--base", "auto"], "--base must be one of log,"),
@@ -208,7 +208,7 @@ def test_a_table_that_no_learner_can_use_is_refused_in_one_sentence(payments):
     assert sentence.startswith("column 'seen' holds dates")
 
 
-def test_a_place_that_cannot_be_written_is_told_before_the_learning(csv):
+def test_a_place_that_cannot_be_written_is_refused_before_the_learning(csv):
     outcome = run_main("compare", csv, *COMPARE, "--trees", 10**8, "-o", "pictures/c.png")
 
     assert one_sentence(outcome) == "there is no folder pictures to write c.png to."

@@ -64,7 +64,10 @@ def test_a_model_that_names_no_label_asks_for_one(csv, fitted):
         (lambda frame: frame.drop(columns="is_fraud"), "column 'is_fraud' is not in october.csv"),
         (lambda frame: frame.drop(columns="hour"), "column 'hour' is not in october.csv"),
         (lambda frame: frame.assign(is_fraud=0), "label column 'is_fraud' must hold two classes"),
-        (lambda frame: frame.assign(is_fraud=frame["is_fraud"] + 5), "positive_label must be one"),
+        (
+            lambda frame: frame.assign(is_fraud=frame["is_fraud"] + 5),
+            "label column 'is_fraud' must hold 1, the positive label of the model",
+        ),
     ],
 )
 def test_rows_that_cannot_be_judged_are_refused(change, sentence, payments, fitted):

@@ -65,7 +65,7 @@ def test_a_row_below_the_other_is_remarked_on(csv, fitted, suspicion):
     )
 
 
-def test_equal_rows_are_parted_by_nothing(payments, fitted):
+def test_equal_rows_differ_by_nothing(payments, fitted):
     data = written(payments.iloc[[4, 4]], "pair.csv")
     outcome = run_main("explain", fitted.model, data, "--row", 1, "--above", 2)
 
@@ -130,11 +130,11 @@ def test_a_row_of_a_tree_gets_its_path_above_the_reasons(csv, payments, tree):
     row = int(ranker.suspicion(payments).argmax()) + 1
     (path,) = ranker.paths(payments.iloc[[row - 1]])
     outcome = run_main("explain", tree.model, csv, "--row", row)
-    head, told, *reasons = outcome.stdout.splitlines()
+    head, path_text, *reasons = outcome.stdout.splitlines()
 
     assert head.startswith(f"row {row:,}: suspicion ")
-    assert told.strip() == path.text("frauds")
-    assert told.startswith("  in group 1 of ")
+    assert path_text.strip() == path.text("frauds")
+    assert path_text.startswith("  in group 1 of ")
     parts = [float(line.split()[0]) for line in reasons]
     assert sum(parts) == approx(ranker.suspicion(payments).max(), abs=0.03)
 
@@ -170,7 +170,7 @@ def test_a_tree_that_nobody_reads_is_printed_without_rules():
 
     assert outcome.stdout == ranker.to_text("positives") + "\n"
     assert outcome.stderr == (
-        "note: the tree is too large to be told in rules; toprank explain large.toprank DATA "
+        "note: the tree is too large to be written as rules; toprank explain large.toprank DATA "
         "--row N gives the rule of one row.\n"
     )
     document = json.loads(run_main("explain", "large.toprank", "--tree", "--json").stdout)

@@ -12,8 +12,9 @@ import pytest
 from cli.running import names_here, one_sentence, run_main, written
 from toprank import files
 
-FIT = ("--label", "is_fraud", "--time", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
-AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", "-k", 5, "--trees", 5, "--jobs", 1)
+QUICK = ("-k", 5, "--trees", 5, "--minutes", 0.01, "--jobs", 1)
+FIT = ("--label", "is_fraud", "--time", "paid_at", *QUICK)
+AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", *QUICK)
 
 
 def test_it_prints_ap_the_budget_and_what_to_expect(fitted):
@@ -66,7 +67,7 @@ def test_json_is_all_that_stdout_carries(csv):
 
     noted = files.read_manifest("payments.toprank")["facts"]
     assert {name: noted[name] for name in facts} == facts
-    assert noted.keys() - facts.keys() == {"settings", "version"}
+    assert noted.keys() - facts.keys() == {"reading", "settings", "version"}
     assert facts["rows"] == 1500
     test = facts["test"][facts["chosen"]]
     for figure in ("average_precision", "found"):
@@ -80,8 +81,9 @@ def test_the_model_of_a_gzipped_table_loses_both_suffixes(payments):
 
 
 def test_the_same_seed_gives_the_same_trees(csv):
-    for name in ("a", "b"):
-        assert run_main("fit", csv, *AT_RANDOM, "-o", f"{name}.toprank").exit_code == 0
+    for name in ("a", "b"):  # with time for all recipes: which are tried must not depend on it
+        options = (*AT_RANDOM, "--minutes", 10, "-o", f"{name}.toprank")
+        assert run_main("fit", csv, *options).exit_code == 0
     first, second = (files.read_manifest(f"{name}.toprank") for name in "ab")
 
     assert first["members"] == second["members"]
@@ -91,7 +93,7 @@ def test_the_same_seed_gives_the_same_trees(csv):
 # Trees
 
 
-def test_a_tree_is_told_with_its_settings_groups_and_first_rules(tree):
+def test_a_tree_is_printed_with_its_settings_groups_and_first_rules(tree):
     lines = tree.outcome.stdout.splitlines()
     at = lines.index("group  rows  frauds  share")
     ranker = files.load(tree.model)
@@ -138,7 +140,7 @@ def test_a_forest_is_fitted_and_ranks(csv):
     assert outcome.exit_code == 0, outcome.stderr
     assert "\nforest of ranking trees  " in outcome.stdout
     assert "group" not in outcome.stdout
-    assert outcome.stderr == "Wrote payments.toprank and payments.html\n"
+    assert outcome.stderr.endswith("Wrote payments.toprank and payments.html\n")
     assert run_main("rank", "payments.toprank", csv, "-k", 3).exit_code == 0
 
 
@@ -152,10 +154,6 @@ def test_a_forest_is_fitted_and_ranks(csv):
         (
             ["--learner", "rank-forest", "--trees", 50],
             "--trees must be left out with --learner rank-forest: it has 100.",
-        ),
-        (
-            ["--learner", "treerank", "--minutes", 5],
-            "--minutes must be left out with --learner treerank: no recipes are tried.",
         ),
         (
             ["--learner", "treerank", "--losses", "log"],
@@ -216,10 +214,6 @@ def with_gaps(frame):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda frame: written(frame, "bank.csv", sep=";"),
-        lambda frame: written(frame, "tabs.tsv", sep="\t"),
-        lambda frame: written(frame, "zipped.csv.gz"),
-        lambda frame: written(frame, "marked.csv", encoding="utf-8-sig"),
         lambda frame: written(strange_names(frame), "strange ü.csv"),
         lambda frame: written(frame.assign(large=frame["amount"] > 90), "booleans.csv"),
         lambda frame: written(with_gaps(frame), "gaps.csv"),
@@ -227,7 +221,7 @@ def with_gaps(frame):
         lambda frame: parquet(frame.astype({"country": "category"})),
         lambda frame: parquet(frame.assign(paid_at=pd.to_datetime(frame["paid_at"]))),
     ],
-    ids=["bank", "tabs", "gzip", "mark", "names", "bool", "gaps", "parquet", "category", "times"],
+    ids=["names", "bool", "gaps", "parquet", "category", "times"],
 )
 def test_tables_of_many_shapes_can_be_fitted_and_ranked(make, payments):
     data = make(payments)
@@ -284,7 +278,8 @@ def test_an_id_among_the_columns_is_remarked_on_once(payments):
     outcome = run_main("fit", data, *AT_RANDOM)
 
     assert outcome.exit_code == 0
-    assert outcome.stderr.count("note: column 'id' looks like an id") == 1
+    assert outcome.stderr.count("column 'id'") == 1
+    assert "note: column 'id' is left out: counts up with the rows" in outcome.stderr
 
 
 # What it refuses
@@ -302,8 +297,11 @@ def with_label(values):
         (with_label([np.nan]), "label column 'is_fraud' must hold two classes; all its values"),
         (lambda frame: frame.assign(empty=np.nan), "column 'empty' must hold some values; all"),
         (lambda frame: frame.assign(amount=np.inf), "column 'amount' must hold finite numbers"),
-        (lambda frame: frame.assign(seen=frame["paid_at"]), "column 'seen' holds dates; pass it"),
-        (lambda frame: frame.assign(paid_at="soon"), "column 'paid_at' must hold ISO times"),
+        (lambda frame: frame.assign(seen=frame["paid_at"]), "column 'seen' holds dates; name it"),
+        (
+            lambda frame: frame.assign(paid_at="soon"),
+            "column 'paid_at' must hold times; line 2 has 'soon'",
+        ),
         (lambda frame: frame[:0], "payments.csv must hold at least one row"),
         (lambda frame: frame[["paid_at", "is_fraud"]], "the table must have a column to learn"),
         (lambda frame: frame[:2], "label column 'is_fraud' must hold two classes"),
@@ -324,7 +322,7 @@ def test_a_table_that_cannot_be_used_is_refused_in_one_sentence(change, sentence
         ("a,a,is_fraud\n1,2,0\n", "column names in payments.csv must differ; 'a' comes 2 times"),
         ("a,is_fraud\n1,0\n1,2,3\n", "payments.csv must have 2 fields in every line"),
         ("PAR1", "payments.csv must be a whole Parquet file"),
-        ("\x00\x01", "payments.csv must be a CSV or Parquet file; it holds binary data"),
+        ("\x00\x01", "payments.csv must be a table; it holds binary data"),
     ],
     ids=repr,
 )
@@ -347,11 +345,13 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest_one(option, csv):
 def test_a_positive_value_that_is_not_there_is_refused(csv):
     sentence = one_sentence(run_main("fit", csv, *FIT, "--positive", "yes"))
 
-    assert sentence.startswith("positive_label must be one of the values of column 'is_fraud'")
+    assert sentence.startswith("--positive must be one of the values of label column 'is_fraud'")
 
 
 def test_a_gap_longer_than_the_data_is_refused(csv):
-    assert "smaller gap (it is 300 days)" in one_sentence(run_main("fit", csv, *FIT, "--gap", 300))
+    assert "and 300 days are left out before the test; choose a shorter --gap" in one_sentence(
+        run_main("fit", csv, *FIT, "--gap", 300)
+    )
 
 
 @pytest.mark.parametrize("data", ["paymnets.csv", "."])
@@ -369,7 +369,7 @@ def test_data_that_is_no_file_is_refused(data, csv):
         ("/proc/m.toprank", "m.toprank cannot be written to /proc: "),
     ],
 )
-def test_a_place_that_cannot_be_written_is_told_before_the_training(output, sentence, csv):
+def test_a_place_that_cannot_be_written_is_refused_before_the_training(output, sentence, csv):
     outcome = run_main("fit", csv, *FIT, "--trees", 10**8, "-o", output)
 
     assert one_sentence(outcome).startswith(sentence)
@@ -377,7 +377,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_training(output, sent
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_read_only_is_told_before_the_training(csv):
+def test_a_folder_that_is_read_only_is_refused_before_the_training(csv):
     Path("models").mkdir(mode=0o500)
     outcome = run_main("fit", csv, *FIT, "--trees", 10**8, "-o", "models/m.toprank")
 

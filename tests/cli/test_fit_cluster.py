@@ -56,7 +56,7 @@ def test_it_prints_the_account_that_one_machine_prints(fitted):
     assert re.match(r"Expect about [\d.]+ frauds? in your 5 checks a day \(most days", lines[4])
 
 
-def test_it_writes_the_model_beside_the_folder_and_says_that_there_is_no_report(fitted):
+def test_it_writes_the_model_next_to_the_folder_and_says_that_there_is_no_report(fitted):
     assert fitted.outcome.stderr == (
         f"Wrote {fitted.model}; of a training on a cluster there is no HTML report.\n"
     )
@@ -95,7 +95,7 @@ def test_json_drawn_parts_and_a_loss_by_name(address, payments):
     assert files.load("model.toprank").loss == "log"
 
 
-def test_a_lost_worker_is_told_in_one_sentence_and_nothing_is_written(
+def test_a_lost_worker_is_reported_in_one_sentence_and_nothing_is_written(
     fitted, address, monkeypatch
 ):
     def lose(*_, **__):
@@ -110,7 +110,7 @@ def test_a_lost_worker_is_told_in_one_sentence_and_nothing_is_written(
     assert names_here() == []
 
 
-def test_a_scheduler_that_does_not_answer_is_told_in_one_sentence(payments, monkeypatch):
+def test_a_scheduler_that_does_not_answer_is_reported_in_one_sentence(payments, monkeypatch):
     in_files(payments, Path("payments"))
     monkeypatch.setattr(dask_client, "_SECONDS_TO_CONNECT", 1)
 

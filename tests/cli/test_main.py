@@ -45,7 +45,7 @@ def test_help_imports_nothing_heavy(page):
 
 def test_help_takes_less_than_three_tenths_of_a_second():
     def seconds():
-        """Those of the processor: others may be at work beside it."""
+        """Those of the processor: others may be at work at the same time."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start("--help").communicate()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -171,7 +171,9 @@ def test_warnings_are_left_as_they_were(monkeypatch):
 # Signals and pipes
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_stopping_fit_leaves_no_file(how, csv):
     run = start(*("fit", csv, "--label", "is_fraud", "--time", "paid_at", "--trees", 100_000))
     run_until_training(run)
@@ -184,6 +186,7 @@ def test_stopping_fit_leaves_no_file(how, csv):
     assert names_here() == [csv.name]
 
 
+@pytest.mark.slow
 def test_killing_fit_leaves_no_file(csv):
     run = start(*("fit", csv, "--label", "is_fraud", "--time", "paid_at", "--trees", 100_000))
     run_until_training(run)
@@ -205,7 +208,9 @@ def run_until_training(run):
     assert run.poll() is None
 
 
-@pytest.mark.parametrize("form", [[], ["--json"]], ids=["csv", "json"])
+@pytest.mark.parametrize(
+    "form", [[], pytest.param(["--json"], marks=pytest.mark.slow)], ids=["csv", "json"]
+)
 def test_a_reader_that_goes_away_ends_it_quietly(form, payments, fitted):
     payments.to_parquet("payments.parquet")
     run = start("rank", fitted.model, "payments.parquet", "-k", 1500, *form, bufsize=0, text=False)

@@ -117,7 +117,7 @@ def test_every_form_of_the_data_gives_the_same_list(fitted, days):
     assert lists[0] == lists[1]
 
 
-def test_ranking_leaves_the_history_as_it_was_unless_told_to_remember(fitted, days):
+def test_ranking_leaves_the_history_as_it_was_unless_asked_to_remember(fitted, days):
     written(without_label(days[1]), "today.csv")
     before = in_files()
     run_main("rank", "payments.toprank", "today.csv")
@@ -277,7 +277,7 @@ def test_a_folder_that_is_there_already_gets_the_history_and_keeps_the_rest(days
     assert run_main("rank", "payments.toprank", "payments.parquet").exit_code == 0
 
 
-def test_a_model_that_cannot_be_written_is_told_before_the_training(days):
+def test_a_model_that_cannot_be_written_is_refused_before_the_training(days):
     days[0].to_parquet("payments.parquet")
     Path("payments.toprank").mkdir()
     sentence = one_sentence(run_main("fit", "payments.parquet", "--label", "is_fraud", *PAST))
@@ -285,7 +285,7 @@ def test_a_model_that_cannot_be_written_is_told_before_the_training(days):
     assert not Path("payments.history").exists()
 
 
-def test_days_between_the_history_and_the_data_are_told(fitted, days):
+def test_days_between_the_history_and_the_data_are_reported(fitted, days):
     later = without_label(days[2])
     later = later.assign(paid_at=later["paid_at"] + pd.Timedelta(days=5))
     written(later, "later.csv")
@@ -359,7 +359,7 @@ def test_a_history_may_lie_elsewhere_and_is_missed_by_name(fitted, days):
     assert named.exit_code == 0, named.stderr
 
 
-def test_a_damaged_history_is_told(fitted, days):
+def test_a_damaged_history_is_reported(fitted, days):
     written(without_label(days[1]), "today.csv")
     (folder,) = Path("payments.history").iterdir()
     (folder / "snapshot-000001").write_bytes(b"no archive")
@@ -413,7 +413,7 @@ def test_models_without_a_past_know_no_history(days):
     assert "must be fitted with --card and --id" in sentence
 
 
-def test_rows_out_of_order_are_told(fitted, days, monkeypatch):
+def test_rows_out_of_order_are_reported(fitted, days, monkeypatch):
     monkeypatch.setattr("toprank.cli.paths._BATCH_ROWS", 100)
     pq.write_table(pq.read_table(_parquet(without_label(days[1]).iloc[::-1])), "backwards.parquet")
     outcome = run_main("rank", "payments.toprank", "backwards.parquet")

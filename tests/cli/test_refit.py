@@ -1,4 +1,4 @@
-"""`toprank refit`: a new version beside the old one, compared, promoted and rolled back."""
+"""`toprank refit`: a new version next to the old one, compared, promoted and rolled back."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def refitted(refitted_once, tmp_path):
     return refitted_once[1]
 
 
-def test_a_new_version_is_written_beside_the_old_one_which_stays(saved, refitted):
+def test_a_new_version_is_written_next_to_the_old_one_which_stays(saved, refitted):
     assert names_here() == ["payments.history", "payments.toprank", "payments.v2.toprank"]
     assert Path("payments.toprank").read_bytes() == (saved / "payments.toprank").read_bytes()
     assert "--promote" in refitted.stderr

@@ -184,7 +184,7 @@ def test_as_many_folds_as_just_fit_are_made_and_no_more():
         ({"delay": -DAY}, ValueError, "delay must not be negative"),
         ({"test": "0d"}, ValueError, "test must be longer than nothing"),
         ({"start": "soon"}, ValueError, "start must be a moment such as .* got 'soon'"),
-        ({"start": "2025-03-01"}, ValueError, "fold 2 must hold rows to test on; .* 2025-03-22T"),
+        ({"start": "2025-03-01"}, ValueError, "fold 2 must have rows to test on; .* 2025-03-22T"),
         ({"card_rule": "none"}, ValueError, "card_rule must be one of 'known', 'one-side'"),
         ({"cards": np.ones(80, int)}, ValueError, "is_positive must be given .*='one-side'"),
         ({"cards": [1, 2]}, ValueError, "cards must have 80 values"),

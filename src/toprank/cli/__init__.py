@@ -21,6 +21,7 @@ from toprank.cli.explain import explain
 from toprank.cli.feedback import feedback
 from toprank.cli.fit import fit
 from toprank.cli.label import label
+from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
 from toprank.cli.refit import refit
 from toprank.cli.simulate import simulate
@@ -78,7 +79,7 @@ def _exit_code() -> int:
         # nobody reads our output any more: flushing the rest of it at exit must not fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        screen.remark(f"toprank: {_sentence(error)}")
+        screen.remark(f"toprank: {as_typed(_sentence(error))}")
     return 1
 
 
@@ -108,6 +109,6 @@ def _remarks() -> Callable[..., None]:
         text = str(message)
         if category.__module__.startswith("toprank") and text not in shown:
             shown.add(text)
-            screen.remark(f"note: {text}")
+            screen.remark(f"note: {as_typed(text)}")
 
     return show

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from toprank.cli.fit import refuse_given
+from toprank.cli.table_options import table_options
 
 EXAMPLES = """
 \b
@@ -27,24 +28,29 @@ _MOST_JUDGED = 100_000
 )
 @click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
 @click.option(
+    "--keep", multiple=True,
+    help="Column to look at although it looks like an id; may be repeated.",
+)  # fmt: skip
+@table_options(times=False)
+@click.option(
     "--detector",
     default="forest",
     show_default=True,
     type=click.Choice(("forest", "tree")),
-    help="forest finds more; tree is one that can be read, and gives the rule of each row.",
+    help="forest finds more; tree is a single tree that people can read, with a rule per row.",
 )
 @click.option(
     "--bounds",
     default="range",
     show_default=True,
     type=click.Choice(("range", "robust")),
-    help="The box whose space counts: around all rows, or around most where a few wild values "
-    "would blow it up.",
+    help="The box whose space counts: around all rows, or around most of them where a few extreme "
+    "values would make it too large.",
 )
 @click.option(
     "--label",
-    help="Column of what is known: 1 or yes for anomalies, 0 or no for others, empty where nobody "
-    "knows. It chooses the detector and is never learned from.",
+    help="Column of known anomalies: 1 or yes for anomalies, 0 or no for others, empty where not "
+    "known. It chooses the detector and is never learned from.",
 )
 @click.option(
     "--compare",
@@ -52,7 +58,7 @@ _MOST_JUDGED = 100_000
     help="List no rows; judge detectors side by side, by space and by --label if given.",
 )
 @click.option(
-    "--reasons", default=5, show_default=True, type=click.IntRange(0), help="Reasons a row."
+    "--reasons", default=5, show_default=True, type=click.IntRange(0), help="Reasons per row."
 )
 @click.option("--tree", is_flag=True, help="With --detector tree: print the tree and its rules.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
@@ -64,12 +70,13 @@ _MOST_JUDGED = 100_000
 @click.option("--json", "as_json", is_flag=True, help="Print the list or the figures as JSON.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
-    help="Seed of everything drawn.",
+    help="Random seed.",
 )  # fmt: skip
 def anomalies(
     data: Path,
     budget: int,
     drop: tuple[str, ...],
+    keep: tuple[str, ...],
     detector: str,
     bounds: str,
     label: str | None,
@@ -81,22 +88,24 @@ def anomalies(
     report: Path | None,
     as_json: bool,
     seed: int,
+    reading: Any,
 ) -> None:
-    """List the rows of DATA (CSV or Parquet) that are most unusual, with what makes them so.
+    """List the rows of DATA that are most unusual, with what makes them so.
 
     A row is unusual when few rows have values near its own, taken together. No label is needed,
-    and no probability is given: unusual is not wrong. All columns are carried into the list.
+    and no probability is given: unusual is not wrong. Columns that only name their rows are not
+    looked at. All columns are carried into the list.
     """
     from toprank.cli import paths, screen
     from toprank.cli.rank import as_written, document, print_list, write_list
 
-    _check_call(label, drop, detector, compare, tree)
+    _check_call(label, drop, keep, detector, compare, tree)
     paths.check_inputs(data)
     from toprank.workflow.alert_list import most_unusual
 
     _check_outputs(data, output, model, report)
-    table = _read(data, [name for name in (label, *drop) if name is not None])
-    features, known = _parted(table, label, drop)
+    table = _read(data, label, [*drop, *keep], reading)
+    features, known = _features_and_labels(table, label, drop, keep)
     if compare:
         _compare(features, known, seed, as_json)
         return
@@ -106,12 +115,16 @@ def anomalies(
     screen.remark(
         f"{alerts.n_seen:,} {rows} read, the {len(alerts.suspicion):,} most unusual listed."
     )
+    if budget > alerts.n_seen:
+        screen.remark(
+            f"note: -k {budget:,} is more than the {alerts.n_seen:,} rows of {data.name}."
+        )
     if model is not None:
-        _write_model(fitted, model, budget, features)
+        _write_model(fitted, model, budget, table)
     if report is not None:
         _write_report(report, data, fitted, alerts, features, bounds, seed, remarks)
     if output is not None:
-        write_list(as_written(alerts, data, output), output)
+        write_list(as_written(alerts, data, output, reading), output)
         screen.remark(f"Wrote {output}")
     if as_json:
         screen.print_json(
@@ -120,15 +133,25 @@ def anomalies(
     elif tree:
         _print_tree(fitted, None if output else alerts)
     elif output is None:
-        print_list(alerts if screen.is_terminal() else as_written(alerts, data))
+        print_list(alerts if screen.is_terminal() else as_written(alerts, data, reading=reading))
 
 
 def _check_call(
-    label: str | None, drop: tuple[str, ...], detector: str, compare: bool, tree: bool
+    label: str | None,
+    drop: tuple[str, ...],
+    keep: tuple[str, ...],
+    detector: str,
+    compare: bool,
+    tree: bool,
 ) -> None:
     """Raise for options that contradict each other."""
     if label is not None and label in drop:
         raise click.UsageError(f"--drop must not name the label; got {label!r}.")
+    if contradicting := {label, *drop} & set(keep):
+        raise click.UsageError(
+            f"--keep must name a column to look at; {sorted(map(str, contradicting))[0]!r} is "
+            "given to --label or --drop."
+        )
     if tree and detector != "tree":
         raise click.UsageError(
             "--tree must come with --detector tree: a forest has no single tree to print."
@@ -170,29 +193,31 @@ def _check_outputs(
         raise click.UsageError("-o, --model and --report must name different files.")
 
 
-def _read(data: Path, named: list[str]) -> Any:
+def _read(data: Path, label: str | None, named: list[str], reading: Any) -> Any:
     """Return the table in a file, which must have the columns that were named."""
     from toprank.cli import screen
     from toprank.data import tables
 
+    labels = [] if label is None else [label]
     with screen.busy(f"reading {data.name}"):
-        table = tables.read_table(data)
-    tables.check_columns(named, table.column_names, data.name)
-    return table
+        return tables.read_table(data, required=[*labels, *named], labels=labels, reading=reading)
 
 
-def _parted(table: Any, label: str | None, drop: tuple[str, ...]) -> tuple[Any, Any]:
+def _features_and_labels(
+    table: Any, label: str | None, drop: tuple[str, ...], keep: tuple[str, ...]
+) -> tuple[Any, Any]:
     """Return the columns to look at, and what the label says of each row; None without one."""
     import pyarrow.types as pt
 
     from toprank.data.tables import TableError
     from toprank.rankers.anomaly.known_labels import known_labels
+    from toprank.workflow.training import without_ids
 
     names = [name for name in table.column_names if name not in {label, *drop}]
     if not names:
         raise TableError(
-            "the table must have a column to look at beside the label and the dropped ones; got "
-            f"only {', '.join(map(repr, table.column_names))}."
+            "the table must have a column to look at in addition to the label and the dropped "
+            f"ones; got only {', '.join(map(repr, table.column_names))}."
         )
     _refuse_columns(
         [name for name in names if pt.is_temporal(table[name].type)],
@@ -204,18 +229,20 @@ def _parted(table: Any, label: str | None, drop: tuple[str, ...]) -> tuple[Any, 
         "no value at all",
         "for nothing can be learned from it",
     )
-    return table.select(names), None if label is None else known_labels(table, label)
+    return table.select(without_ids(table, names, keep)), None if label is None else known_labels(
+        table, label
+    )
 
 
-def _refuse_columns(names: list[str], held: str, advice: str) -> None:
-    """Raise where columns hold what cannot be looked at, and name the way to leave all out."""
+def _refuse_columns(names: list[str], contents: str, advice: str) -> None:
+    """Raise where columns hold what cannot be used, and name the way to leave all of them out."""
     from toprank.data.tables import TableError
 
     if names:
         word = "column holds" if len(names) == 1 else "columns hold"
         drops = " ".join(f"--drop {quote(name)}" for name in names)
         raise TableError(
-            f"{word} {held}: {', '.join(map(repr, names))}; leave out with {drops}, {advice}."
+            f"{word} {contents}: {', '.join(map(repr, names))}; leave out with {drops}, {advice}."
         )
 
 
@@ -242,7 +269,7 @@ def _fitted(features: Any, known: Any, detector: Any, seed: int) -> tuple[Any, l
 
 
 def _chosen(features: Any, known: Any, seed: int) -> tuple[Any, str]:
-    """Return the detector that labels speak for, yet to be fitted, and why it is that one."""
+    """Return the detector that the labels favour, not fitted yet, and why it is that one."""
     import numpy as np
     from sklearn.base import clone
 
@@ -252,7 +279,7 @@ def _chosen(features: Any, known: Any, seed: int) -> tuple[Any, str]:
 
     rows = _rows_to_judge(known, seed)
     defaults = default_detectors(features.num_columns, rows.size, seed, n_jobs=-1)
-    # a list without reasons would be of little use
+    # a list without reasons helps little
     detectors = {name: each for name, each in defaults.items() if hasattr(each, "contributions")}
     with screen.busy("choosing a detector"):
         choice = DetectorChoice(detectors, random_state=seed).fit(features.take(rows), known[rows])
@@ -267,7 +294,7 @@ def _chosen(features: Any, known: Any, seed: int) -> tuple[Any, str]:
 
 
 def _rows_to_judge(known: Any, seed: int) -> Any:
-    """Return the rows that detectors are judged by: of very many, those with a label and some."""
+    """Return the rows to judge detectors by: of very many, those with a label and a sample."""
     import numpy as np
 
     from toprank.cli import screen
@@ -323,11 +350,13 @@ def _compare(features: Any, known: Any, seed: int, as_json: bool) -> None:
         click.echo(as_text(judged))
 
 
-def _write_model(fitted: Any, model: Path, budget: int, features: Any) -> None:
+def _write_model(fitted: Any, model: Path, budget: int, table: Any) -> None:
     from toprank import files
     from toprank.cli import screen
+    from toprank.data.tables import Reading
 
-    files.save(fitted, model, {"budget": budget, "rows": features.num_rows})
+    reading = Reading.of(table).to_json()
+    files.save(fitted, model, {"budget": budget, "rows": table.num_rows, "reading": reading})
     screen.remark(f"Wrote {model}")
 
 
@@ -341,7 +370,7 @@ def _write_report(
     seed: int,
     remarks: list[str],
 ) -> None:
-    """Write the page, and say how tightly the detector encloses rows it did not learn from."""
+    """Write the page, and report how tightly the detector encloses held-out rows."""
     from toprank.cli import screen
     from toprank.present.report.anomaly_report import anomaly_report_of, write_anomaly_report
     from toprank.rankers.anomaly.held_out import held_out_curve
@@ -353,7 +382,7 @@ def _write_report(
     )
     write_anomaly_report(contents, report)
     screen.remark(
-        f"Area under the mass-volume curve of {held_out.n_judged:,} rows held out: "
+        f"Area under the mass-volume curve of {held_out.n_judged:,} held-out rows: "
         f"{held_out.area}; .5 is chance, lower is better."
     )
     screen.remark(f"Wrote {report}")
@@ -372,7 +401,7 @@ def _print_tree(fitted: Any, alerts: Any) -> None:
 
 
 def _tree_facts(fitted: Any, tree: bool) -> dict[str, Any]:
-    """Return the groups of the tree in plain values, where they were asked for."""
+    """Return the groups of the tree in plain values, if requested."""
     if not tree:
         return {}
     from toprank.cli.explain_tree import tree_facts

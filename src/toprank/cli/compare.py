@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from toprank.cli.fit import LONGEST_GAP, check_roles, gap_of
+from toprank.cli.table_options import table_options
 
 EXAMPLES = """
 \b
@@ -20,7 +21,7 @@ Examples:
   toprank compare claims.csv --label outcome --imbalance --methods under,smote --ratios 0.1,1
 """
 
-# what only one of the two comparisons has a use for
+# options of only one of the two comparisons
 _OF_LEARNERS = ("budget", "learners", "minutes")
 _OF_IMBALANCE = ("methods", "ratios", "base")
 
@@ -30,7 +31,7 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
 @click.option("--label", required=True, help="Column that says which rows are positive.")
 @click.option(
     "--positive",
-    help="Value of the label to rank first.  [default: 1, yes, fraud, or the rarer]",
+    help="Value of the label to rank first.  [default: 1, yes, fraud, or the less frequent one]",
 )
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
 @click.option(
@@ -38,11 +39,11 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
 )
 @click.option(
     "--budget", "-k", default=100, show_default=True, type=click.IntRange(1),
-    help="Checks a day, or a list.",
+    help="Checks per day, or per list.",
 )  # fmt: skip
 @click.option(
     "--learners",
-    help="Which, with commas between: auto, log, ap-exp, ap-sigmoid, ap-lambda, auc-exp, "
+    help="Learners, comma-separated: auto, log, ap-exp, ap-sigmoid, ap-lambda, auc-exp, "
     "auc-hinge, rank-boost, non-linear, metaap, treerank, rank-forest; log is always among them.  "
     "[default: all]",
 )
@@ -52,13 +53,13 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
 )  # fmt: skip
 @click.option(
     "--methods",
-    help="Which remedies, with commas between: none, weights, under, over, tomek, smote, "
+    help="Remedies, comma-separated: none, weights, under, over, tomek, smote, "
     "easy-ensemble, balance-cascade, cost-boost; none is always among them.  [default: all]",
 )
 @click.option(
     "--ratios",
-    help="Positives per negative that the remedies bring about, with commas between, each above "
-    "the rows' own and at most 1.  [default: three in between]",
+    help="Positives per negative that the remedies bring about, comma-separated, each above that "
+    "of the rows and at most 1.  [default: three in between]",
 )
 @click.option(
     "--base",
@@ -66,16 +67,21 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
 )
 @click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
 @click.option(
+    "--keep", multiple=True,
+    help="Column to learn from although it looks like an id; may be repeated.",
+)  # fmt: skip
+@table_options()
+@click.option(
     "--trees", default=300, show_default=True, type=click.IntRange(1),
-    help="Trees of a learner that has many.",
+    help="Number of trees, for learners with many.",
 )  # fmt: skip
 @click.option(
     "--minutes", default=10.0, show_default=True, type=click.FloatRange(0, min_open=True),
-    help="Time for what auto tries; past it, no new recipe is begun.",
+    help="Time for what auto tries; past it, no new recipe is started.",
 )  # fmt: skip
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
-    help="Seed of everything drawn.",
+    help="Random seed.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
 @click.option(
@@ -96,24 +102,26 @@ def compare(
     ratios: str | None,
     base: str | None,
     drop: tuple[str, ...],
+    keep: tuple[str, ...],
     trees: int,
     minutes: float,
     seed: int,
     jobs: int | None,
     output: Path | None,
     as_json: bool,
+    reading: Any,
 ) -> None:
     """Let every learner learn from the labelled rows of DATA, and say which are better.
 
-    The rows are parted as by fit. All learners are judged on the same test rows, which none of
-    them learned from; nothing is kept but what is printed.
+    The rows are split as by fit. All learners are judged on the same test rows, which none of
+    them learned from; nothing is written but what is printed.
 
     With --imbalance, one learner learns from the rows as they are and after every remedy for
     imbalance, at several ratios; ratios and thresholds are chosen on validation.
     """
     from toprank.cli import paths, screen
 
-    check_roles(label, time, gap, drop)
+    check_roles(label, time, gap, drop, keep)
     _check_use(imbalance)
     paths.check_inputs(data)
     run = (
@@ -121,7 +129,10 @@ def compare(
         if imbalance
         else _learners(learners, budget=budget, time_limit=60 * minutes)
     )
-    task = _task(data, label, time, gap, output, positive_label=positive, drop=drop, seed=seed)
+    task = _task(
+        data, label, time, gap, output, reading,
+        positive_label=positive, drop=drop, keep=keep, seed=seed,
+    )  # fmt: skip
     with screen.progress_bar() as progress:
         compared = run.compare(
             task,
@@ -142,7 +153,7 @@ def compare(
 
 
 class _CompareRun(NamedTuple):
-    """One of the two comparisons, and how its outcome is told."""
+    """One of the two comparisons, and how its outcome is reported."""
 
     compare: Callable[..., Any]
     text_of: Callable[..., str]
@@ -183,12 +194,12 @@ def _imbalance(chosen: str | None, ratios: str | None, base: str | None) -> _Com
 
 
 def _check_use(imbalance: bool) -> None:
-    """Refuse an option that the comparison asked for would silently ignore."""
+    """Refuse an option that the requested comparison would silently ignore."""
     context = click.get_current_context()
     for name in _OF_LEARNERS if imbalance else _OF_IMBALANCE:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            way = "has no use with --imbalance" if imbalance else "needs --imbalance"
-            raise click.UsageError(f"--{name} {way}.")
+            way = "must be left out with" if imbalance else "must come with"
+            raise click.UsageError(f"--{name} {way} --imbalance.")
 
 
 def _task(
@@ -197,18 +208,25 @@ def _task(
     time: str | None,
     gap: float | None,
     output: Path | None,
+    reading: Any,
     **options: Any,
 ) -> Any:
+    from dataclasses import replace
+
     from toprank.cli import paths, screen
     from toprank.data import tables
 
     if output is not None:
         _check_picture(output)
         paths.check_output(output, data)
+    times = () if time is None else (time,)
     with screen.busy(f"reading {data.name}"):
-        table = tables.read_table(data)
-    named = [name for name in (label, time, *options["drop"]) if name is not None]
-    tables.check_columns(named, table.column_names, data.name)
+        table = tables.read_table(
+            data,
+            required=[label, *times, *options["drop"], *options["keep"]],
+            labels=[label],
+            reading=replace(reading, times=times),
+        )
     return _prepared(table, label, time, gap, **options)
 
 
@@ -225,7 +243,7 @@ def _ratio_numbers(ratios: str | None) -> list[float] | None:
         numbers = []
     if not numbers or not all(0 < number <= 1 for number in numbers):
         raise click.UsageError(
-            f"--ratios must be numbers above 0 and at most 1, with commas between; got {ratios!r}."
+            f"--ratios must be numbers above 0 and at most 1, comma-separated; got {ratios!r}."
         )
     return numbers
 
@@ -259,8 +277,8 @@ def _check_picture(output: Path) -> None:
 
 
 def _write_picture(figure: Any, output: Path) -> None:
-    """Write the figure; whoever reads that file meets the old picture or the whole new one."""
+    """Write the figure; whoever reads that file gets the old picture or the whole new one."""
     from toprank.data.atomic import atomic_path
 
-    with atomic_path(output) as beside:
-        figure.savefig(beside, format=output.suffix[1:].lower(), dpi=150)
+    with atomic_path(output) as unfinished:
+        figure.savefig(unfinished, format=output.suffix[1:].lower(), dpi=150)

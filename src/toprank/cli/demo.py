@@ -1,4 +1,4 @@
-"""`toprank demo`: the whole way on made-up payments, in under a minute."""
+"""`toprank demo`: from payments to alerts on made-up data, in under a minute."""
 
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ _TREES, _SECONDS = 100, 6  # a demo is to be short
 @click.command(epilog=EXAMPLES, short_help="Try it all on made-up payments with hidden frauds.")
 @click.option(
     "--folder", default="demo-output", show_default=True, type=click.Path(path_type=Path),
-    help="Where to write.",
+    help="Folder to write to.",
 )  # fmt: skip
 @click.option(
-    "--budget", "-k", default=20, show_default=True, type=click.IntRange(1), help="Checks a day."
+    "--budget", "-k", default=20, show_default=True, type=click.IntRange(1), help="Checks per day."
 )
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
-    help="Seed of the made-up payments.",
+    help="Random seed of the made-up payments.",
 )  # fmt: skip
 def demo(folder: Path, budget: int, seed: int) -> None:
     """Make payments with hidden frauds, learn from them, and list the alerts of the last day.

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from toprank.cli.table_options import table_options
+
 EXAMPLES = """
 \b
 Examples:
@@ -18,12 +20,16 @@ Examples:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--label", help="Column of labels.  [default: as fitted]")
-@click.option("--time", help="Column of times, for a list a day.  [default: as fitted]")
+@click.option("--time", help="Column of times, for a list per day.  [default: as fitted]")
 @click.option(
     "--history", type=click.Path(path_type=Path),
-    help="History of a model fitted with --card.  [default: the one beside it]",
+    help="History of a model fitted with --card.  [default: the one next to it]",
 )  # fmt: skip
-@click.option("--budget", "-k", type=click.IntRange(1), help="Checks.  [default: as fitted]")
+@click.option(
+    "--budget", "-k", type=click.IntRange(1),
+    help="Checks per day, or per list.  [default: as fitted]",
+)  # fmt: skip
+@table_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def evaluate(
     model: Path,
@@ -33,23 +39,27 @@ def evaluate(
     history: Path | None,
     budget: int | None,
     as_json: bool,
+    reading: Any,
 ) -> None:
     """Measure how well MODEL ranks the labelled rows of DATA."""
     from toprank.cli import paths, screen
 
     paths.check_inputs(model, data)
+    from toprank.cli.fit import report_budget
     from toprank.present import summary
     from toprank.workflow.plain_facts import evaluation_facts
 
-    with paths.opened_model(model, history) as payments:
+    with paths.opened_model(model, history, data=data) as payments:
         _check_labelled(payments.ranker_, model)
         label = label or payments.label_column
         if not label:
             raise click.UsageError("--label must name the column of labels; the model names none.")
-        with paths.batches(data, payments.schema_, "scoring") as batches:
+        reading = paths.reading_for(payments, reading, time or payments.time)
+        with paths.batches(data, payments.schema_, "scoring", reading=reading) as batches:
             named = [label] if time is None else [label, time]
             rows = _with_columns(batches, named, data.name)
             figures = payments.evaluate(rows, budget, label=label, time=time)
+    report_budget(figures)
     if as_json:
         screen.print_json(evaluation_facts(figures))
         return
@@ -76,7 +86,7 @@ def _check_labelled(ranker: Any, model: Path) -> None:
 
     if not has_probabilities(ranker):
         raise ValueError(
-            f"{model.name} must come from labelled rows to be measured; its learner is "
-            f"{type(ranker).__name__}, which learned without; judge such learners with toprank "
+            f"{model.name} must come from labelled rows to be measured; its learner, "
+            f"{type(ranker).__name__}, learned without labels; judge such learners with toprank "
             "anomalies DATA --label COLUMN --compare."
         )

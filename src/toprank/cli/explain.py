@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from toprank.cli.explain_tree import explain_tree, path_facts
+from toprank.cli.table_options import table_options
 
 EXAMPLES = """
 \b
@@ -25,13 +26,13 @@ _MOST_DIGITS = 6
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path), required=False)
 @click.option("--row", type=click.IntRange(1), help="Row of DATA, counted from 1.")
-@click.option("--above", type=click.IntRange(1), help="Say why --row stands above this row.")
+@click.option("--above", type=click.IntRange(1), help="Say why --row ranks above this row.")
 @click.option(
     "--reasons", default=5, show_default=True, type=click.IntRange(1), help="Reasons to give."
 )
 @click.option(
     "--history", type=click.Path(path_type=Path),
-    help="History of a model fitted with --card.  [default: the one beside it]",
+    help="History of a model fitted with --card.  [default: the one next to it]",
 )  # fmt: skip
 @click.option(
     "--tree", "is_tree", is_flag=True,
@@ -42,6 +43,7 @@ _MOST_DIGITS = 6
     "-o", "--output", type=click.Path(path_type=Path),
     help="With --tree: picture to write, .svg, or .dot for Graphviz.  [default: none]",
 )  # fmt: skip
+@table_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the reasons or the rules as JSON.")
 def explain(
     model: Path,
@@ -53,8 +55,9 @@ def explain(
     is_tree: bool,
     output: Path | None,
     as_json: bool,
+    reading: Any,
 ) -> None:
-    """Say which columns moved a row's suspicion most, or part it from another row.
+    """Say which columns moved a row's suspicion most, or make it differ from another row.
 
     With --tree, no DATA is needed: the tree is printed, and then the rules of each of its groups.
     """
@@ -74,7 +77,7 @@ def explain(
         raise click.UsageError(f"--above must name another row than --row; got {row} for both.")
     paths.check_inputs(model, data, history)
     numbers = [row] if above is None else [row, above]
-    _explain_rows(model, data, history, numbers, reasons, as_json)
+    _explain_rows(model, data, history, numbers, reasons, as_json, reading)
 
 
 def _explain_rows(
@@ -84,13 +87,15 @@ def _explain_rows(
     numbers: list[int],
     n_reasons: int,
     as_json: bool,
+    reading: Any,
 ) -> None:
     from toprank.cli import paths, screen
     from toprank.present import summary
     from toprank.rankers import reasons as why
 
-    with paths.opened_model(model, history) as payments:
-        with paths.batches(data, payments.schema_, "reading") as batches:
+    with paths.opened_model(model, history, data=data) as payments:
+        reading = paths.reading_for(payments, reading)
+        with paths.batches(data, payments.schema_, "reading", reading=reading) as batches:
             rows = _rows_of(payments.batches_with_features(batches), numbers, data.name)
         ranker, label = payments.ranker_, payments.label_column
         describer = payments.describer()
@@ -176,7 +181,7 @@ def _signed(part: float, digits: int) -> str:
 
 
 def _check_alone() -> None:
-    """Raise for what is given beside --tree and would be left aside."""
+    """Raise for what is given together with --tree and would be ignored."""
     for name, shown in {"data": "DATA", "row": "--row", "above": "--above"}.items():
         if click.get_current_context().params[name] is not None:
             raise click.UsageError(f"{shown} must be left out with --tree: no row is looked at.")

@@ -11,7 +11,7 @@ _PICTURES = (".svg", ".dot")
 
 
 def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
-    """Print the tree of a model and the rules of its groups; draw it where asked."""
+    """Print the tree of a model and the rules of its groups; draw it if requested."""
     from toprank import files
     from toprank.cli import paths, screen
     from toprank.data.atomic import atomic_path
@@ -31,24 +31,24 @@ def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
         click.echo(tree_text(ranker, groups, noun))
     if groups is None:
         screen.remark(
-            f"note: the tree is too large to be told in rules; toprank explain {model.name} "
+            f"note: the tree is too large to be written as rules; toprank explain {model.name} "
             "DATA --row N gives the rule of one row."
         )
     if output is not None:
         is_svg = output.suffix.lower() == ".svg"
         picture = ranker.to_svg(noun, model.stem) if is_svg else ranker.to_dot(noun)
-        with atomic_path(output) as beside:
-            beside.write_text(picture, encoding="utf-8", newline="\n")
+        with atomic_path(output) as unfinished:
+            unfinished.write_text(picture, encoding="utf-8", newline="\n")
         screen.remark(f"Wrote {output}")
 
 
 def tree_text(ranker: Any, groups: list[Any] | None, noun: str) -> str:
-    """Return a tree in words and, where they can be told, the rules of its groups."""
+    """Return a tree in words and, unless it is too large, the rules of its groups."""
     return "\n\n".join([ranker.to_text(noun), *(group.text(noun) for group in groups or [])])
 
 
 def tree_facts(ranker: Any, groups: list[Any] | None, noun: str) -> dict[str, Any]:
-    """Return the groups in plain values; null where a tree is too large to be told in rules."""
+    """Return the groups in plain values; null where a tree is too large for rules."""
     listed = None if groups is None else [_group_facts(group, noun) for group in groups]
     return {"learner": type(ranker).__name__, "groups": listed}
 

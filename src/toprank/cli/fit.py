@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from toprank import registry
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
+from toprank.cli.table_options import table_options
 
 EXAMPLES = """
 \b
@@ -32,7 +33,7 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 @click.option("--label", required=True, help="Column that says which rows are positive.")
 @click.option(
     "--positive",
-    help="Value of the label to rank first.  [default: 1, yes, fraud, or the rarer]",
+    help="Value of the label to rank first.  [default: 1, yes, fraud, or the less frequent one]",
 )
 @click.option("--time", help="Column of times: the test then comes after the training rows.")
 @click.option(
@@ -41,7 +42,7 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 @click.option(
     "--card",
     help="Column of cards, accounts or customers. With it, --time, --terminal and --amount, the "
-    "model learns from what each card and terminal did before, and a history is written beside "
+    "model learns from what each card and terminal did before, and a history is written next to "
     "it; cards are then checked, not rows.",
 )
 @click.option("--terminal", help="With --card: column of terminals, shops or payees.")
@@ -66,6 +67,11 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 )  # fmt: skip
 @click.option("--drop", multiple=True, help="Column to leave out; may be repeated.")
 @click.option(
+    "--keep", multiple=True,
+    help="Column to learn from although it looks like an id; may be repeated.",
+)  # fmt: skip
+@table_options()
+@click.option(
     "--learner",
     default="auto",
     show_default=True,
@@ -85,7 +91,7 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     default=10.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="Time for trying recipes; past it, no new one is begun.",
+    help="Time for trying recipes; past it, no new one is started.",
 )
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
@@ -93,13 +99,13 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 )  # fmt: skip
 @click.option(
     "--losses",
-    help="Losses that may be tried beside log-loss, comma-separated; log tries no other.  "
+    help="Losses that may be tried in addition to log-loss, comma-separated; log tries no other.  "
     "[default: ap-exp,ap-lambda]",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
-    help="Model file to write; the report goes beside it.  [default: DATA with .toprank]",
+    help="Model file to write; the report goes next to it.  [default: DATA with .toprank]",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @click.option(
@@ -126,6 +132,7 @@ def fit(
     names: Path | None,
     budget: int,
     drop: tuple[str, ...],
+    keep: tuple[str, ...],
     learner: str,
     trees: int,
     minutes: float,
@@ -136,15 +143,20 @@ def fit(
     as_json: bool,
     cluster: str | None,
     loss: str | None,
+    reading: Any,
 ) -> None:
-    """Learn from the labelled rows of DATA (CSV or Parquet) and write a model and a report.
+    """Learn from the labelled rows of DATA and write a model and a report.
 
-    The rows are split by time when --time is given (train, validation, gap, test), at random
-    otherwise. The printed figures are those of the test rows, which nothing was learned from.
+    DATA is a CSV, Parquet, JSON, Excel or Feather file. The rows are split by time when --time is
+    given (train, validation, gap, test), at random otherwise. The printed figures are those of
+    the test rows, which nothing was learned from.
+
+    Columns that only name their rows are left out, and a note says so. What else is remarkable
+    about DATA, such as numbers written as text, is noted as well.
     """
     from toprank.cli import paths, screen
 
-    check_roles(label, time, gap, drop)
+    check_roles(label, time, gap, drop, keep)
     roles: dict[str, Any] = {
         "card": card,
         "terminal": terminal,
@@ -155,7 +167,7 @@ def fit(
     _check_place(cluster, loss)
     _check_learner(learner, cluster)
     path = Path(data)
-    output = output or _model_beside(path if cluster is None else place_of(data))
+    output = output or _default_output(path if cluster is None else place_of(data))
     paths.check_output(output, path)
     page = report_path(output)
     if cluster is None:
@@ -172,6 +184,7 @@ def fit(
             label,
             **options,
             **roles,
+            keep=keep,
             delay="7d" if delay is None else f"{delay}d",
             features=None if features is None else _features_in(features),
             names=None if names is None else read_names(names),
@@ -183,15 +196,16 @@ def fit(
             random_state=seed,
             n_jobs=-1 if jobs is None else jobs,
         )
-        table = _read(path, [name for name in (label, time, *drop) if name is not None], roles)
+        table = _read(path, label, time, [*drop, *keep], roles, reading)
         written = fit_and_write(model, table, output, path.name)
         trained = model.training_
+        report_budget(trained.chosen.test)
     else:
         trained = fit_on_cluster(
             cluster, data, output, budget, label=label, loss=loss or "log", trees=trees,
             seed=seed, **options,
         )  # fmt: skip
-        written = f"{output}; of a training on a cluster there is no HTML report."
+        written = f"{output}; there is no HTML report of a training on a cluster."
     from toprank.present import summary
     from toprank.workflow.plain_facts import training_facts
 
@@ -227,12 +241,12 @@ def fit_and_write(model: Any, table: Any, output: Path, title: str) -> str:
         model.save(output)
         model.close()
         write_report(report, page)
-    beside = "" if model.state_ is None else f", {history_folder(output)}"
-    return f"{output}{beside} and {page}"
+    history = "" if model.state_ is None else f", {history_folder(output)}"
+    return f"{output}{history} and {page}"
 
 
 def report_path(model: Path) -> Path:
-    """Return where the report of a model lies: beside it."""
+    """Return the path of a model's report: next to it."""
     if model.suffix.lower() == ".html":
         raise click.UsageError(
             f"-o must name the model; {model.name} is the name of its report; end it in .toprank."
@@ -240,21 +254,50 @@ def report_path(model: Path) -> Path:
     return model.with_suffix(".html")
 
 
-def check_roles(label: str, time: str | None, gap: float | None, drop: tuple[str, ...]) -> None:
-    """Raise when a column is asked to be two things, or a gap has no times to lie between."""
+def report_budget(figures: Any) -> None:
+    """Say so where -k is more than there are rows to check."""
+    from toprank.cli import screen
+
+    if figures.budget > figures.longest_list:
+        lists = "there are" if figures.day is None else "the longest day has"
+        screen.remark(
+            f"note: -k {figures.budget:,} is more than there is to check: {lists} "
+            f"{figures.longest_list:,} rows, and the figures are those of checking all of them."
+        )
+
+
+def check_roles(
+    label: str,
+    time: str | None,
+    gap: float | None,
+    drop: tuple[str, ...],
+    keep: tuple[str, ...] = (),
+) -> None:
+    """Raise when a column is asked to be two things, or a gap has no times."""
     if time == label:
         raise click.UsageError(f"--time must name another column than --label; got {label!r}.")
     if label in drop:
         raise click.UsageError(f"--drop must not name the label; got {label!r}.")
+    for name in keep:
+        if name in (label, time, *drop):
+            raise click.UsageError(
+                f"--keep must name a column to learn from; {name!r} is given to --label, --time "
+                "or --drop."
+            )
     if gap is not None and (time is None or math.isnan(gap)):
         raise click.UsageError("--gap must be a number of days, and it needs --time.")
 
 
-def refuse_given(beside: str, reasons: Mapping[str, str]) -> None:
-    """Raise when one of these options was given, beside one where it has no meaning."""
+def refuse_given(other: str, reasons: Mapping[str, str]) -> None:
+    """Raise when one of these options was given together with one where it has no meaning."""
     for option, reason in reasons.items():
-        if click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT:
-            raise click.UsageError(f"--{option} must be left out with {beside}: {reason}.")
+        if _is_given(option):
+            typed = option.replace("_", "-")
+            raise click.UsageError(f"--{typed} must be left out with {other}: {reason}.")
+
+
+def _is_given(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT
 
 
 def _check_place(cluster: str | None, loss: str | None) -> None:
@@ -272,6 +315,11 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
             "losses": "one recipe is trained there; --loss names what it learns",
             "jobs": "the threads are those of the workers",
             "names": "no report is written there; give it to rank",
+            "keep": "no column is left out there but those of --drop",
+            **dict.fromkeys(
+                ("encoding", "decimal", "thousands", "time_format"),
+                "it reads Parquet, which has numbers and times as such",
+            ),
         },
     )
 
@@ -290,13 +338,19 @@ def _check_past(
     if roles["card"] is None:
         for option, value in {**named, "--delay": delay, "--features": features}.items():
             if value is not None:
-                raise click.UsageError(f"{option} must come with --card: it is about its past.")
+                raise click.UsageError(
+                    f"{option} must come with --card: it is about the past of cards."
+                )
         return
     if cluster is not None:
-        raise click.UsageError("--card must be left out with --cluster: a past needs all rows.")
+        raise click.UsageError(
+            "--card must be left out with --cluster: the past of a card requires all rows."
+        )
     for option in ("--time", "--terminal", "--amount"):
         if ({"--time": time} | named)[option] is None:
-            raise click.UsageError(f"{option} must be given with --card, to know its past.")
+            raise click.UsageError(
+                f"{option} must be given with --card, to know the past of each card."
+            )
     columns = [time, *(column for column in roles.values() if column is not None)]
     if len(set(columns)) < len(columns):
         raise click.UsageError(
@@ -306,7 +360,10 @@ def _check_past(
     for name in columns:
         if name == label or name in drop:
             other = "--label" if name == label else "--drop"
-            raise click.UsageError(f"{other} must not name a column of the past; got {name!r}.")
+            raise click.UsageError(
+                f"{other} must not name a column of --time, --card, --terminal, --amount or --id; "
+                f"got {name!r}."
+            )
 
 
 def _features_in(path: Path) -> Any:
@@ -324,6 +381,8 @@ def _features_in(path: Path) -> Any:
 
 def _check_learner(learner: str, cluster: str | None) -> None:
     """Raise for an option that has no meaning for a tree or a forest."""
+    from toprank.cli import screen
+
     row = registry.fit_choices()[learner].row
     if row.judges_itself:
         return
@@ -332,6 +391,8 @@ def _check_learner(learner: str, cluster: str | None) -> None:
             f"--learner {learner} must be trained on one machine; with --cluster, leave it out "
             "and choose what boosted trees learn with --loss."
         )
+    if _is_given("minutes"):
+        screen.remark(f"note: --minutes has no effect with --learner {learner}.")
     trees = "it has none"
     if row.trees is not None:
         trees = "it is one tree" if row.trees == "one" else f"it has {row.default('n_estimators')}"
@@ -339,7 +400,6 @@ def _check_learner(learner: str, cluster: str | None) -> None:
         f"--learner {learner}",
         {
             "trees": trees,
-            "minutes": "no recipes are tried",
             "losses": "no recipes are tried",
         },
     )
@@ -362,18 +422,34 @@ def _loss_names(losses: str | None) -> list[str] | None:
     return names
 
 
-def _read(path: Path, named: list[str], roles: dict[str, str | None]) -> Any:
+def _read(
+    path: Path,
+    label: str,
+    time: str | None,
+    named: list[str],
+    roles: dict[str, str | None],
+    reading: Any,
+) -> Any:
     """Return the table in a file, which must have the columns that were named."""
+    from dataclasses import replace
+
     from toprank.cli import screen
     from toprank.data import tables
 
     given = [name for name in roles.values() if name is not None]
     keys = [name for role, name in roles.items() if name is not None and role != "amount"]
+    times = () if time is None else (time,)
     with screen.busy(f"reading {path.name}"):
-        return tables.read_table(path, as_text=keys, required=[*named, *given])
+        return tables.read_table(
+            path,
+            as_text=keys,
+            required=[label, *times, *named, *given],
+            labels=[label],
+            reading=replace(reading, times=times),
+        )
 
 
-def _model_beside(path: Path) -> Path:
+def _default_output(path: Path) -> Path:
     return path.parent / f"{Path(path.name.removesuffix('.gz')).stem}.toprank"
 
 

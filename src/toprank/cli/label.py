@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from toprank.cli.table_options import table_options
+
 EXAMPLES = """
 \b
 Examples:
@@ -20,7 +22,7 @@ Examples:
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "--history", type=click.Path(path_type=Path),
-    help="History of the model.  [default: the one beside it]",
+    help="History of the model.  [default: the one next to it]",
 )  # fmt: skip
 @click.option(
     "--known-at",
@@ -31,7 +33,8 @@ Examples:
     "--source", type=click.Choice(("investigator", "claim")),
     help="Where the labels come from.  [default: investigator for verdicts, claim for labels]",
 )  # fmt: skip
-@click.option("--who", default="", help="Name to note beside the labels.")
+@click.option("--who", default="", help="Name to record with the labels.")
+@table_options()
 def label(
     model: Path,
     data: Path,
@@ -39,6 +42,7 @@ def label(
     known_at: str | None,
     source: str | None,
     who: str,
+    reading: Any,
 ) -> None:
     """Record the labels of payments that the history of MODEL remembers.
 
@@ -50,19 +54,28 @@ def label(
 
     The exit code is 1 where no label found its payment.
     """
+    from dataclasses import replace
+
     from toprank.cli import paths, screen
 
     paths.check_inputs(model, data)
     from toprank.data import tables
-    from toprank.payments.verdicts import verdicts_in
+    from toprank.payments.verdicts import VERDICT, verdicts_in
 
-    with paths.opened_model(model, history, for_writing=True) as payments:
+    with paths.opened_model(model, history, for_writing=True, data=data) as payments:
         if payments.row_id is None:
             raise ValueError(
                 f"{model.name} must be fitted with --card and --id for labels to find their "
                 "payments; it was not; fit it again with both."
             )
-        table = tables.read_table(data, as_text=[payments.row_id])
+        times = () if known_at is None else (known_at,)
+        table = tables.read_table(
+            data,
+            as_text=[payments.row_id],
+            required=[payments.row_id, *times],
+            labels=[payments.label_column, VERDICT],
+            reading=replace(reading, times=times),
+        )
         found = verdicts_in(table, payments.row_id, payments.label_column, payments.classes_)
         known = None
         if known_at is not None:
@@ -87,7 +100,8 @@ def _lines(found: Any, counts: Any, row_id: str) -> list[str]:
         )
         if count
     ]
-    lines = [f"{len(found.ids):,} labels: {', '.join(said) or 'none found its payment'}."]
+    labels = "1 label" if len(found.ids) == 1 else f"{len(found.ids):,} labels"
+    lines = [f"{labels}: {', '.join(said) or 'none found its payment'}."]
     if counts.n_unknown:
         first = ", ".join(repr(str(found.ids[place])) for place in counts.unknown[:3])
         lines.append(

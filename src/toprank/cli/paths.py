@@ -1,5 +1,6 @@
-"""The files a command reads and writes, looked at before the long work begins."""
+"""The files a command reads and writes, checked before the long work begins."""
 
+import zipfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,11 +16,23 @@ _BATCH_ROWS = 20_000  # small enough for rows of many long texts, large enough t
 
 @contextmanager
 def opened_model(
-    path: Path, history: Path | None = None, *, for_writing: bool = False
+    path: Path,
+    history: Path | None = None,
+    *,
+    for_writing: bool = False,
+    data: Path | None = None,
 ) -> Iterator[Any]:
-    """Give the payment model in a file; its history is held against other writers meanwhile."""
+    """Give the payment model in a file; its history is locked against other writers meanwhile.
+
+    `data` is what the command reads: an error says so if the two were typed in the wrong order.
+    """
     from toprank.payments.payment_model import PaymentModel
 
+    if data is not None and _is_model(data) and not _is_model(path):
+        raise click.UsageError(
+            f"MODEL must come before DATA: {data.name} is a model and {path.name} is not; swap "
+            "the two."
+        )
     with screen.busy(f"reading {path.name}"):
         model = PaymentModel.load(path, history=history, for_writing=for_writing)
     with model:
@@ -42,8 +55,28 @@ def check_inputs(*given: Path | None) -> None:
             )
 
 
+def reading_for(model: Any, reading: Any, time: str | None = None) -> Any:
+    """Return how to read a file for a model: as given, else as the model knows its columns.
+
+    Times are read where the model or the command needs them.
+    """
+    from dataclasses import replace
+
+    named = time or (model.time if model.state_ is not None else None)
+    times = () if named is None else (named,)
+    return replace(reading.knowing(model.reading_), times=times)
+
+
+def _is_model(path: Path) -> bool:
+    """Return whether a file is a model that `fit` or another command wrote."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return "manifest.json" in archive.namelist()
+
+
 def tree_noun(ranker: Any, label: str) -> str:
-    """Return what the tree of a model finds: its positives, or space where no labels were."""
+    """Return what the tree of a model finds: its positives, or space without labels."""
     from toprank.present import summary
     from toprank.rankers.trees.reading.words import SPACE
     from toprank.workflow.alert_list import has_probabilities
@@ -53,11 +86,12 @@ def tree_noun(ranker: Any, label: str) -> str:
 
 @contextmanager
 def batches(
-    data: Path, schema: Any, doing: str, is_written: bool = False
+    data: Path, schema: Any, doing: str, is_written: bool = False, reading: Any = None
 ) -> Iterator[Iterator[Any]]:
     """Give the rows of a file batch by batch, with a bar of how much of it is read.
 
     Where `is_written`, each is a `WrittenBatch`, with the rows as they are in the file, too.
+    `reading` says how the file is written.
     """
     from toprank.data import tables
 
@@ -68,7 +102,9 @@ def batches(
 
         def counted() -> Generator[Any, None, None]:
             n_read = 0
-            for batch in read(data, schema=schema, rows=_BATCH_ROWS, on_bytes=on_bytes):
+            for batch in read(
+                data, schema=schema, rows=_BATCH_ROWS, on_bytes=on_bytes, reading=reading
+            ):
                 table = batch.table if isinstance(batch, tables.WrittenBatch) else batch
                 n_read += table.num_rows
                 if n_rows:

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from toprank.cli.table_options import table_options
+
 EXAMPLES = """
 \b
 Examples:
@@ -40,6 +42,7 @@ Examples:
     help="JSON or CSV file of columns in words for the reasons, such as "
     '{"TX_AMOUNT": "amount in euros"}.  [default: as given to fit]',
 )  # fmt: skip
+@table_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
 @click.option(
     "--page", type=click.Path(path_type=Path),
@@ -61,13 +64,14 @@ def rank(
     page: Path | None,
     no_page: bool,
     as_json: bool,
+    reading: Any,
 ) -> None:
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
 
     DATA may be larger than memory. Its columns may come in any order, and may be more than the
     model needs: all are carried into the list. A model fitted with --card lists each card once,
     by its most suspicious row. Cards that `toprank label` recorded as fraud are left out, as the
-    figures of fit assume; cards cleared lately are marked.
+    figures of fit assume; cards cleared lately are flagged.
 
     The list has an empty column `verdict`: fill in fraud, genuine or unsure, and give the file to
     `toprank label`. In CSV, text that a spreadsheet would run as a formula gets an apostrophe in
@@ -75,18 +79,16 @@ def rank(
     """
     from toprank.cli import paths, screen
 
-    if output is not None:
-        paths.check_output(output, data)
-    paths.check_inputs(model, data, history)
     _check_span(cleared_within)
     if output is not None:
         paths.check_list_output(output, data)
+    paths.check_inputs(model, data, history)
     page = _page_path(page, no_page, output, model)
     if page is not None:
         paths.check_output(page, data)
     given_names = None if names is None else read_names(names)
     as_text = not as_json and is_text(output)
-    with paths.opened_model(model, history, for_writing=is_remembered) as payments:
+    with paths.opened_model(model, history, for_writing=is_remembered, data=data) as payments:
         if is_remembered and payments.state_ is None:
             raise click.UsageError(
                 "--remember must be left out: the model was fitted without --card."
@@ -94,7 +96,8 @@ def rank(
         if given_names is not None:
             payments.names = {**(payments.names or {}), **given_names}
             note_unknown_names(given_names, payments)
-        with paths.batches(data, payments.schema_, "scoring", is_written=as_text) as batches:
+        reading = paths.reading_for(payments, reading)
+        with paths.batches(data, payments.schema_, "scoring", as_text, reading) as batches:
             alerts = payments.rank(
                 batches,
                 budget,
@@ -104,12 +107,16 @@ def rank(
             )
         shown = None
         if page is not None:
-            as_listed = alerts if as_text else as_written(alerts, data)
+            as_listed = alerts if as_text else as_written(alerts, data, reading=reading)
             shown = _alert_page(as_listed, payments, model, data, is_remembered)
     screen.remark(_what_was_done(alerts, payments))
+    if budget is not None and budget > alerts.n_seen:
+        screen.remark(
+            f"note: -k {budget:,} is more than the {alerts.n_seen:,} rows of {data.name}."
+        )
     written = []
     if output is not None:
-        listed = alerts if as_text else as_written(alerts, data, output)
+        listed = alerts if as_text else as_written(alerts, data, output, reading)
         write_list(listed, output, for_verdicts=bool(payments.label_column))
         written.append(str(output))
     if page is not None:
@@ -283,7 +290,7 @@ def is_text(output: Path | None) -> bool:
     return output is None or output.suffix.lower() not in (".parquet", ".pq")
 
 
-def as_written(alerts: Any, data: Path, output: Path | None = None) -> Any:
+def as_written(alerts: Any, data: Path, output: Path | None = None, reading: Any = None) -> Any:
     """Return the list with its rows as they are in a CSV, which is read again for that."""
     from dataclasses import replace
 
@@ -291,4 +298,4 @@ def as_written(alerts: Any, data: Path, output: Path | None = None) -> Any:
 
     if not is_text(output) or tables.count_rows(data) is not None:
         return alerts
-    return replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers))
+    return replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers, reading))

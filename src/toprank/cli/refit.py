@@ -8,9 +8,9 @@ import click
 EXAMPLES = """
 \b
 Examples:
-  toprank refit payments.toprank               # a new version beside the old one, compared
+  toprank refit payments.toprank               # a new version next to the old one, compared
   toprank refit payments.toprank --promote     # the newest version becomes the current one
-  toprank refit payments.toprank --rollback    # the one before it is current again
+  toprank refit payments.toprank --rollback    # the previous version is current again
 """
 
 
@@ -18,11 +18,11 @@ Examples:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--history", type=click.Path(path_type=Path),
-    help="History of the model.  [default: the one beside it]",
+    help="History of the model.  [default: the one next to it]",
 )  # fmt: skip
 @click.option(
     "--silence", default="30d", show_default=True,
-    help="Time after which a payment that nobody spoke of counts as genuine.",
+    help="Time after which a payment without a label counts as genuine.",
 )  # fmt: skip
 @click.option("--promote", "is_promoted", is_flag=True, help="Make the newest version current.")
 @click.option(
@@ -50,7 +50,7 @@ def refit(
 ) -> None:
     """Learn from all payments and labels that the history of MODEL has by now.
 
-    The new version is written beside MODEL, as payments.v2.toprank, and compared with it on the
+    The new version is written next to MODEL, as payments.v2.toprank, and compared with it on the
     latest matured days: days all of whose payments have a label or are older than --silence. Rows
     known by a verdict alone are left out of the comparison, since the current version chose what
     was checked. MODEL itself stays as it is until --promote, and every version is kept.
@@ -162,5 +162,5 @@ def _report(promoted: Any, model: Path) -> None:
 
     screen.remark(
         f"Version {promoted.version} of {model.name} is the current one now; version "
-        f"{promoted.before} is kept beside it."
+        f"{promoted.before} is kept next to it."
     )

@@ -28,14 +28,14 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Draw a bar that keeps moving for work of which nobody knows how much is done."""
+    """Draw a bar that keeps moving, for work whose progress is not known."""
     with _bars() as progress:
         progress.add_task(what, total=None)
         yield
 
 
 def remark(text: str) -> None:
-    """Say something beside the results."""
+    """Print a remark, apart from the results."""
     print(text, file=sys.stderr)  # not click.echo: it would write through a bar, not above it
 
 
@@ -66,7 +66,7 @@ def print_csv(table: Any) -> None:
     except pa.ArrowInvalid as error:
         raise ValueError(
             "a CSV holds plain values only; a column of the data holds lists or the like; "
-            "print it with --json or write it with -o to a file in .parquet."
+            "print it with --json or write it with -o to a .parquet file."
         ) from error
     click.echo(sink.getvalue().to_pybytes().decode(), nl=False)
 
@@ -95,7 +95,7 @@ def _bars() -> Iterator[Any]:
         TaskProgressColumn("{task.percentage:>3.0f} %"),
         TimeLeft(),
     )
-    # rich may be told to take a pipe for a terminal; a bar in a log file helps nobody
+    # rich may be set to take a pipe for a terminal; a bar in a log file helps nobody
     is_shown = sys.stderr.isatty() and console.is_interactive
     with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
         yield progress

@@ -31,7 +31,7 @@ Examples:
 @click.option(
     "--days", default=183, show_default=True, type=click.IntRange(1), help="Number of days."
 )
-@click.option("--start", default="2018-04-01", show_default=True, help="The first day.")
+@click.option("--start", default="2018-04-01", show_default=True, help="First day.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
     help="Random seed.",
@@ -40,8 +40,8 @@ Examples:
 @click.option(
     "--pattern",
     is_flag=True,
-    help="Add the pattern behind each fraud: 1 amount, 2 terminal, 3 card; 0 for none. It gives "
-    "the label away.",
+    help="Add the pattern behind each fraud: 1 amount, 2 terminal, 3 card; 0 for none. Leave it "
+    "out when fitting: it gives the label away.",
 )
 @click.option(
     "--worldline",
@@ -62,7 +62,7 @@ Examples:
 )
 @click.option(
     "--stops", multiple=True, metavar="PATTERN:DAY",
-    help="No such fraud from that day on; may be repeated.",
+    help="No fraud of that pattern from that day on; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--christmas", is_flag=True, help="Half as many payments again from 1 to 24 December."

@@ -1,8 +1,8 @@
 """Files that are either whole or not there, whatever happens while they are written.
 
-What is written goes to a file beside its target, reaches the disk, and is then renamed over the
-target. The file beside is locked as long as its writer lives, so that the next writer can tell
-the leftover of a killed one from the work of another process. Nothing but the standard library.
+What is written goes to a file next to its target, reaches the disk, and is then renamed over the
+target. That file is locked as long as its writer lives, so that the next writer can distinguish
+the leftover of a killed one from the work of another process. Only the standard library is used.
 """
 
 import os
@@ -23,15 +23,15 @@ _BESIDE = re.compile(r"\.part-[0-9a-f]{16}-(.+)", re.DOTALL)
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str], *, mode: int | None = None) -> Iterator[Path]:
-    """Give an empty file beside `path` to write to; it takes its place when all went well.
+    """Give an empty file next to `path` to write to; it takes its place when all went well.
 
     A link stays, and the file it names is replaced. The new file has the mode of the one it
     replaces; where there is none, `mode`, or what the process gives to new files.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with atomic_path(Path(folder, "note.txt")) as beside:
-    ...         _ = beside.write_text("whole")
+    ...     with atomic_path(Path(folder, "note.txt")) as unfinished:
+    ...         _ = unfinished.write_text("whole")
     ...     [entry.name for entry in Path(folder).iterdir()]
     ['note.txt']
     """
@@ -54,12 +54,12 @@ def atomic_path(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
 
 
 def path_beside(target: Path) -> Path:
-    """Return a new name beside `target`, with its suffix, that nobody can foresee."""
+    """Return a new name next to `target`, with its suffix, that nobody can foresee."""
     return target.with_name(f".part-{token_hex(8)}-{target.name}")
 
 
 def paths_beside(folder: str | os.PathLike[str], name: str | None = None) -> list[Path]:
-    """Return what has names of `path_beside` in a folder: beside the file `name`, or any."""
+    """Return what has names of `path_beside` in a folder: those for the file `name`, or all."""
     found = ((path, _BESIDE.fullmatch(path.name)) for path in Path(folder).iterdir())
     return [path for path, match in found if match and name in (None, match[1])]
 
@@ -100,7 +100,7 @@ def try_lock(descriptor: int) -> bool:
 
 @contextmanager
 def _held_beside(target: Path, mode: int) -> Iterator[Path]:
-    """Give a new file beside `target`, locked; unless it was renamed, it is removed at the end."""
+    """Give a new locked file next to `target`; unless it was renamed, it is removed at the end."""
     beside, descriptor = _made_beside(target, mode)
     try:
         if fcntl is None:

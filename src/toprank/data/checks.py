@@ -143,5 +143,12 @@ def nearest_name(name: str, names: list[str]) -> str:
     """Return a hint such as "; did you mean 'amount'?", or nothing when no name is close."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, names, n=1, cutoff=0.7)
+    folded = {each.strip().casefold(): each for each in names}
+    same = folded.get(name.strip().casefold())
+    close = [same] if same is not None else get_close_matches(name, names, n=1, cutoff=0.7)
+    if not close:  # the same letters but for their case may be close, too
+        close = [
+            folded[each]
+            for each in get_close_matches(name.casefold(), list(folded), n=1, cutoff=0.7)
+        ]
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -25,7 +25,7 @@ class LearnedColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows that `read_features` has read; handed in again, they come back as they are.
+    """Rows that `read_features` has read; given again, they come back as they are.
 
     To be learned from, they come with their columns: codes of categories then mean the same to
     the learner as to the estimator that read the rows.
@@ -91,7 +91,7 @@ class TrainingRows(NamedTuple):
         return self._replace(weight=self.weight / self.weight.mean())
 
     def thinned(self, most: int) -> "TrainingRows":
-        """Return at most so many rows of either class: every k-th, which stands for k."""
+        """Return at most so many rows of either class: every k-th, with the weight of k rows."""
         if self.is_positive.size <= most:
             return self
         classes = [np.flatnonzero(self.is_positive), np.flatnonzero(~self.is_positive)]
@@ -100,10 +100,8 @@ class TrainingRows(NamedTuple):
         thin = self.take(np.sort(chosen))
         if max(steps) == 1:
             return thin
-        stands_for = np.where(thin.is_positive, *map(float, steps))
-        return thin._replace(
-            weight=stands_for if thin.weight is None else stands_for * thin.weight
-        )
+        n_each = np.where(thin.is_positive, *map(float, steps))
+        return thin._replace(weight=n_each if thin.weight is None else n_each * thin.weight)
 
 
 def read_training(
@@ -179,7 +177,7 @@ def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
 
 
 def _stacked(above: NDArray[np.float32], below: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return both, one below the other; without a copy where they lie so in one matrix."""
+    """Return both, one below the other; without a copy where they are so in one matrix already."""
     matrix = above.base
     are_whole_rows = all(
         isinstance(part, np.ndarray)
@@ -276,11 +274,11 @@ def _are_sets(eval_set: Any) -> bool:
 
 def _warn_of_frequent(classes: NDArray, counts: NDArray[np.int64]) -> None:
     if counts[1] > counts[0]:
-        rarer, later = classes.tolist()
+        rare, later = classes.tolist()
         warnings.warn(
             f"y must say which class is positive; {later!r} is taken, the later in sorted order, "
-            f"though {rarer!r} is the rarer with {counts[0]:,} of {counts.sum():,} rows; pass "
-            f"positive_label={rarer!r} or positive_label={later!r}.",
+            f"though {rare!r} is less frequent ({counts[0]:,} of {counts.sum():,} rows); pass "
+            f"positive_label={rare!r} or positive_label={later!r}.",
             TableWarning,
             stacklevel=5,
         )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from toprank import files
+from toprank.data.tables import Reading
 from toprank.data.tables.spans import span_of
 from toprank.payments.features import Feature, History, LabelRisk
 from toprank.payments.history_store import HistoryStore
@@ -63,6 +64,7 @@ def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -
     _check_kind(ranker, path)
     model = kind(**settings_in(manifest["facts"], ranker))
     model.ranker_, model.facts_ = ranker, manifest["facts"]
+    model.reading_ = Reading.from_json(manifest["facts"].get("reading"))
     model.classes_ = class_names(*_classes_of(ranker)) if hasattr(ranker, "classes_") else None
     model.state_ = _opened_state(path, model, history, for_writing)
     if model.state_ is not None:
@@ -79,8 +81,10 @@ def facts_of(model: Any, version: int) -> dict[str, Any]:
     else:
         facts = dict(model.facts_)
     facts["version"] = version
+    facts["reading"] = getattr(model, "reading_", Reading()).to_json()
     facts["settings"] = {name: getattr(model, name) for name in _SETTINGS} | {
         "drop": list(model.drop),
+        "keep": list(model.keep),
         "gap": None if model.gap is None else int(span_of(model.gap, "gap").astype(int)),
     }
     if model.names:
@@ -111,6 +115,7 @@ def settings_in(facts: dict[str, Any], ranker: Any) -> dict[str, Any]:
         found |= {name: settings[name] for name in _SETTINGS if name in settings}
         found["drop"] = tuple(settings.get("drop") or ())
         found["names"] = _noted_names(settings.get("names"))
+        found["keep"] = tuple(settings.get("keep") or ())
         if isinstance(settings.get("gap"), int):
             found["gap"] = np.timedelta64(settings["gap"], "us")
     return found

@@ -83,6 +83,7 @@ def refit(
     rows = matured_rows(model, silence)
     new = PaymentModel(**model.get_params(deep=False))
     new.state_, new.classes_ = model.state_, model.classes_
+    new.reading_ = model.reading_
     new.fit_features(rows.table, progress=progress)
     return Refitted(new, compare_versions(model, new, rows.is_verdict_alone))
 

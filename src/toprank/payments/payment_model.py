@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -77,6 +78,8 @@ class PaymentModel(BaseEstimator):
         The options of `toprank fit`: columns to leave out, time left out before the test, checks
         per day, the learner, the losses it may try, trees, seconds for trying recipes, random
         seed, threads.
+    keep
+        Columns to learn from although they look like ids, which are left out otherwise.
 
     Attributes
     ----------
@@ -88,6 +91,8 @@ class PaymentModel(BaseEstimator):
         The history of the payments and the ledger of their labels; None without a card.
     training_
         The training, with the figures on the test rows; only after `fit`.
+    reading_
+        How numbers and times were written in the file that the model was fitted on.
 
     Examples
     --------
@@ -125,6 +130,7 @@ class PaymentModel(BaseEstimator):
         time_limit: float | None = 600.0,
         random_state: int = 0,
         n_jobs: int | None = None,
+        keep: Iterable[str] = (),
     ) -> None:
         self.label_column = label_column
         self.time = time
@@ -145,6 +151,7 @@ class PaymentModel(BaseEstimator):
         self.time_limit = time_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.keep = keep
 
     # Learning
 
@@ -152,7 +159,8 @@ class PaymentModel(BaseEstimator):
         """Learn from a labelled table; with a card, also from the past of each card."""
         roles = self._checked_roles()
         table = arrow_table(table)
-        tables.check_columns(self.drop, table.column_names)
+        self.reading_ = tables.Reading.of(table)
+        tables.check_columns([*self.drop, *self.keep], table.column_names)
         # a time that is dropped still splits the rows
         table = table.drop_columns([name for name in set(self.drop) if name != self.time])
         labels = tables.split_label(table, self.label_column, self.positive_label)
@@ -178,12 +186,13 @@ class PaymentModel(BaseEstimator):
         progress: Progress | None = None,
     ) -> Self:
         """Learn from a table that has the features of the past already."""
-        task = training.prepare(
-            table,
-            self.label_column,
-            labels=labels,
-            **self._training_options(self._checked_roles()),
-        )
+        options = self._training_options(self._checked_roles())
+        if self.state_ is not None:  # in a short history, no card may have paid twice in an hour
+            options["drop"] = [
+                *options["drop"],
+                *_without_values(table, self.state_.history.names),
+            ]
+        task = training.prepare(table, self.label_column, labels=labels, **options)
         self.training_ = training.train(
             task,
             self.budget,
@@ -501,6 +510,7 @@ class PaymentModel(BaseEstimator):
         options = {
             "time": self.time,
             "positive_label": self.positive_label,
+            "keep": self.keep,
             "gap": None if self.gap is None else span_of(self.gap, "gap"),
             "random_state": self.random_state,
         }
@@ -545,6 +555,16 @@ class PaymentModel(BaseEstimator):
 def _with_features_of(table: pa.Table, rows: pa.Table, features_of: FeaturesOf) -> pa.Table:
     """Return a table with the features of its rows."""
     return with_columns(table, features_of(rows))
+
+
+def _without_values(table: pa.Table, names: Iterable[str]) -> list[str]:
+    """Return which of these columns are missing in every row."""
+    n_rows = table.num_rows
+    return [
+        name
+        for name in names
+        if pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() == n_rows
+    ]
 
 
 def _tables(payments: Any) -> Iterator[Any]:

@@ -1,8 +1,8 @@
-"""Rows parted into train, validation and test, by time or by chance.
+"""Rows split into train, validation and test, by time or at random.
 
 A ranker is judged on payments that came after those it learned from. Between what it learns from
-and what it is judged on lies a gap: rows whose labels would not be known yet on the day the test
-begins.
+and what it is judged on there is a gap: rows whose labels would not be known yet on the day the
+test begins.
 
     time ->   [ train | validation | gap | test ]          chronological
     time ->   [ train | gap | test ]

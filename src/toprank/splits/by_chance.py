@@ -1,4 +1,4 @@
-"""Rows parted by chance, positives and negatives alike."""
+"""Rows split at random, positives and negatives alike."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ def stratified(
     test: float = 0.25,
     random_state: int = 0,
 ) -> Split:
-    """Return a random split whose parts hold the same share of positives, and at least one each.
+    """Return a random split whose parts have the same share of positives, and at least one each.
 
     >>> is_positive = np.arange(200) < 20
     >>> split = stratified(is_positive)
@@ -24,7 +24,7 @@ def stratified(
     check_shares(validation, test)
     labels = checks.positives(is_positive, "is_positive")
     shuffled = _shuffled_classes(labels, 3, "part", random_state)
-    classes = [_parted(rows, validation, test) for rows in shuffled]
+    classes = [_split_class(rows, validation, test) for rows in shuffled]
     # classes = [positives, negatives], each a triple of train, validation, test
     joined = (np.sort(np.concatenate(rows)) for rows in zip(*classes, strict=True))
     train_rows, validation_rows, test_rows = joined
@@ -34,7 +34,7 @@ def stratified(
 def held_out(
     is_positive: ArrayLike, share: float, random_state: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows to keep and the rows to hold out, at random, both classes on both sides.
+    """Return rows to keep and rows to hold out, drawn at random, both classes on both sides.
 
     >>> kept, apart = held_out(np.arange(100) < 2, share=0.15)
     >>> kept.size, apart.size
@@ -52,9 +52,9 @@ def held_out(
 def folds(
     is_positive: ArrayLike, n_folds: int, random_state: int = 0
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the rows to learn from and the rows apart for each fold, classes spread evenly.
+    """Return the rows to learn from and the held-out rows of each fold, classes spread evenly.
 
-    One fold holds a fifth of the rows apart; with more, every row is apart once.
+    One fold holds out a fifth of the rows; with more, every row is held out once.
 
     >>> [apart.size for _, apart in folds(np.arange(100) < 10, n_folds=5)]
     [20, 20, 20, 20, 20]
@@ -84,14 +84,14 @@ def _shuffled_classes(
         rows = generator.permutation(np.flatnonzero(members))
         if rows.size < least:
             raise ValueError(
-                f"is_positive must hold at least {least} {kind}, one for each {place}; got "
-                f"{rows.size} of {labels.size}."
+                f"there must be at least {least} {kind} to split the rows, one for each {place}; "
+                f"got {rows.size} in {labels.size:,} rows; bring more labelled rows."
             )
         classes.append(rows)
     return classes
 
 
-def _parted(
+def _split_class(
     rows: NDArray[np.int64], validation: float, test: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     # Whatever the shares round to, one row is left for every part.

@@ -1,4 +1,4 @@
-"""Rows parted by time: later parts hold only what came after the earlier ones."""
+"""Rows split by time: later parts contain only what came after the earlier ones."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def chronological(
 
     `validation` and `test` are shares of all rows, met as nearly as whole moments allow: rows of
     equal time stay together, and when the rows span 20 days or more, validation and test begin at
-    midnight. `gap` is a span of time such as "7d"; left alone, 7 days, or a tenth of a span
+    midnight. `gap` is a span of time such as "7d"; by default, 7 days, or a tenth of a span
     shorter than 70 days.
 
     >>> time = np.datetime64("2025-01-01T12:00", "us") + np.arange(100) * np.timedelta64(1, "D")
@@ -40,19 +40,20 @@ def chronological(
     cuts = np.unique(moments.astype("datetime64[D]") if span >= 20 * DAY else moments)
     cuts = cuts.astype(ordered.dtype)
 
-    test_begin = _nearest_cut(ordered, cuts, (1 - test) * ordered.size, "test", gap)
+    period = ordered[0], ordered[-1]
+    test_begin = _nearest_cut(ordered, cuts, (1 - test) * ordered.size, "test", gap, period)
     validation_end = test_begin - gap
     before = ordered[: np.searchsorted(ordered, validation_end)]
     n_train = before.size - validation * ordered.size
     emptied = "train" if before.size else "validation"
-    validation_begin = _nearest_cut(before, cuts, n_train, emptied, gap)
+    validation_begin = _nearest_cut(before, cuts, n_train, emptied, gap, period)
     return _split_at(moments, validation_begin, validation_end, test_begin)
 
 
 def latest(
     time: ArrayLike, is_positive: ArrayLike, share: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the earlier rows and the latest ones, parted at the moment nearest to `share`.
+    """Return the earlier rows and the latest ones, split at the moment nearest to `share`.
 
     Rows of equal time stay together.
 
@@ -64,28 +65,37 @@ def latest(
     moments = moments_of(time)
     labels = checks.positives(is_positive, "is_positive")
     if moments.size != labels.size:
-        raise ValueError(f"time must have one moment a row; got {moments.size} for {labels.size}.")
+        raise ValueError(
+            f"time must have one moment per row; got {moments.size} for {labels.size} rows."
+        )
     ordered = np.sort(moments)
     if ordered[0] == ordered[-1]:
         raise ValueError(
-            f"time must hold at least two moments to tell earlier rows from the latest; all "
+            f"time must hold at least two moments to split earlier rows from the latest; all "
             f"{ordered.size} rows are of {ordered[0]}."
         )
     none = np.timedelta64(0, "us")
-    begin = _nearest_cut(ordered, np.unique(ordered), (1 - share) * ordered.size, "latest", none)
+    begin = _nearest_cut(
+        ordered,
+        np.unique(ordered),
+        (1 - share) * ordered.size,
+        "latest",
+        none,
+        (ordered[0], ordered[-1]),
+    )
     parts = np.flatnonzero(moments < begin), np.flatnonzero(moments >= begin)
     for name, rows in zip(("earlier", "latest"), parts, strict=True):
         n_positive = np.count_nonzero(labels[rows])
         if n_positive in (0, rows.size):
             raise ValueError(
                 f"the {name} rows must hold both classes; got {n_positive} positives in "
-                f"{rows.size} rows. Bring data of a longer period, or leave out time."
+                f"{rows.size} rows; bring data of a longer period, or leave out time."
             )
     return parts
 
 
 def checked_gap(gap: Any, span: np.timedelta64) -> np.timedelta64:
-    """Return `gap` or, left alone, the one that suits rows of such a span.
+    """Return `gap`, or the default for rows of such a span.
 
     >>> checked_gap(None, span=np.timedelta64(35, "D")).astype("timedelta64[D]")
     np.timedelta64(3,'D')
@@ -106,17 +116,24 @@ def _nearest_cut(
     n_before: float,
     part: str,
     gap: np.timedelta64,
+    period: tuple[np.datetime64, np.datetime64],
 ) -> np.datetime64:
     """Return the cut with the nearest to `n_before` rows before it, and rows on both sides."""
     rows_before = np.searchsorted(ordered, cuts)
     usable = (rows_before > 0) & (rows_before < ordered.size)
     if n_before <= 0 or not usable.any():
         raise ValueError(
-            f"the {part} part would be empty. Choose a smaller gap (it is {in_words(gap)}), "
-            f"smaller shares for validation and test, or rows spread over more moments."
+            f"there would be no {part} rows: the times go from {_shown(period[0])} to "
+            f"{_shown(period[1])}, and {in_words(gap)} are left out before the test; choose a "
+            "shorter `gap`, bring rows of a longer period, or leave out `time` to split the rows "
+            "at random."
         )
     distance = np.where(usable, np.abs(rows_before - n_before), np.inf)
     return cuts[distance.argmin()]
+
+
+def _shown(moment: np.datetime64) -> str:
+    return str(moment.astype("datetime64[s]")).replace("T", " ")
 
 
 def _split_at(

@@ -1,4 +1,4 @@
-"""A split: the rows of train, validation and test, and what each of them must hold."""
+"""A split: the rows of train, validation and test, and what each of them must contain."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toprank.data import checks
+
+_WAY_OUT = "bring more labelled rows."
+_WAY_OUT_IN_TIME = (
+    "bring data of a longer period, choose a shorter `gap`, or leave out `time` to split the rows "
+    "at random."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +33,7 @@ class Split:
 
 
 def check_positives(split: Split, is_positive: ArrayLike) -> None:
-    """Raise a ValueError unless every part of `split` holds both classes.
+    """Raise a ValueError unless every part of `split` has both classes.
 
     >>> from toprank.splits import stratified
     >>> check_positives(stratified([0, 1] * 10), [0, 1] * 10)
@@ -36,14 +42,14 @@ def check_positives(split: Split, is_positive: ArrayLike) -> None:
     n_rows = 1 + max(int(rows.max(initial=-1)) for rows in split.parts().values())
     if labels.size < n_rows:
         raise ValueError(
-            f"is_positive must have a value for each of the {n_rows} rows; got {labels.size}."
+            f"the labels must have a value for each of the {n_rows} rows; got {labels.size}."
         )
     for part, rows in split.parts().items():
         n_positive = np.count_nonzero(labels[rows])
         if n_positive in (0, rows.size):
             raise ValueError(
-                f"the {part} part must hold both classes; got {n_positive} positives in "
-                f"{rows.size} rows. Give it a larger share, or bring data of a longer period."
+                f"the {part} rows must have both classes; got {n_positive:,} positives in "
+                f"{rows.size:,} rows; {_WAY_OUT if split.periods is None else _WAY_OUT_IN_TIME}"
             )
 
 

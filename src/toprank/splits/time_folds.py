@@ -1,4 +1,4 @@
-"""Folds that walk through time: train on a stretch, wait for labels, test on the next.
+"""Folds that walk through time: train on a stretch, skip the labels' delay, test on the next.
 
     time ->   [ train | delay | test ]
                      [ train | delay | test ]
@@ -51,7 +51,7 @@ def prequential(
     """Return folds in order of time, each later than the one before by the length of `test`.
 
     `train`, `delay` and `test` are spans such as "7d" or "12h", or timedeltas. `start` is the
-    moment the first training begins, and the folds walk forward from it. Left alone, they walk
+    moment the first training begins, and the folds walk forward from it. By default, they walk
     back from the end of the rows: the last test ends with the last day, or with the last row if
     not all spans are whole days.
 
@@ -59,10 +59,10 @@ def prequential(
 
     - "known": a test day does without the cards whose positive was known when it began: one of
       between the beginning of training and `delay` before that day. Such a card is blocked by
-      then, and finding it again is no merit. Needs `is_positive`. This is the protocol of the
-      Fraud Detection Handbook, whose days begin at midnight.
-    - "one-side": no card is on both sides. Each falls on one of the two by an even chance, on the
-      same in every fold, and its rows on the other are left out.
+      then, and finding it again is no achievement. Needs `is_positive`. This is the protocol of
+      the Fraud Detection Handbook, whose days begin at midnight.
+    - "one-side": no card is on both sides. Each is drawn for one of the two, the same in every
+      fold, and its rows on the other are left out.
 
     >>> time = np.datetime64("2025-01-01T12:00", "us") + np.arange(60) * np.timedelta64(1, "D")
     >>> folds = prequential(time, n_folds=2, start="2025-01-10")
@@ -125,14 +125,14 @@ class _KnownCards(NamedTuple):
         end = self.moments[test].max(initial=test_begin)
         inside = (self.moments >= train_begin) & (self.moments < end)
         positives = np.flatnonzero(self.is_positive & inside)
-        first_positive = np.full(self.n_cards, end)  # the end itself stands for never
+        first_positive = np.full(self.n_cards, end)  # the end itself means never
         np.minimum.at(first_positive, self.card[positives], self.moments[positives])
         day = test_begin + (self.moments[test] - test_begin) // DAY * DAY
         return train, test[first_positive[self.card[test]] >= day - self.delay]
 
 
 class _OneSide(NamedTuple):
-    """Leaves every card on the side that chance gave it."""
+    """Leaves every card on the side that was drawn for it."""
 
     in_test: NDArray[np.bool_]  # of each row
 
@@ -150,7 +150,7 @@ def _card_rule(moments, delay, cards, is_positive, card_rule, random_state):
         return _OneSide((chances < 0.5)[card])
     if is_positive is None:
         raise ValueError(
-            "is_positive must be given to tell which cards are known; to keep every card on one "
+            "is_positive must be given to know which cards are known; to keep every card on one "
             "side without it, pass card_rule='one-side'."
         )
     labels = checks.positives(is_positive, "is_positive", like=moments)
@@ -171,7 +171,7 @@ def _fold(moments, begin, spans, rule, number):
         if not rows.size:
             first, end = (str(moment).removesuffix(".000000") for moment in bounds[part])
             raise ValueError(
-                f"fold {number} must hold rows to {part} on; there is none from {first} to {end}. "
+                f"fold {number} must have rows to {part} on; there is none from {first} to {end}. "
                 f"Choose another start, fewer folds or longer spans."
             )
     gap = np.setdiff1d(inside, np.concatenate([train, test]), assume_unique=True)

@@ -1,8 +1,8 @@
 """From a labelled table to a ranker with honest figures.
 
-The rows are parted into train, validation and test, by time where there is one. Recipes learn
+The rows are split into train, validation and test, by time where there is one. Recipes learn
 from train and are judged on validation, which also calibrates; the winner then learns from both.
-So does a tree that is asked for, its settings chosen by cross-validation on train.
+So does a requested tree, its settings chosen by cross-validation on train.
 The test rows are used once, for the figures.
 """
 
@@ -20,21 +20,26 @@ from toprank import registry, splits
 from toprank.calibration import fit_calibration
 from toprank.data import checks, tables
 from toprank.data.inputs import Encoded, LearnedColumns
-from toprank.data.tables import CodedTable, Labels, Schema
+from toprank.data.tables import CodedTable, Labels, Schema, TableWarning
+from toprank.data.tables.columns import shortened
+from toprank.data.tables.id_columns import id_columns
+from toprank.data.tables.positive_class import named_by_itself
 from toprank.data.tables.row_numbers import as_slice, rows_of
 from toprank.rankers.auto.search_log import SearchLog
 from toprank.rankers.base import Ranker
 from toprank.rankers.boosted.boosted_ranker import BoostedRanker
 from toprank.rankers.progress import Progress, renamed, silent
 from toprank.splits import Split
+from toprank.wording import percent
 from toprank.workflow.evaluation import Cards, Evaluation, cards_of, evaluate
+from toprank.workflow.likely_leaks import likely_leaks
 
 PLAIN = "plain log-loss trees"
 
 
 @dataclass(frozen=True)
 class Task:
-    """A table made ready to learn from: features, labels, times and their parts.
+    """A table made ready to learn from: features, labels, times and the split.
 
     `row_numbers` says which rows of the table these are, counted from 1.
     """
@@ -65,7 +70,9 @@ class Task:
 
     def schema(self, *parts: str) -> Schema:
         """Return the columns as the rows of one part show them, or of several."""
-        return self.coded.schema(self._chosen(parts))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TableWarning)  # `prepare` warned of all rows
+            return self.coded.schema(self._chosen(parts))
 
     @cached_property
     def coded(self) -> CodedTable:
@@ -77,7 +84,7 @@ class Task:
         return None if self.time is None else splits.days(self.time)[self.split.parts()[part]]
 
     def cards_in(self, part: str) -> Cards | None:
-        """Return whose row each of one part is; None without cards."""
+        """Return the card of each row of one part; None without cards."""
         if self.cards is None:
             return None
         rows = self.split.parts()[part]
@@ -126,6 +133,7 @@ def prepare(
     time: str | None = None,
     positive_label: Any = None,
     drop: Iterable[str] = (),
+    keep: Iterable[str] = (),
     gap: np.timedelta64 | None = None,
     card: str | None = None,
     amount: str | None = None,
@@ -133,6 +141,9 @@ def prepare(
     labels: Labels | None = None,
 ) -> Task:
     """Return the task of ranking the positives of column `label`; unlabelled rows are left out.
+
+    So are columns that only name their rows, unless `keep` names them. A warning says which, and
+    others point out what may be wrong with the rest of the table.
 
     With `card`, it is also measured how checking cards does, and with `amount` the money caught.
     Who has parsed the label already passes what `tables.split_label` gave as `labels`.
@@ -145,12 +156,17 @@ def prepare(
     if labels is None:
         labels = tables.split_label(table, label, positive_label)
     known = np.flatnonzero(labels.known)
-    features = table.select(feature_names(table.column_names, label, time, list(drop)))
+    names = feature_names(table.column_names, label, time, list(drop), list(keep))
+    features = table.select(without_ids(table, names, list(keep)))
     if known.size < table.num_rows:
         tables.check_finite_columns(features)  # what is wrong is said of all rows
         features = rows_of(features, as_slice(known))
     is_positive = labels.is_positive[known]
-    times = None if time is None else tables.time_column(table, time)[known]
+    _warn_of_positive(label, labels, is_positive, positive_label)
+    times = None
+    if time is not None:
+        times = tables.time_column(table, time)[known]
+        tables.warn_of_odd_times(table[time], times, time)
     if times is None:
         split = splits.stratified(is_positive, random_state=random_state)
     else:
@@ -166,7 +182,9 @@ def prepare(
         n_unlabelled=table.num_rows - known.size,
         cards=None if card is None else cards_of(table, card, amount, known),
     )
-    _ = task.coded  # what is wrong with a column is found now, not once the trees are grown
+    # what is wrong with a column is found now, not once the trees are grown
+    task.coded.schema(np.arange(known.size))
+    _warn_of_leaks(task)
     return task
 
 
@@ -182,7 +200,7 @@ def train(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Return a fitted ranker beside plain log-loss, both with their figures on the test rows.
+    """Return a fitted ranker and plain log-loss, both with their figures on the test rows.
 
     `learner` is a name that `toprank.registry` offers to `fit`. "auto" is what AutoRanker chose
     on the validation rows within `time_limit`, trying no losses but log-loss and `losses` (None
@@ -225,23 +243,59 @@ def train(
     return Trained(task, chosen, candidates)
 
 
-def feature_names(names: list[str], label: str, time: str | None, drop: list[str]) -> list[str]:
+def feature_names(
+    names: list[str], label: str, time: str | None, drop: list[str], keep: Sequence[str] = ()
+) -> list[str]:
     """Return the columns to learn from: all but the label, the time and those to drop.
 
     >>> feature_names(["paid_at", "amount", "is_fraud"], "is_fraud", "paid_at", drop=[])
     ['amount']
     """
     if time == label:
-        raise ValueError(f"time must be another column than the label; got {label!r} for both.")
-    tables.check_columns(drop, names)
+        raise ValueError(f"`time` must be another column than `label`; got {label!r} for both.")
+    tables.check_columns([*drop, *keep], names)
     left_out = {label, time, *drop}
+    for name in keep:
+        if name in left_out:
+            raise ValueError(
+                f"`keep` must name columns to learn from; {name!r} is the label, the time or "
+                "dropped."
+            )
     features = [name for name in names if name not in left_out]
     if not features:
         raise tables.TableError(
-            "the table must have a column to learn from beside the label, the time and the "
-            f"dropped ones; got only {', '.join(map(repr, names))}."
+            "the table must have a column to learn from in addition to the label, the time and "
+            f"the dropped ones; got only {', '.join(map(repr, names))}."
         )
     return features
+
+
+def without_ids(table: pa.Table, names: list[str], keep: Sequence[str] = ()) -> list[str]:
+    """Return these columns but for those that only name their rows; a warning says which.
+
+    >>> table = pa.table({"tx": [f"T{i}" for i in range(200)], "amount": [9.5] * 200})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     without_ids(table, ["tx", "amount"])
+    ['amount']
+    >>> print(caught[0].message)
+    column 'tx' is left out: a different text in nearly every row; to keep it, use `keep=['tx']`.
+    """
+    found = id_columns(table, [name for name in names if name not in keep])
+    rest = [name for name in names if name not in found]
+    if not found or not rest:  # what is left must be something
+        return names
+    reasons = "; ".join(f"{name!r}: {reason}" for name, reason in found.items())
+    if len(found) == 1:
+        (name,) = found
+        said = f"column {name!r} is left out: {found[name]}; to keep it, use `keep={[name]!r}`."
+    else:
+        said = (
+            f"{len(found)} columns that look like ids are left out ({reasons}); to keep one, use "
+            f"`keep={list(found)[:1]!r}`."
+        )
+    warnings.warn(said, TableWarning, stacklevel=3)
+    return rest
 
 
 def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
@@ -255,6 +309,45 @@ def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
         return both
     as_class = int if all(float(value).is_integer() for value in both) else str
     return as_class(positive), as_class(negative)
+
+
+def _warn_of_positive(
+    label: str, labels: Labels, is_positive: NDArray[np.bool_], given: Any
+) -> None:
+    """Say which value is taken as positive, where that may surprise."""
+    if given is not None:
+        return
+    positive, negative = (shortened(each) for each in (labels.positive, labels.negative))
+    share = percent(is_positive.mean())
+    other = f"rank the others first with `positive_label={str(labels.negative)!r}`."
+    if named_by_itself([labels.positive, labels.negative]) is None:
+        why = "the less frequent one"
+    elif 2 * np.count_nonzero(is_positive) > is_positive.size:
+        why = "by its name, although most rows have it"
+    else:
+        return
+    warnings.warn(
+        f"of the values of {label!r}, {positive} is taken as positive ({share} of the rows), "
+        f"{why}, and {negative} as negative; {other}",
+        TableWarning,
+        stacklevel=3,
+    )
+
+
+def _warn_of_leaks(task: Task) -> None:
+    """Warn of columns that give the label away."""
+    schema = task.schema("train")
+    parts = []
+    for part in ("train", "validation"):
+        rows, labels = task.encoded(schema, part)
+        parts.append((rows.features, labels == task.positive))
+    for name, ap in likely_leaks(schema, *parts).items():
+        warnings.warn(
+            f"column {name!r} alone ranks the validation rows with AP {ap:.2f}: it probably gives "
+            f"the label away and will not be known in time; leave it out with `drop={[name]!r}`.",
+            TableWarning,
+            stacklevel=3,
+        )
 
 
 def _fit_as_a_winner(
@@ -273,9 +366,9 @@ def _fit_as_a_winner(
     and with it what the probabilities are learned for.
     """
     takes_progress = registry.row_of(ranker).takes_progress
-    tell = partial(progress or silent, doing)
+    report = partial(progress or silent, doing)
     if not takes_progress:
-        tell(0, 2)
+        report(0, 2)
     if apart is None:
         apart = _scores_apart(ranker, task)
     both = task.schema("train", "validation")
@@ -285,9 +378,9 @@ def _fit_as_a_winner(
         ranker.fit(*rows, eval_set=validation, progress=renamed(progress, doing))
     else:
         ranker.fix_choices()
-        tell(1, 2)
+        report(1, 2)
         ranker.fit(*rows)
-        tell(2, 2)
+        report(2, 2)
     ranker.calibration_ = fit_calibration(validation[1] == task.positive, apart)
 
 

@@ -125,7 +125,7 @@ def test_where_both_marks_are_used_each_column_has_its_own_with_a_remark(file):
     assert table.to_pylist()[0] == {"a": 1.5, "b": 73.37}
 
 
-def test_under_a_schema_only_its_number_columns_decide_the_mark(file):
+def test_under_a_schema_only_its_number_columns_decide_the_separator(file):
     path = file("old_score;amount;n_items;note", "0.97;73,37;1;1,5")
 
     assert first_batch(path).to_pylist() == [
@@ -150,7 +150,7 @@ def test_separated_thousands_are_numbers_with_a_remark(file, grouped):
 def test_a_wrong_value_among_decimal_commas_is_the_one_that_is_named(file):
     path = file("amount;n_items;note", "73,37;1;x", "8,1;1;x", "many;1;x")
 
-    with pytest.raises(TableError, match="'amount'.*must hold numbers.*line 4 has 'many'"):
+    with pytest.raises(TableError, match=r"'amount'.*must hold numbers.*line 4 has 'many'"):
         first_batch(path)
 
 
@@ -163,7 +163,7 @@ def test_a_wrong_value_among_decimal_commas_is_the_one_that_is_named(file):
         ("1.111" * 50_000, False),
     ],
 )  # fmt: skip
-def test_a_number_is_known_with_either_mark(text, is_number):
+def test_a_number_is_known_with_either_separator(text, is_number):
     assert looks_like_number(text) == is_number
 
 

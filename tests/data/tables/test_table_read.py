@@ -53,7 +53,7 @@ def parquet(tmp_path):
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.data"])
-def test_the_delimiter_is_told_by_the_header(file, delimiter, name):
+def test_the_delimiter_is_found_from_the_header(file, delimiter, name):
     text = f'amount{delimiter}"a,;|b"\n1.5{delimiter}x\n'
 
     assert read_table(file(text, name)).to_pylist() == [{"amount": 1.5, "a,;|b": "x"}]
@@ -284,11 +284,13 @@ def test_a_schema_fixes_the_types_of_a_csv(file):
 def test_a_wrong_value_under_a_schema_is_named_with_its_column(file):
     path = file("amount,night,country\n1,true,FR\nmany,true,FR\n")
 
-    with pytest.raises(TableError, match=r"column 'amount' in .* must hold numbers .*line 3 has 'many'"):
+    with pytest.raises(
+        TableError, match=r"column 'amount' in .* must hold numbers .*line 3 has 'many'"
+    ):
         list(read_batches(path, schema=SCHEMA))
 
 
-def test_a_missing_schema_column_is_told_before_the_first_batch(file, parquet):
+def test_a_missing_schema_column_is_refused_before_the_first_batch(file, parquet):
     for path in (file("amuont,night\n1,true\n"), parquet({"amuont": [1]})):
         with pytest.raises(TableError, match=r"column 'amount' is not in .*'amuont'"):
             read_batches(path, schema=SCHEMA)
@@ -297,13 +299,13 @@ def test_a_missing_schema_column_is_told_before_the_first_batch(file, parquet):
 def test_progress_grows_to_the_size_of_the_file(file, monkeypatch):
     monkeypatch.setattr(delimited, "_BLOCK", 1000)
     path = file("a,b\n" + "1,2\n" * 5000)
-    told = []
+    seen = []
 
-    list(read_batches(path, rows=100, on_bytes=told.append))
+    list(read_batches(path, rows=100, on_bytes=seen.append))
 
-    assert len(told) > 2
-    assert told == sorted(told)
-    assert told[-1] == path.stat().st_size
+    assert len(seen) > 2
+    assert seen == sorted(seen)
+    assert seen[-1] == path.stat().st_size
 
 
 def test_an_abandoned_reading_leaves_the_file_free(file):

@@ -220,7 +220,7 @@ def test_non_text_column_names_become_text():
 @pytest.mark.parametrize(
     ("values", "word"),
     [
-        ([datetime.date(2018, 4, 1)], "holds dates; pass it as the time column, drop it, or turn"),
+        ([datetime.date(2018, 4, 1)], r"holds dates; .*`time='odd'`.*`drop=\['odd'\]`"),
         ([datetime.datetime(2018, 4, 1)], "holds dates"),
         ([datetime.time(1)], "holds times of day"),
         ([datetime.timedelta(1)], "holds lengths of time"),
@@ -249,7 +249,7 @@ def test_columns_that_cannot_be_learned_from_are_refused_by_name(frame_of, value
         (pa.table([[1], [2]], names=["a", "a"]), "must differ; 'a' comes 2 times"),
         (
             pa.table({"x": pa.nulls(3)}),
-            "'x' must hold some values; all 3 of the rows to learn from are without one; drop it",
+            r"'x' must hold some values; all 3 of the rows .*; leave it out with `drop=\['x'\]`",
         ),
         (pa.table({"x": [nan, None]}), "'x' must hold some values; all 2 of the rows"),
         (pa.table({"x": pa.array([None], pa.string())}), "'x' must hold some values; all 1 of"),
@@ -371,7 +371,7 @@ def test_a_schema_is_not_made_from_other_json(data):
 
 def test_whole_numbers_too_large_for_the_matrix_are_warned_of():
     cards = 4_000_123_412_340_000 + np.arange(600) % 40
-    with pytest.warns(TableWarning, match="column 'card' holds whole numbers up to 4e.15; above"):
+    with pytest.warns(TableWarning, match="'card' .*40 different values become 1;"):
         Schema.of(pa.table({"card": cards, "amount": np.arange(600) % 9}))
 
 
@@ -387,5 +387,5 @@ def test_texts_with_slashes_and_points_are_no_dates():
 
 
 def test_ids_too_long_for_integers_are_warned_of_too():
-    with pytest.warns(TableWarning, match="column 'id' holds whole numbers up to"):
+    with pytest.warns(TableWarning, match="'id' .*whole numbers up to 8e.25 lose"):
         Schema.of(pa.table({"id": np.arange(1, 9) * 1e25, "amount": np.arange(8.0)}))

@@ -84,7 +84,7 @@ def test_times_survive_being_written_as_text(times):
     ],
 )
 def test_missing_times_are_refused_with_their_count(values):
-    with pytest.raises(TableError, match="'at' must give every row its time; 1 of 2 .*in row 2"):
+    with pytest.raises(TableError, match=r"'at' must give every row its time; 1 of 2 .*in row 2"):
         time_column(pa.table({"at": values}), "at")
 
 

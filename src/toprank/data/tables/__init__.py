@@ -2,8 +2,9 @@
 
 from toprank.data.tables.coded_table import CodedTable
 from toprank.data.tables.columns import TableError, TableWarning, check_columns
+from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.key_codes import key_codes
-from toprank.data.tables.labels import Labels, split_label, truths
+from toprank.data.tables.labels import Labels, fitted_label, split_label, truths
 from toprank.data.tables.read import (
     WrittenBatch,
     column_names,
@@ -14,7 +15,7 @@ from toprank.data.tables.read import (
     rows_as_written,
 )
 from toprank.data.tables.schema import MAX_CATEGORIES, Column, Schema
-from toprank.data.tables.times import time_column, with_times
+from toprank.data.tables.times import time_column, warn_of_odd_times, with_times
 from toprank.data.tables.values import check_finite_columns, exact_numbers
 from toprank.data.tables.write import write_rows
 
@@ -23,6 +24,7 @@ __all__ = [
     "CodedTable",
     "Column",
     "Labels",
+    "Reading",
     "Schema",
     "TableError",
     "TableWarning",
@@ -32,6 +34,7 @@ __all__ = [
     "column_names",
     "count_rows",
     "exact_numbers",
+    "fitted_label",
     "key_codes",
     "read_batches",
     "read_table",
@@ -40,6 +43,7 @@ __all__ = [
     "split_label",
     "time_column",
     "truths",
+    "warn_of_odd_times",
     "with_times",
     "write_rows",
 ]

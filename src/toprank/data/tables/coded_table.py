@@ -41,6 +41,7 @@ class _Numbers:
             int(np.count_nonzero(~np.isnan(numbers))),
             schemas.largest_whole(self.values.type, numbers),
             n_distinct,
+            schemas.collapsing(rows_of(self.values, rows), numbers),
         )
 
 

@@ -37,7 +37,7 @@ def row_number(row: int) -> str:
 
 
 class Frame:
-    """A table seen one Arrow column at a time; columns turn into Arrow only when asked for."""
+    """A table seen one Arrow column at a time; columns turn into Arrow only when needed."""
 
     def __init__(self, names: Sequence[Any], n_rows: int, pick: Callable[[Any], Any]):
         self.names = [str(name) for name in names]
@@ -173,8 +173,12 @@ def quoted(values: Sequence[Any], at_most: int = 5) -> str:
 
 
 def shortened(value: Any, at_most: int = 60) -> str:
-    """Return `repr(value)`, cut when long, so that a message stays on one screen."""
-    text = repr(value)
+    """Return `repr(value)`, cut when long, so that a message stays on one screen.
+
+    >>> shortened(np.str_("Yes")), shortened("long" * 5, at_most=10)
+    ("'Yes'", "'longlongl...")
+    """
+    text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= at_most else text[:at_most] + "..."
 
 

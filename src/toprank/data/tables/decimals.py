@@ -1,4 +1,4 @@
-"""The decimal mark of a delimited file: a point, or the comma that much of Europe writes."""
+"""The decimal separator of a delimited file: a point, or the comma that much of Europe writes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ _NUMBER = re.compile(
     \s* [+-]?
     (?: \d{1,3} (?: [.\s'] \d{3} )+ (?=,)  # thousands set apart, as in 1.234,56
       | \d+
-      | (?=[.,])                           # nothing before the mark, as in ,5
+      | (?=[.,])                           # nothing before the separator, as in ,5
     )
     (?: ([.,]) \d+ )?
     (?: [eE] [+-]? \d+ )?
@@ -28,11 +28,11 @@ def decimal_examples(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: example for name, example in examples.items() if example}
 
 
-def decimal_mark(examples: Sequence[str]) -> str:
+def decimal_separator(examples: Sequence[str]) -> str:
     """Return "," when all the examples have a comma; "." otherwise.
 
-    >>> decimal_mark(["73,37", "1.234,56"]), decimal_mark(["73,37", "0.97"]), decimal_mark([])
-    (',', '.', '.')
+    >>> decimal_separator(["73,37", "1.234,56"]), decimal_separator(["73,37", "0.97"])
+    (',', '.')
     """
     return "," if examples and all("," in example for example in examples) else "."
 
@@ -41,6 +41,9 @@ def _example(fields: Sequence[str]) -> str:
     numbers = [match for match in map(_NUMBER.fullmatch, fields) if match]
     if 2 * len(numbers) <= len(fields):
         return ""
-    with_mark = {mark: [number[0] for number in numbers if number[1] == mark] for mark in ".,"}
-    of_more_frequent = max(with_mark.values(), key=len)
+    with_separator = {
+        separator: [number[0] for number in numbers if number[1] == separator]
+        for separator in ".,"
+    }
+    of_more_frequent = max(with_separator.values(), key=len)
     return max(of_more_frequent, key=len, default="")  # the longest shows thousands set apart

@@ -10,8 +10,8 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from itertools import islice
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from toprank.data.tables.columns import (
     plain_names,
     shortened,
 )
+from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.number_formats import (
     MISSING,
     NumberReading,
@@ -33,16 +34,13 @@ from toprank.data.tables.number_formats import (
     may_be_ambiguous,
     reading_of,
 )
-from toprank.data.tables.reading import Reading
 from toprank.data.tables.schema import Schema
-from toprank.data.tables.text_columns import TypedColumns, read_columns
-
-
+from toprank.data.tables.typed_columns import TypedColumns, read_columns
 
 _DELIMITERS = ",;\t|"
 _HEAD = 1 << 20  # bytes in which the header must end
 _BLOCK = 4 << 20  # bytes parsed at a time; a row must fit
-_SAMPLE_ROWS = 1_000  # whose cells show how numbers are written
+_SAMPLE_ROWS = 300  # whose cells show how numbers are written
 _FEW_CELLS = 50
 _GZIP = b"\x1f\x8b"
 _OTHER_FILES = {
@@ -62,7 +60,7 @@ class Layout(NamedTuple):
 
     `names` are those of the header without spaces around them, `header` those in the file itself.
     `samples` holds some cells of each column, and `decimals` a number from each column that has
-    decimals, where their mark may be a comma.
+    decimals, where their separator may be a comma.
     """
 
     delimiter: str
@@ -72,13 +70,15 @@ class Layout(NamedTuple):
     decimals: dict[str, str]
     encoding: str
 
-    def mark(self, reading: Reading, numbers: Iterable[str] | None = None) -> str:
-        """Return the decimal mark of the file, or of these of its columns."""
+    def separator(self, reading: Reading, numbers: Iterable[str] | None = None) -> str:
+        """Return the decimal separator of the file, or of these of its columns."""
         (form, *_) = allowed_formats(reading.decimal, reading.thousands)
         if reading.decimal or reading.thousands:
             return form.decimal
         names = self.decimals if numbers is None else numbers
-        return decimals.decimal_mark([self.decimals[each] for each in names if each in self.decimals])
+        return decimals.decimal_separator(
+            [self.decimals[each] for each in names if each in self.decimals]
+        )
 
     def renamed(self, rows: Any) -> Any:
         """Return a table or batch with the names of its columns, not those in the file."""
@@ -107,13 +107,13 @@ def read(
     check_columns([*required, *(columns or []), *as_text], layout.names, path.name)
     if reading.time_format:
         as_text = [*as_text, *(name for name in reading.times if name in layout.names)]
-    mark = layout.mark(reading)
+    separator = layout.separator(reading)
     with _explained(path, layout), _arrow_file(path) as file:
         table = pacsv.read_csv(
             _unpacked(file, path),
             read_options=_read_options(layout),
             parse_options=_parse_options(layout),
-            convert_options=_inferred_types(layout, mark, columns, as_text),
+            convert_options=_inferred_types(layout, separator, columns, as_text),
         )
     table = layout.renamed(table)
     _check_text(table.schema, path)
@@ -122,13 +122,13 @@ def read(
     left_alone = {*as_they_are, *as_text}
     for name, cells in layout.samples.items():
         if name not in left_alone and name in table.column_names:
-            _warn_if_ambiguous(name, cells, table.schema.field(name).type, reading, mark)
+            _warn_if_ambiguous(name, cells, table.schema.field(name).type, reading, separator)
     return read_columns(
         table,
         reading,
         lambda row: line_of_row(path, layout, row),
         as_they_are=left_alone,
-        default_mark=mark,
+        default_decimal=separator,
     )
 
 
@@ -143,7 +143,7 @@ def batches(
     layout = layout_of(path, reading)
     check_columns(schema.names if schema else [], layout.names, path.name)
     if schema is None and not reading.times:
-        types = _inferred_types(layout, layout.mark(reading))
+        types = _inferred_types(layout, layout.separator(reading))
         return _parsed_blocks(path, layout, types, on_bytes)
     return _typed_blocks(path, layout, schema, on_bytes, reading)
 
@@ -158,9 +158,9 @@ def _typed_blocks(
     """Yield rows in the types of a schema: as Arrow reads them, and as people do if it cannot."""
     typing = typed_columns(path, layout, schema, reading)
     n_done = 0
-    mark = typing.arrow_mark
-    if mark is not None:
-        types = _fixed_types(layout, schema, mark)
+    separator = typing.arrow_decimal
+    if separator is not None:
+        types = _fixed_types(layout, schema, separator)
         try:
             for batch in _parsed_blocks(path, layout, types, on_bytes, is_explained=False):
                 yield from typing.typed(pa.Table.from_batches([batch])).to_batches()
@@ -183,13 +183,15 @@ def typed_columns(
     path: Path, layout: Layout, schema: Schema | None, reading: Reading
 ) -> TypedColumns:
     """Return what reads the columns of a schema from the text of a file."""
-    numbers = [column.name for column in schema.columns if column.kind == "number"] if schema else []
+    numbers = (
+        [column.name for column in schema.columns if column.kind == "number"] if schema else []
+    )
     return TypedColumns(
         schema,
         reading,
         path.name,
         lambda row: line_of_row(path, layout, row),
-        layout.mark(reading, numbers),
+        layout.separator(reading, numbers),
         layout.samples,
     )
 
@@ -231,9 +233,9 @@ def layout_of(path: Path, reading: Reading | None = None) -> Layout:
         samples = _fields_by_column(islice(rows, _SAMPLE_ROWS), names)
         return Layout(delimiter, names, header, samples, {}, encoding)
     samples = _fields_by_column(rows, names)
-    marks = decimals.decimal_examples(samples)
+    separators = decimals.decimal_examples(samples)
     samples = {name: cells[:_SAMPLE_ROWS] for name, cells in samples.items()}
-    return Layout(delimiter, names, header, samples, marks, encoding)
+    return Layout(delimiter, names, header, samples, separators, encoding)
 
 
 def line_of_row(path: Path, layout: Layout, row: int) -> str:
@@ -267,15 +269,15 @@ def _decoded(head: bytes, path: Path, encoding: str | None) -> str:
     try:  # the incremental decoder forgives a character that the end of `head` cuts
         return codecs.getincrementaldecoder(encoding or "utf-8-sig")().decode(head)
     except UnicodeError as error:
-        start = error.start if isinstance(error, UnicodeDecodeError) else 0
-        line = head.count(b"\n", 0, start) + 1
+        first = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = head.count(b"\n", 0, first) + 1
         if encoding is not None:
             raise TableError(
-                f"{path.name} must be {encoding}, as `encoding` says; byte 0x{head[start]:02x} in "
+                f"{path.name} must be {encoding}, as `encoding` says; byte 0x{head[first]:02x} in "
                 f"line {line} is not; name another encoding."
             ) from error
         raise TableError(
-            f"{path.name} must be UTF-8; byte 0x{head[start]:02x} in line {line} is not; save it "
+            f"{path.name} must be UTF-8; byte 0x{head[first]:02x} in line {line} is not; save it "
             "as UTF-8, or read it with `encoding='cp1252'` or `encoding='latin-1'`."
         ) from error
 
@@ -333,7 +335,7 @@ def _parsed_blocks(
 
 def _inferred_types(
     layout: Layout,
-    mark: str,
+    separator: str,
     columns: Sequence[str] | None = None,
     as_text: Sequence[str] = (),
 ) -> pacsv.ConvertOptions:
@@ -342,11 +344,11 @@ def _inferred_types(
         null_values=MISSING,
         strings_can_be_null=True,
         include_columns=None if columns is None else layout.in_file(columns),
-        decimal_point=mark,
+        decimal_point=separator,
     )
 
 
-def _fixed_types(layout: Layout, schema: Schema | None, mark: str) -> pacsv.ConvertOptions:
+def _fixed_types(layout: Layout, schema: Schema | None, separator: str) -> pacsv.ConvertOptions:
     kinds = {column.name: column.kind for column in schema.columns} if schema else {}
     types = {
         header: _ARROW_TYPES.get(kinds.get(name, ""), pa.string())
@@ -357,7 +359,7 @@ def _fixed_types(layout: Layout, schema: Schema | None, mark: str) -> pacsv.Conv
         null_values=MISSING,
         strings_can_be_null=False,
         column_types=types,
-        decimal_point=mark,
+        decimal_point=separator,
     )
 
 
@@ -388,19 +390,19 @@ def _check_text(schema: pa.Schema, path: Path) -> None:
 
 
 def _warn_if_ambiguous(
-    name: str, cells: list[str], arrow_type: pa.DataType, reading: Reading, mark: str
+    name: str, cells: list[str], arrow_type: pa.DataType, reading: Reading, separator: str
 ) -> None:
     """Say what was assumed of numbers such as 1.234, which Arrow has read already."""
     is_said = reading.decimal is not None or reading.thousands is not None
     if is_said or not pt.is_floating(arrow_type) or not may_be_ambiguous(cells[:_FEW_CELLS]):
         return
-    found = reading_of(dict.fromkeys(cells, 1), default=mark)
+    found = reading_of(dict.fromkeys(cells, 1), default=separator)
     if isinstance(found, NumberReading) and found.other is not None:
         example = max(cells, key=len)
         warnings.warn(
             f"column {name!r} holds numbers such as {shortened(example)}, taken to have a decimal "
-            f"{'point' if mark == '.' else 'comma'}; if it separates thousands, say so with "
-            f"`thousands={mark!r}`.",
+            f"{'point' if separator == '.' else 'comma'}; if it separates thousands, say so with "
+            f"`thousands={separator!r}`.",
             TableWarning,
             stacklevel=4,
         )

@@ -25,10 +25,26 @@ class Labels(NamedTuple):
     known: NDArray[np.bool_]
 
 
+def fitted_label(table: Any, label: str, positive: Any) -> Labels:
+    """Return the labels in column `label`, one of which must be the positive one of a model.
+
+    >>> fitted_label(pa.table({"fraud": ["no", "yes"]}), "fraud", "yes").is_positive.tolist()
+    [False, True]
+    """
+    counts = _value_counts(_plain_values(table, label))
+    if len(counts) == 2 and not any(_is_named(value, positive) for value in counts):
+        raise TableError(
+            f"label column {label!r} must hold {shortened(positive)}, the positive label of the "
+            f"model, and another value; it holds {' and '.join(map(shortened, counts))}; name "
+            "another column with `label`."
+        )
+    return split_label(table, label, positive)
+
+
 def split_label(table: Any, label: str, positive_label: Any = None) -> Labels:
     """Return the labels in column `label`, the positive one as `tables.positive_class` has it.
 
-    `positive_label` may be given as text: "1" stands for 1 and "true" for True.
+    `positive_label` may be given as text: "1" names 1, "true" names True and "yes" names "Yes".
 
     >>> table = pa.table({"fraud": ["no", "yes", None, "no"]})
     >>> split_label(table, "fraud").is_positive.tolist()
@@ -73,7 +89,7 @@ def rows_by_value(table: Any, label: str) -> dict[Any, NDArray[np.intp]]:
 def truths(table: Any, label: str, positive: Any, negative: Any) -> pa.Array:
     """Return whether each row of a label is the positive; missing where it has none.
 
-    A part of a table will do: its two values are told, not looked for.
+    A part of a table will do: its two values are given, not looked for.
 
     >>> truths(pa.table({"fraud": ["no", None, "yes"]}), "fraud", "yes", "no").to_pylist()
     [False, None, True]
@@ -88,8 +104,9 @@ def truths(table: Any, label: str, positive: Any, negative: Any) -> pa.Array:
             is_positive |= holds
         elif not _is_named(value, negative):
             raise TableError(
-                f"label column {label!r} must hold {positive!r} and {negative!r}; it holds "
-                f"{shortened(value)} in {counts[value]:,} rows; rename or leave out such labels."
+                f"label column {label!r} must hold {shortened(positive)} and "
+                f"{shortened(negative)}; it holds {shortened(value)} in {counts[value]:,} rows; "
+                "rename or leave out such labels."
             )
     return pa.array(is_positive, mask=~is_known)
 
@@ -114,7 +131,7 @@ def _check_two(label: str, counts: Counter[Any]) -> None:
     if not counts:
         raise TableError(
             f"label column {label!r} must hold two classes; all its values are missing; "
-            "name another column."
+            "name another column with `label`."
         )
     if len(counts) == 1:
         (value,) = counts
@@ -126,20 +143,20 @@ def _check_two(label: str, counts: Counter[Any]) -> None:
         shown = ", ".join(f"{shortened(v)} ({n:,} rows)" for v, n in counts.most_common(4))
         raise TableError(
             f"label column {label!r} must hold two classes; it holds {len(counts):,} different "
-            f"values, such as {shown}; join them into two or name another column."
+            f"values, such as {shown}; join them into two, or name another column with `label`."
         )
 
 
 def _named(label: str, counts: Counter[Any], positive_label: Any) -> Any:
-    for matches in (_same_value, _same_text):
-        for value in counts:
-            if matches(value, positive_label):
-                return value
+    for matches in (_same_value, _same_text, _same_word):
+        found = [value for value in counts if matches(value, positive_label)]
+        if len(found) == 1:
+            return found[0]
     texts = [str(value) for value in counts]
     hint = checks.nearest_name(str(positive_label), texts)
     raise TableError(
-        f"positive_label must be one of the values of column {label!r}, "
-        f"{' or '.join(map(shortened, counts))}; got {positive_label!r}{hint or '.'}"
+        f"`positive_label` must be one of the values of label column {label!r}, "
+        f"{' or '.join(map(shortened, counts))}; got {shortened(positive_label)}{hint or '.'}"
     )
 
 
@@ -160,6 +177,10 @@ def _same_text(value: Any, wanted: Any) -> bool:
         return float(value) == float(wanted)
     except (TypeError, ValueError):
         return False
+
+
+def _same_word(value: Any, wanted: Any) -> bool:
+    return str(value).strip().casefold() == str(wanted).strip().casefold()
 
 
 def _equal_to(value: Any, values: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -14,23 +14,21 @@ from typing import Any, NamedTuple, Self
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """What is missing in a file of text, whatever the column holds."""
 
-_MISSING_WORDS = frozenset(
-    """
-    - -- --- . .. ? ?? na n.a. n.a n/a #n/a #na nan null nul nil none missing unknown
-    unkn unk undefined undef blank empty tbd tba void (null) (blank) (empty) <na> <null> #null!
-    #value! #ref! #div/0! #num! #name? not-available unavailable inconnu unbekannt desconocido
-    sconosciuto onbekend k.a. k.a keine
-    """.split()
-) | {"not available", "not known", "not applicable", "no data", "no value"}
-
-_UNITS = frozenset(
-    """
-    $ € £ ¥ ₹ ₽ ₩ ₺ ₪ ฿ ₫ ₦ ₴ ₿ ¢ % us$ a$ au$ c$ ca$ nz$ hk$ s$ r$ mx$ rs kr zł kč ft lei fr sfr tl
+_SINGLE_WORDS = """
+    - -- --- . .. ? ?? na n.a. n.a n/a #n/a #na nan null nul nil none missing unknown unkn unk
+    undefined undef blank empty tbd tba void (null) (blank) (empty) <na> <null> #null! #value!
+    #ref! #div/0! #num! #name? not-available unavailable inconnu unbekannt desconocido sconosciuto
+    onbekend k.a. k.a keine
+"""
+_PHRASES = ("not available", "not known", "not applicable", "no data", "no value")
+_MISSING_WORDS = frozenset((*_SINGLE_WORDS.split(), *_PHRASES))
+_CURRENCIES = """
+    $ € £ ¥ ₹ ₽ ₩ ₺ ₪ ฿ ₫ ₦ ₴ ₿ ¢ us$ a$ au$ c$ ca$ nz$ hk$ s$ r$ mx$ rs kr zł kč ft lei fr sfr tl
     usd eur gbp chf jpy cny rmb inr aud cad nzd sek nok dkk pln czk huf ron bgn try rub uah ils zar
     brl mxn ars clp cop pen sgd hkd krw twd thb idr myr php vnd aed sar egp ngn kes mad tnd xof xaf
     euro euros dollar dollars cent cents
-    """.split()
-)
+"""
+_UNITS = frozenset((*_CURRENCIES.split(), "%"))
 _SIGN = r"[+\-−–]"
 _UNIT = r"[^\d\s+\-−–(),.'’]{1,7}\.?"
 _CELL = re.compile(
@@ -50,7 +48,7 @@ _CODES_SHARE = 0.02  # with fewer cells that are no numbers, they are mistakes
 
 
 class NumberFormat(NamedTuple):
-    """The decimal mark and what separates thousands; nothing where they are not separated."""
+    """The decimal separator and what separates thousands; nothing where they are not separated."""
 
     decimal: str = "."
     thousands: str = ""
@@ -74,8 +72,12 @@ class NumberFormat(NamedTuple):
 
     def __str__(self) -> str:
         words = {" ": "spaces", "'": "apostrophes", ".": "points", ",": "commas"}
-        mark = "decimal point" if self.decimal == "." else "decimal comma"
-        return f"{mark}, thousands separated by {words[self.thousands]}" if self.thousands else mark
+        separator = "decimal point" if self.decimal == "." else "decimal comma"
+        return (
+            f"{separator}, thousands separated by {words[self.thousands]}"
+            if self.thousands
+            else separator
+        )
 
 
 PLAIN = NumberFormat()
@@ -107,7 +109,7 @@ class NumberReading(NamedTuple):
 
     @property
     def n_missing(self) -> int:
-        """How many cells hold a word that stands for missing."""
+        """How many cells hold a word that means missing."""
         return sum(self.words.values())
 
 
@@ -153,7 +155,7 @@ class NotNumbers(NamedTuple):
     reason: str
 
 
-class Codes(NamedTuple):
+class NumericCodes(NamedTuple):
     """One cell of a column of codes, most of which happen to be whole numbers."""
 
     text: str
@@ -188,7 +190,7 @@ def may_be_ambiguous(texts: Iterable[str]) -> bool:
 
 
 def allowed_formats(decimal: str | None, thousands: str | None) -> tuple[NumberFormat, ...]:
-    """Return the formats that a given decimal mark and separator leave, the simplest first.
+    """Return the formats that a given decimal separator and separator leave, the simplest first.
 
     >>> allowed_formats(",", None)[0], allowed_formats(None, ",")
     (NumberFormat(decimal=',', thousands=''), (NumberFormat(decimal='.', thousands=','),))
@@ -210,12 +212,12 @@ def reading_of(
     thousands: str | None = None,
     known: NumberFormat | None = None,
     default: str = ".",
-) -> NumberReading | NotNumbers | Codes | None:
+) -> NumberReading | NotNumbers | NumericCodes | None:
     """Return how a column that holds each text so often is read as numbers.
 
     `decimal` and `thousands` are what the user says of the file, `known` the format in which a
-    model knows the column, `default` the decimal mark of ambiguous columns. None is a column of
-    other things than numbers, `NotNumbers` one of numbers with something else among them.
+    model knows the column, `default` the decimal separator of ambiguous columns. None is a column
+    of other things than numbers, `NotNumbers` one of numbers with something else among them.
 
     >>> found = reading_of({"1,234.56": 1, "12.50": 7, "unknown": 2})
     >>> found.format, found.words
@@ -291,10 +293,12 @@ def _number_cells(texts: Iterable[str]) -> tuple[dict[str, _Cell], list[str]]:
     return cells, others
 
 
-def _said_of_others(cells: Mapping[str, _Cell], others: Sequence[str]) -> NotNumbers | Codes:
+def _said_of_others(
+    cells: Mapping[str, _Cell], others: Sequence[str]
+) -> NotNumbers | NumericCodes:
     """Return what cells that are no numbers make of a column that is mostly numbers."""
     if _are_whole(cells) and len(others) >= _CODES_SHARE * len(cells):
-        return Codes(others[0])
+        return NumericCodes(others[0])
     return NotNumbers(others[0], "most of its cells are numbers")
 
 
@@ -309,7 +313,9 @@ def _best_format(
     default: str,
 ) -> tuple[NumberFormat, NumberFormat | None, str | None]:
     """Return the format, another that reads all cells differently, and a cell it cannot read."""
-    example_of = {_shape(cell.body): text for text, cell in cells.items()}
+    example_of: dict[str, str] = {}
+    for text, cell in cells.items():
+        example_of.setdefault(_shape(cell.body), text)
     n_of = Counter(_shape(cell.body) for cell in cells.values())
     read = {form: [form.number(shape) for shape in example_of] for form in allowed}
     n_read = {
@@ -343,10 +349,12 @@ _BODIES: dict[NumberFormat, re.Pattern[str]] = {}
 
 def _body_of(form: NumberFormat) -> re.Pattern[str]:
     if form not in _BODIES:
-        mark, gap = re.escape(form.decimal), re.escape(form.thousands)
+        separator, gap = re.escape(form.decimal), re.escape(form.thousands)
         # groups of three, or of two before the last as in 1,23,456
         grouped = rf"[1-9]\d{{0,2}}(?:{gap}\d{{2,3}})*{gap}\d{{3}}|" if gap else ""
-        _BODIES[form] = re.compile(rf"(?:{grouped}\d+)(?:{mark}\d+)?|{mark}\d+", re.ASCII)
+        _BODIES[form] = re.compile(
+            rf"(?:{grouped}\d+)(?:{separator}\d+)?|{separator}\d+", re.ASCII
+        )
     return _BODIES[form]
 
 

@@ -1,15 +1,15 @@
 """Which of two labels is the positive one: the same rule wherever labels come in.
 
 1. The one that `positive_label` names.
-2. The one that names itself: 1 beside 0 or -1, true, yes, y beside n, t beside f, fraud,
+2. The one that names itself: 1 next to 0 or -1, true, yes, y next to n, t next to f, fraud,
    fraudulent, positive; in any case, as text or not. So 0 and 1 have 1 as positive, however many
-   rows are 1. Beside 2, a 1 says nothing: it may be the first of two classes.
+   rows are 1. Next to 2, a 1 says nothing: it may be the first of two classes.
 3. Where neither does, or both do:
-   - of a table that is read once as a whole (the command line, `tables.split_label`), the rarer
-     one, and of equally frequent ones the later in sorted order;
+   - of a table that is read once as a whole (the command line, `tables.split_label`), the less
+     frequent one, and of equally frequent ones the later in sorted order;
    - for `fit`, the later in sorted order, `classes_[1]`, as scikit-learn has it. Which one is
-     rarer may differ from fold to fold, and with it the meaning of every score; a warning says so
-     where the later one is the more frequent;
+     less frequent may differ from fold to fold, and with it the meaning of every score; a
+     warning says so where the later one is the more frequent;
    - where labels come one at a time, none: `positive_label` must name it.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 _YES = {"true", "yes", "fraud", "fraudulent", "positive"}
-_YES_BESIDE = {"1": {"0", "-1"}, "t": {"f"}, "y": {"n"}}
+_YES_NEXT_TO = {"1": {"0", "-1"}, "t": {"f"}, "y": {"n"}}
 _OPPOSITE = {
     "false": "true", "no": "yes", "genuine": "fraud", "negative": "positive", "n": "y", "f": "t",
 }  # fmt: skip
@@ -32,7 +32,7 @@ def may_name_itself(value: Any) -> bool:
     (True, True, False)
     """
     word = _word(value)
-    return word in _YES or word in _YES_BESIDE
+    return word in _YES or word in _YES_NEXT_TO
 
 
 def same_label(value: Any, other: Any) -> bool:
@@ -91,9 +91,9 @@ def positive_of_classes(classes: Iterable[Any]) -> Any:
     return both[1] if named is None else named
 
 
-def _names_itself(value: Any, beside: Any) -> bool:
+def _names_itself(value: Any, other: Any) -> bool:
     word = _word(value)
-    return word in _YES or _word(beside) in _YES_BESIDE.get(word, ())
+    return word in _YES or _word(other) in _YES_NEXT_TO.get(word, ())
 
 
 def _word(value: Any) -> str:

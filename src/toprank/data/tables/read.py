@@ -18,9 +18,9 @@ from toprank.data.tables.columns import (
     plain_names,
     row_number,
 )
-from toprank.data.tables.reading import Reading
+from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.schema import Schema
-from toprank.data.tables.text_columns import TypedColumns, read_columns
+from toprank.data.tables.typed_columns import TypedColumns, read_columns
 
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
@@ -70,9 +70,7 @@ def read_table(
     if kind == "csv":
         return delimited.read(path, columns, as_text, required, reading, labels)
     table = _whole(path, kind, reading, [*required, *(columns or [])], columns)
-    return read_columns(
-        table, reading, row_number, as_they_are=[*as_text, *labels], is_typed=True
-    )
+    return read_columns(table, reading, row_number, as_they_are=[*as_text, *labels], is_typed=True)
 
 
 def read_batches(

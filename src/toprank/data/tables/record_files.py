@@ -6,6 +6,7 @@ JSON and Excel are read as a whole; Feather (Arrow's own format) in batches.
 import gzip
 import io
 import json
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json as pajson
 
-from toprank.data.tables.columns import TableError, plain_names, shortened
+from toprank.data.tables.columns import TableError, TableWarning, plain_names, shortened
 
 _GZIP = b"\x1f\x8b"
 _FEATHER_MAGIC = b"ARROW1"
@@ -63,7 +64,8 @@ def opened_feather(path: Path) -> Iterator[Any]:
             yield pa.ipc.open_file(source)
     except pa.ArrowException as error:
         raise TableError(
-            f"{path.name} must be a whole Feather file; it is cut short or damaged; write it again."
+            f"{path.name} must be a whole Feather file; it is cut short or damaged; write it "
+            "again."
         ) from error
 
 
@@ -101,21 +103,33 @@ def _from_excel(path: Path) -> pa.Table:
             f"{path.name} is an Excel file, and reading it requires openpyxl: pip install "
             "'toprank[excel]', or save the sheet as CSV."
         ) from error
-    book = load_workbook(path, read_only=True, data_only=True)
     try:
-        rows = [row for row in book.worksheets[0].iter_rows(values_only=True) if any(
-            cell is not None for cell in row
-        )]  # fmt: skip
-    finally:
+        book = load_workbook(path, read_only=True, data_only=True)
+        sheets = book.sheetnames
+        rows = [row for row in book.worksheets[0].iter_rows(values_only=True) if _has_cells(row)]
         book.close()
+    except (zipfile.BadZipFile, KeyError, IndexError, ValueError, SyntaxError) as error:
+        raise TableError(
+            f"{path.name} must be a whole Excel file; it is cut short or damaged; save it again."
+        ) from error
     if not rows:
         raise TableError(f"{path.name} must hold a table; its first sheet is empty.")
+    if len(sheets) > 1:
+        warnings.warn(
+            f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read.",
+            TableWarning,
+            stacklevel=4,
+        )
     header, *cells = rows
     n_columns = max(i + 1 for i, name in enumerate(header) if name is not None)
     names = ["" if name is None else str(name) for name in header[:n_columns]]
     columns = list(zip(*cells, strict=True))[:n_columns] or [()] * n_columns
     arrays = [_column(list(values)) for values in columns]
     return pa.Table.from_arrays(arrays, names=names)
+
+
+def _has_cells(row: tuple[Any, ...]) -> bool:
+    return any(cell is not None for cell in row)
 
 
 def _from_json(path: Path, kind: str, encoding: str | None) -> pa.Table:
@@ -160,7 +174,7 @@ def _record(line: str, number: int, path: Path) -> dict[str, Any]:
         record = None
     if not isinstance(record, dict):
         raise TableError(
-            f"{path.name} must have one JSON object per line, such as {{\"amount\": 9.5}}; line "
+            f'{path.name} must have one JSON object per line, such as {{"amount": 9.5}}; line '
             f"{number:,} has {shortened(line)}; correct it."
         )
     return record
@@ -184,7 +198,11 @@ def _column(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowException, OverflowError):
-        texts = [None if each is None else each if isinstance(each, str) else json.dumps(
-            each, default=str
-        ) for each in values]  # fmt: skip
+        texts = [_text(each) for each in values]
         return pa.array(texts, pa.string())
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, default=str)

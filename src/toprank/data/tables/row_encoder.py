@@ -27,7 +27,7 @@ _SCALARS = frozenset(
 
 
 class RowEncoder:
-    """Encodes rows by the names, kinds and categories of columns; `other` reads rarer cells."""
+    """Encodes rows by the names, kinds and categories of columns; `other` reads unusual cells."""
 
     def __init__(self, columns: Sequence[Any], other: Cell):
         self._names = [column.name for column in columns]

@@ -42,11 +42,13 @@ _DATE_TEXT = re.compile(
     r"|\d{1,2}/\d{1,2}/\d\d)(\D|$)"  # 12/31/24
 )
 _EXACT_INTEGERS = 2**24  # beyond, float32 skips whole numbers
+_EXACT_DOUBLES = 2**53  # beyond, whole numbers lost digits when they were read
+_COLLAPSE_SHARE = 0.99  # with more values kept, hardly any two of them meet
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, its kind and, for a category, the texts its codes stand for.
+    """One column: its name, its kind and, for a category, the texts that its codes mean.
 
     >>> Column("country", "category", ("DE", "FR"))
     Column(name='country', kind='category', categories=('DE', 'FR'))
@@ -197,7 +199,7 @@ class Schema:
 
 
 def _check_codes(codes: NDArray[np.float32], column: Column) -> None:
-    """Raise for a code that stands for no category; learners look things up by it."""
+    """Raise for a code that is that of no category; learners look things up by it."""
     last = len(column.categories) - 1
     is_code = np.isnan(codes) | ((codes >= 0) & (codes <= last) & (codes == np.rint(codes)))
     if not is_code.all():
@@ -222,14 +224,16 @@ def number_column(
     n_present: int,
     largest: float | None,
     n_distinct: int | None,
+    collapse: tuple[int, int] | None = None,
 ) -> Column:
     """Return a column of numbers or booleans; warn of an id and of digits that will be lost.
 
     `largest` is that of whole numbers and `n_distinct` that of integers, None for others.
+    `collapse` is how many different values there are, and how many of them 32 bits can hold.
     """
     _check_present(n_present, name, n_rows)
-    if largest is not None:
-        _warn_of_lost_digits(name, largest)
+    if collapse is not None or largest is not None:
+        _warn_of_lost_digits(name, largest, collapse)
     if n_distinct is not None:
         _warn_of_id(name, n_distinct, n_rows)
     return Column(name, kind)
@@ -246,6 +250,17 @@ def largest_whole(arrow_type: pa.DataType, numbers: NDArray[np.float32]) -> floa
     return None
 
 
+def collapsing(values: pa.ChunkedArray, numbers: NDArray[np.float32]) -> tuple[int, int] | None:
+    """Return how many different values a column has, and how many of them float32 can hold.
+
+    None where none is too large. `numbers` are the values in 32 bits.
+    """
+    present = ~np.isnan(numbers)
+    if not present.any() or np.abs(numbers[present]).max() <= _EXACT_INTEGERS:
+        return None
+    return column_values.n_distinct(values), np.unique(numbers[present]).size
+
+
 def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
     kind = column_values.kind_of(values, name)
     if kind == "category":
@@ -259,6 +274,7 @@ def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
         int(np.count_nonzero(~np.isnan(numbers))),
         largest_whole(values.type, numbers),
         column_values.n_distinct(values) if may_be_id else None,
+        collapsing(values, numbers),
     )
 
 
@@ -279,7 +295,7 @@ def _most_frequent(name: str, counts: dict[str, int]) -> tuple[str, ...]:
     n_lost = n_rows - sum(counts[text] for text in kept)
     warnings.warn(
         f"column {name!r} holds {len(counts):,} categories; the {MAX_CATEGORIES:,} most frequent "
-        f"are kept and the rarer ones, in {n_lost:,} of {n_rows:,} rows, count as missing.",
+        f"are kept, and the others, in {n_lost:,} of {n_rows:,} rows, count as missing.",
         TableWarning,
         stacklevel=6,
     )
@@ -290,7 +306,7 @@ def _warn_of_id(name: str, n_distinct: int, n_rows: int) -> None:
     if n_rows >= ID_ROWS and n_distinct >= _ID_SHARE * n_rows:
         warnings.warn(
             f"column {name!r} looks like an id: {n_distinct:,} different values in {n_rows:,} "
-            "rows; drop it unless its size means something.",
+            f"rows; unless they are quantities, leave it out with `drop={[name]!r}`.",
             TableWarning,
             stacklevel=6,
         )
@@ -301,27 +317,39 @@ def _check_no_dates(texts: Iterable[str], name: str) -> None:
     looked_at = list(islice(texts, 50))
     if all(_DATE_TEXT.match(text) for text in looked_at):
         raise TableError(
-            f"column {name!r} holds dates as text, such as {shortened(looked_at[0])}; write them "
-            "as 2025-01-31 and pass it as the time column, drop it, or turn it into numbers."
+            f"column {name!r} holds dates as text, such as {shortened(looked_at[0])}; name it "
+            f"with `time={name!r}`, leave it out with `drop={[name]!r}`, or turn it into numbers."
         )
 
 
-def _warn_of_lost_digits(name: str, largest: float) -> None:
-    if largest > _EXACT_INTEGERS:
-        warnings.warn(
-            f"column {name!r} holds whole numbers up to {largest:.3g}; above {_EXACT_INTEGERS:,} "
-            "they lose their last digits. An id says nothing as a number: drop it, or make it "
-            "text.",
-            TableWarning,
-            stacklevel=6,
-        )
+def _warn_of_lost_digits(
+    name: str, largest: float | None, collapse: tuple[int, int] | None
+) -> None:
+    way_out = (
+        f"leave it out with `drop={[name]!r}`, or turn it into a smaller number such as the "
+        "difference to its lowest value."
+    )
+    exact, kept = collapse or (0, 0)
+    largest_exact = _EXACT_INTEGERS if collapse is None else _EXACT_DOUBLES
+    if kept < _COLLAPSE_SHARE * exact:
+        said = f"{exact:,} different values become {kept:,}"
+    elif largest is not None and largest > largest_exact:
+        said = f"whole numbers up to {largest:.3g} lose their last digits"
+    else:
+        return
+    warnings.warn(
+        f"column {name!r} holds numbers too large for learners, which keep about 7 digits: "
+        f"{said}; {way_out}",
+        TableWarning,
+        stacklevel=6,
+    )
 
 
 def _check_present(n_present: int, name: str, n_rows: int) -> None:
     if not n_present:
         raise TableError(
             f"column {name!r} must hold some values; all {n_rows:,} of the rows to learn from are "
-            "without one; drop it."
+            f"without one; leave it out with `drop={[name]!r}`."
         )
 
 
@@ -385,7 +413,7 @@ def _check_columns_of_array(matrix: NDArray[np.float32], names: list[str]) -> No
 
 def _columns_with_numbers(matrix: NDArray[np.float32], names: list[str]) -> NDArray[np.bool_]:
     """Return which columns hold a number at all; raise for infinite ones."""
-    # fmax and fmin pass over NaN, so one look at the extremes finds both without a copy.
+    # fmax and fmin ignore NaN, so one look at the extremes finds both without a copy.
     highest = np.fmax.reduce(matrix, axis=0)
     lowest = np.fmin.reduce(matrix, axis=0)
     for j in np.flatnonzero(np.isinf(highest) | np.isinf(lowest)):

@@ -1,7 +1,7 @@
 """Times as people write them: 31/12/2018 17:45, 12/31/2018 5:45 PM, 31 Dec 2018, 20181231.
 
 The format of a column is the one that most of its cells have, written as `strptime` has it. Where
-day and month could change places in every cell, the order of the rows decides, or nobody does.
+day and month could change places in every cell, the order of the rows decides, or the user has to.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -115,9 +115,7 @@ def ordered_format(found: TimeFormat, values: pa.ChunkedArray) -> TimeFormat:
     return found
 
 
-def parsed(
-    values: pa.ChunkedArray, form: str
-) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
+def parsed(values: pa.ChunkedArray, form: str) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
     """Return the moments, in UTC where there is a zone, and which of the values have the format.
 
     >>> values = pa.chunked_array([["31/12/2018 5:45 PM", "13/13/2018 1:00 AM"]])
@@ -276,12 +274,13 @@ def _moments(
     date = first_day.astype("datetime64[D]") + (day - 1)
     is_time &= date.astype("datetime64[M]") == first_day  # there is no 31 April
     seconds = (hour * 60 + minute) * 60 + second
-    moments = date.astype("datetime64[us]") + seconds * np.timedelta64(1_000_000, "us")
+    moments: Any = date.astype("datetime64[us]") + seconds * np.timedelta64(1_000_000, "us")
     if "f" in given:
         padded = pc.utf8_slice_codeunits(pc.utf8_rpad(given["f"], 9, "0"), 0, 6)
         moments = moments + padded.cast(pa.int64()).to_numpy() * np.timedelta64(1, "us")
     if "z" in given:
-        moments = moments - _offsets(given["z"]) * np.timedelta64(60_000_000, "us")
+        ahead = _offsets(given["z"]) * np.timedelta64(60_000_000, "us")
+        moments = moments - ahead
     return moments, is_time
 
 

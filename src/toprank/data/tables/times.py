@@ -36,9 +36,7 @@ class Times(NamedTuple):
     format: str | None
 
 
-def time_column(
-    table: Any, name: str, time_format: str | None = None
-) -> NDArray[np.datetime64]:
+def time_column(table: Any, name: str, time_format: str | None = None) -> NDArray[np.datetime64]:
     """Return column `name` as datetime64[us], in UTC where the column knows its time zone.
 
     Timestamps, dates, ISO text and the usual ways to write a date are read as such, other text by
@@ -187,7 +185,7 @@ def _of_numbers(values: pa.ChunkedArray, name: str, place: Place) -> Times:
         first = place(int(np.isinf(numbers).argmax()))
         raise TableError(f"column {name!r} must hold times; {first} has an infinite number.")
     lowest, highest = (numbers.min(), numbers.max()) if numbers.size else (0, 0)
-    if _FIRST_DAY <= lowest and highest <= _LAST_DAY and (numbers == np.rint(numbers)).all():
+    if lowest >= _FIRST_DAY and highest <= _LAST_DAY and (numbers == np.rint(numbers)).all():
         texts = pa.chunked_array([pa.array(numbers.astype(np.int64)).cast(pa.string())])
         moments, is_time = time_formats.parsed(texts, "%Y%m%d")
         if is_time.all():

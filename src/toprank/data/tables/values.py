@@ -18,10 +18,6 @@ from numpy.typing import NDArray
 from toprank.data.tables.columns import TableError, plain_type, shortened
 
 _WORDS = {"number": "numbers", "boolean": "true or false", "category": "text or categories"}
-_DATE_WAY_OUT = (
-    "pass it as the time column, drop it, or turn it into numbers such as hours since the last "
-    "payment."
-)
 
 
 def kind_of(values: pa.ChunkedArray, name: str) -> str:
@@ -38,7 +34,7 @@ def kind_of(values: pa.ChunkedArray, name: str) -> str:
 
 
 def check_kind(values: pa.ChunkedArray, name: str, kind: str) -> None:
-    """Raise unless `values` can stand in a column that was of `kind` when the schema was made."""
+    """Raise unless `values` fit a column that was of `kind` when the schema was made."""
     got = kind_of(values, name)
     if got in {kind, "missing"} or kind == "category" or (kind, got) == ("number", "boolean"):
         return
@@ -147,7 +143,7 @@ def codes_of(texts: Sequence[str | None], categories: Sequence[str]) -> NDArray[
 
 
 def text_codes(values: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
-    """Return a number for each value, -1 where it is missing, and the texts that these stand for.
+    """Return a number for each value, -1 where it is missing, and the texts that these mean.
 
     >>> text_codes(pa.chunked_array([["b", None, "a", "b"]]))
     (array([ 0, -1,  1,  0], dtype=int32), ['b', 'a'])
@@ -202,10 +198,14 @@ def _scalar_kind(arrow_type: pa.DataType, name: str) -> str:
         return "missing"
     dates = _word_for_dates(arrow_type)
     if dates:
-        raise TableError(f"column {name!r} holds {dates}; {_DATE_WAY_OUT}")
+        raise TableError(
+            f"column {name!r} holds {dates}; name it with `time={name!r}`, leave it out with "
+            f"`drop={[name]!r}`, or turn it into numbers such as hours since the last payment."
+        )
     raise TableError(
         f"column {name!r} must hold numbers, true or false, or text; it holds values of type "
-        f"{shortened(str(arrow_type))}; drop it or spread it over plain columns."
+        f"{shortened(str(arrow_type))}; leave it out with `drop={[name]!r}`, or spread it over "
+        "plain columns."
     )
 
 

@@ -34,11 +34,11 @@ def write_rows(table: Any, path: str | Path) -> None:
         known = ", ".join((*_DELIMITER_OF, *_PARQUET_SUFFIXES))
         raise TableError(f"{path.name} must end in one of {known}; got {suffix!r}.")
     rows = arrow_table(table)
-    with atomic_path(path) as beside:
+    with atomic_path(path) as unfinished:
         if is_parquet:
-            pq.write_table(rows, beside)
+            pq.write_table(rows, unfinished)
         else:
-            _write_delimited(rows, beside, _DELIMITER_OF[suffix])
+            _write_delimited(rows, unfinished, _DELIMITER_OF[suffix])
 
 
 def _write_delimited(rows: pa.Table, path: Path, delimiter: str) -> None:

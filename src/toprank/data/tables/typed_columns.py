@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 
 from toprank.data.tables import number_formats
 from toprank.data.tables.columns import Place, TableError, TableWarning, shortened
+from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.number_formats import (
     MISSING,
-    Codes,
     NotNumbers,
     NumberFormat,
     NumberReading,
+    NumericCodes,
 )
-from toprank.data.tables.reading import Reading
 from toprank.data.tables.schema import Schema
 from toprank.data.tables.time_formats import parsed
 from toprank.data.tables.times import times_of
@@ -41,7 +41,7 @@ def read_columns(
     place: Place,
     *,
     as_they_are: Iterable[str] = (),
-    default_mark: str = ".",
+    default_decimal: str = ".",
     is_typed: bool = False,
 ) -> pa.Table:
     """Return a table with columns of text that are mostly numbers as numbers, and its times.
@@ -60,12 +60,12 @@ def read_columns(
             counts,
             decimal=reading.decimal,
             thousands=reading.thousands,
-            default=default_mark,
+            default=default_decimal,
         )
         if isinstance(found, NotNumbers):
             row = pc.index(values, pa.scalar(found.text, values.type)).as_py()
             raise _not_numbers(name, found, place(row))
-        if isinstance(found, Codes):
+        if isinstance(found, NumericCodes):
             _note(
                 f"column {name!r} is read as categories: most of it is whole numbers, but "
                 f"{shortened(found.text)} is not."
@@ -95,7 +95,8 @@ def with_times(
     for name, form in formats.items():
         if name in table.column_names:
             i = table.column_names.index(name)
-            if not is_text(table[name].type) and form is None:
+            values = table[name]
+            if not is_text(values.type) and form is None and not values.null_count:
                 continue  # numbers and timestamps are read where they are needed
             times = times_of(table[name], name, form, place)
             if times.format is not None:
@@ -107,8 +108,8 @@ def with_times(
 class TypedColumns:
     """Reads the columns of a schema from batches of text; all other columns stay text.
 
-    `default_mark` is the decimal mark of the file as its first rows show it, and `samples` holds
-    some cells of each column. How a column is read is decided once, for the whole file.
+    `default_decimal` is the decimal separator of the file as its first rows show it, and `samples`
+    holds some cells of each column. How a column is read is decided once, for the whole file.
     """
 
     def __init__(
@@ -117,14 +118,14 @@ class TypedColumns:
         reading: Reading,
         source: str,
         place: Place,
-        default_mark: str = ".",
+        default_decimal: str = ".",
         samples: Mapping[str, list[str]] | None = None,
     ) -> None:
         self._schema = schema
         self._reading = reading
         self._source = source
         self._place = place
-        self._default_mark = default_mark
+        self._default_decimal = default_decimal
         self._formats: dict[str, NumberFormat] = {}
         self._n_missing: dict[str, int] = {}
         self._time_formats: dict[str, str | None] = dict(reading.time_formats)
@@ -134,12 +135,12 @@ class TypedColumns:
                 self._decide(column.name, (samples or {}).get(column.name, []))
 
     @property
-    def arrow_mark(self) -> str | None:
-        """The decimal mark with which Arrow itself can read all numbers; None if it cannot."""
-        marks = {form.decimal for form in self._formats.values()} or {self._default_mark}
-        if len(marks) > 1 or any(form.thousands for form in self._formats.values()):
+    def arrow_decimal(self) -> str | None:
+        """The decimal separator with which Arrow can read all numbers; None if it cannot."""
+        separators = {form.decimal for form in self._formats.values()} or {self._default_decimal}
+        if len(separators) > 1 or any(form.thousands for form in self._formats.values()):
             return None
-        return marks.pop()
+        return separators.pop()
 
     def typed(self, batch: pa.Table) -> pa.Table:
         """Return the next rows with columns of text in the types of the schema."""
@@ -171,7 +172,7 @@ class TypedColumns:
         known = self._reading.known_numbers.get(name)
         given = self._reading.decimal, self._reading.thousands
         if known is None and given == (None, None):
-            self._formats[name] = NumberFormat(self._default_mark)
+            self._formats[name] = NumberFormat(self._default_decimal)
             return
         found = self._reading_of(name, dict.fromkeys(sample, 1), known)
         if isinstance(found, NumberReading):
@@ -182,13 +183,13 @@ class TypedColumns:
 
     def _reading_of(
         self, name: str, counts: dict[str, int], known: NumberFormat | None
-    ) -> NumberReading | NotNumbers | Codes | None:
+    ) -> NumberReading | NotNumbers | NumericCodes | None:
         return number_formats.reading_of(
             counts,
             decimal=self._reading.decimal,
             thousands=self._reading.thousands,
             known=known,
-            default=self._default_mark,
+            default=self._default_decimal,
         )
 
     def _numbers(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -199,10 +200,10 @@ class TypedColumns:
             except pa.ArrowInvalid:
                 pass
         found = self._reading_of(name, _text_counts(values), form)
-        if isinstance(found, NumberReading) and found.format != form:
-            if self._n_rows == 0 or form == NumberFormat(self._default_mark):
-                _note(_how_it_was_read(name, found, self._source))
-                form = self._formats[name] = found.format
+        is_open = self._n_rows == 0 or form == NumberFormat(self._default_decimal)
+        if isinstance(found, NumberReading) and found.format != form and is_open:
+            _note(_how_it_was_read(name, found, self._source))
+            form = self._formats[name] = found.format
         column = _converted(values, form, name, self._here, self._source)
         n_words = column.null_count - _without_missing(values).null_count
         if n_words:
@@ -240,12 +241,15 @@ class TypedColumns:
 
 def _may_be_numbers(values: pa.ChunkedArray) -> bool:
     """Return whether a sample of a column has enough numbers to look at all of it."""
-    present = values.drop_null()
-    if not len(present):
-        return False
-    step = max(len(present) // _SAMPLE, 1)
-    sample = present.take(np.arange(0, len(present), step)).to_pylist()
-    n_numbers = sum(map(number_formats.looks_like_number, sample))
+    for size in (_SAMPLE // 10, _SAMPLE):
+        step = max(len(values) // size, 1)
+        sample = values.take(np.arange(0, len(values), step)).drop_null().to_pylist()
+        n_numbers = sum(map(number_formats.looks_like_number, sample))
+        if not n_numbers and len(sample) >= _SAMPLE // 20:
+            return False
+    if not sample:  # nearly all are missing
+        sample = values.drop_null().slice(0, _SAMPLE).to_pylist()
+        n_numbers = sum(map(number_formats.looks_like_number, sample))
     n_words = sum(map(number_formats.is_missing_word, sample))
     return n_numbers > 0 and n_numbers >= 0.4 * (len(sample) - n_words)
 
@@ -255,17 +259,15 @@ def _text_counts(values: pa.ChunkedArray) -> dict[str, int]:
     counted = pc.value_counts(values.drop_null())
     texts = counted.field("values").to_pylist()
     counts = counted.field("counts").to_pylist()
-    return {
-        text: n for text, n in zip(texts, counts, strict=True) if text.strip() not in MISSING
-    }
+    return {text: n for text, n in zip(texts, counts, strict=True) if text.strip() not in MISSING}
 
 
-def _simple_numbers(values: pa.ChunkedArray, mark: str) -> pa.ChunkedArray:
+def _simple_numbers(values: pa.ChunkedArray, separator: str) -> pa.ChunkedArray:
     """Return plain numbers as Arrow's CSV reader reads them; ArrowInvalid for others."""
     values = pc.utf8_trim(_without_missing(values), characters=_SPACE)
-    if mark == ",":
+    if separator == ",":
         if pc.any(pc.match_substring(values, ".")).as_py():
-            raise pa.ArrowInvalid("a point in numbers whose decimal mark is a comma")
+            raise pa.ArrowInvalid("a point in numbers whose decimal separator is a comma")
         values = pc.replace_substring(values, ",", ".")
     return values.cast(pa.float64())
 
@@ -298,9 +300,7 @@ def _not_numbers(name: str, found: NotNumbers, place: str) -> TableError:
     )
 
 
-def _wrong_cell(
-    name: str, text: str, form: NumberFormat, place: str, source: str
-) -> TableError:
+def _wrong_cell(name: str, text: str, form: NumberFormat, place: str, source: str) -> TableError:
     where = f" in {source}" if source else ""
     return TableError(
         f"column {name!r}{where} must hold numbers (with a {form}); {place} has "
@@ -332,9 +332,7 @@ def _assumption(found: NumberReading) -> str:
     option = f"`decimal={other.decimal!r}`"
     if other.thousands:
         option = f"`thousands={other.thousands!r}`"
-    return (
-        f"; that is an assumption, as it could also have a {other}: say so with {option} if it does"
-    )
+    return f"; that is an assumption: if it has a {other} instead, say so with {option}"
 
 
 def _note(text: str) -> None:

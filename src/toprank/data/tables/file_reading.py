@@ -29,8 +29,8 @@ class Reading:
     encoding
         That of a text file, such as "latin-1"; None for UTF-8.
     decimal, thousands
-        The decimal mark and what separates thousands in all columns; None to find them out. No
-        separator is "".
+        The decimal separator and what separates thousands in all columns; None to find them out,
+        "" for thousands that are not separated.
     time_format
         The format of the columns `times`, as `strptime` has it; None to find it out.
     times
@@ -63,7 +63,8 @@ class Reading:
             checks.one_of(self.thousands, "`thousands`", _SEPARATORS)
         if not allowed_formats(self.decimal, self.thousands):
             raise ValueError(
-                f"`thousands` must be another mark than `decimal`; got {self.decimal!r} for both."
+                "`thousands` must be another separator than `decimal`; got "
+                f"{self.decimal!r} for both."
             )
         if self.time_format is not None:
             check_format(self.time_format)
@@ -89,9 +90,10 @@ class Reading:
         times = noted.get("times") if isinstance(noted, dict) else None
         return cls(
             known_numbers={
-                name: NumberFormat(*marks)
-                for name, marks in (numbers.items() if isinstance(numbers, dict) else ())
-                if isinstance(marks, list) and tuple(marks) in allowed_formats(None, None)
+                name: NumberFormat(*separators)
+                for name, separators in (numbers.items() if isinstance(numbers, dict) else ())
+                if isinstance(separators, list)
+                and tuple(separators) in allowed_formats(None, None)
             },
             known_times={
                 name: text
@@ -108,7 +110,7 @@ class Reading:
         }
 
     def found_in(self, table: pa.Table) -> pa.Table:
-        """Return the table with the formats of its columns noted beside it."""
+        """Return the table with the formats of its columns noted in its schema."""
         if not self.known_numbers and not self.known_times:
             return table
         metadata = dict(table.schema.metadata or {})

@@ -1,0 +1,76 @@
+"""Options of every command that reads a table: how its file is written."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+_SEPARATORS = {"space": " ", "none": ""}
+
+
+def table_options(*, times: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options and passes them on as one `reading`.
+
+    `reading` is a `toprank.data.tables.Reading`. Without `times`, there is no --time-format.
+    """
+    options = [
+        click.option(
+            "--encoding", help="Encoding of DATA if it is not UTF-8, such as latin-1 or utf-16."
+        ),
+        click.option(
+            "--decimal",
+            type=click.Choice([".", ","]),
+            help="Decimal separator of the numbers in DATA.  [default: found from the numbers]",
+        ),
+        click.option(
+            "--thousands",
+            type=click.Choice([".", ",", "'", "space", "none"]),
+            help="What separates thousands in DATA.  [default: found from the numbers]",
+        ),
+    ]
+    if times:
+        options.append(
+            click.option(
+                "--time-format",
+                help="Format of the times in DATA, such as '%d/%m/%Y %H:%M'.  [default: found "
+                "from the times]",
+            )
+        )
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_reading(
+            *arguments: Any,
+            encoding: str | None,
+            decimal: str | None,
+            thousands: str | None,
+            time_format: str | None = None,
+            **others: Any,
+        ) -> Any:
+            return command(
+                *arguments,
+                reading=_reading(encoding, decimal, thousands, time_format),
+                **others,
+            )
+
+        for option in reversed(options):
+            with_reading = option(with_reading)
+        return with_reading
+
+    return decorated
+
+
+def _reading(
+    encoding: str | None, decimal: str | None, thousands: str | None, time_format: str | None
+) -> Any:
+    """Return how a file is written, as given; a mistake is one of the call."""
+    from toprank.cli.option_names import as_typed
+    from toprank.data.tables import Reading
+
+    if thousands is not None:
+        thousands = _SEPARATORS.get(thousands, thousands)
+    try:
+        return Reading(encoding, decimal, thousands, time_format)
+    except ValueError as error:
+        raise click.UsageError(as_typed(str(error))) from error

@@ -1,0 +1,69 @@
+"""Columns that only name their rows: ids, row numbers and the index of a data frame.
+
+A model that learns from them learns the order of the rows, or nothing.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from toprank.data.tables.columns import required_frame
+from toprank.data.tables.values import decoded, is_text
+
+_INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+")
+_LEAST_ROWS = 100  # with fewer, honest columns are often distinct, too
+_DISTINCT_SHARE = 0.95
+_DENSE = 1.2  # whole numbers so few per value of their range are a numbering of the rows
+
+
+def id_columns(table: Any, names: Iterable[str]) -> dict[str, str]:
+    """Return which of these columns only name their rows, and why it looks so.
+
+    Whole numbers do if they count up with the rows or number them in another order, text if it is
+    different in nearly every row. Other numbers are quantities, however different.
+
+    >>> table = pa.table({"row": range(200), "amount": [i * 0.5 for i in range(200)]})
+    >>> id_columns(table, table.column_names)
+    {'row': 'counts up with the rows'}
+    """
+    frame = required_frame(table)
+    found = {name: _reason(name, frame.column(name)) for name in names}
+    return {name: reason for name, reason in found.items() if reason}
+
+
+def _reason(name: str, values: pa.ChunkedArray) -> str:
+    """Return why a column looks like an id; nothing where it does not."""
+    if _INDEX.fullmatch(name):
+        return "the index of a data frame"
+    values = decoded(values)
+    n_present = len(values) - values.null_count
+    if n_present < max(_LEAST_ROWS, len(values) // 2):
+        return ""
+    if is_text(values.type):
+        if _looks_distinct(values) and _n_distinct(values) >= _DISTINCT_SHARE * n_present:
+            return "a different text in nearly every row"
+        return ""
+    if not pt.is_integer(values.type):
+        return ""
+    numbers = values.drop_null().to_numpy()
+    if (numbers[1:] > numbers[:-1]).all():
+        return "counts up with the rows"
+    span = int(numbers.max()) - int(numbers.min()) + 1
+    if span <= _DENSE * n_present and np.unique(numbers).size >= _DISTINCT_SHARE * n_present:
+        return "numbers the rows"
+    return ""
+
+
+def _looks_distinct(values: pa.ChunkedArray) -> bool:
+    """Return whether the first rows leave it possible: most columns of text are done with here."""
+    first = values.slice(0, 10 * _LEAST_ROWS).drop_null()
+    return not len(first) or _n_distinct(first) >= 0.8 * len(first)
+
+
+def _n_distinct(values: pa.ChunkedArray) -> int:
+    return pc.count_distinct(values, mode="only_valid").as_py()
