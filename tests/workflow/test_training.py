@@ -294,16 +294,16 @@ def test_labels_and_values_of_the_test_rows_change_nothing_in_a_tree():
 
 
 def test_progress_of_a_tree_ends_at_its_total():
-    told = {}
+    seen = {}
     train(
         prepared(payments(500)),
         5,
         learner="treerank",
         **FAST,
-        progress=lambda what, done, total: told.__setitem__(what, (done, total)),
+        progress=lambda what, done, total: seen.__setitem__(what, (done, total)),
     )
-    assert told["growing TreeRank, one tree"] == (2, 2)
-    assert told["plain log-loss, to compare with"] == (12, 12)
+    assert seen["growing TreeRank, one tree"] == (2, 2)
+    assert seen["plain log-loss, to compare with"] == (12, 12)
 
 
 def test_an_unknown_learner_is_refused():
@@ -340,10 +340,10 @@ def test_a_budget_beyond_the_rows_finds_every_positive():
 
 
 def test_progress_tells_what_is_being_done():
-    told = []
-    train(prepared(payments(500)), 5, **FAST, progress=lambda *what: told.append(what))
-    assert {"trying recipes", "fitting the winner"} <= {name for name, _, _ in told}
-    assert all(0 <= done <= total for _, done, total in told)
+    seen = []
+    train(prepared(payments(500)), 5, **FAST, progress=lambda *what: seen.append(what))
+    assert {"trying recipes", "fitting the winner"} <= {name for name, _, _ in seen}
+    assert all(0 <= done <= total for _, done, total in seen)
 
 
 def test_dropping_a_column_twice_or_the_label_itself_drops_no_other():

@@ -44,7 +44,7 @@ def _span(_context: Any, _option: Any, value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--cleared-within", default="14d", show_default=True, callback=_span,
-    help="Mark cards that an investigator cleared within this time.",
+    help="Flag cards that an investigator cleared within this time.",
 )  # fmt: skip
 @click.option(
     "--names", type=click.Path(path_type=Path),
@@ -78,7 +78,7 @@ def rank(
     DATA may be larger than memory. Its columns may come in any order, and may be more than the
     model needs: all are carried into the list. A model fitted with --card lists each card once,
     by its most suspicious row. Cards that `toprank label` recorded as fraud are left out, as the
-    figures of fit assume; cards cleared lately are marked.
+    figures of fit assume; cards cleared lately are flagged.
 
     The list has an empty column `verdict`: fill in fraud, genuine or unsure, and give the file to
     `toprank label`. In CSV, text that a spreadsheet would run as a formula gets an apostrophe in
@@ -217,13 +217,13 @@ def _page_path(page: Path | None, no_page: bool, output: Path | None, model: Pat
         return page
     if output is None:
         return None
-    beside = output.parent / f"{output.name.split('.')[0]}.html"
-    if beside.resolve() == model.with_suffix(".html").resolve():
+    default = output.parent / f"{output.name.split('.')[0]}.html"
+    if default.resolve() == model.with_suffix(".html").resolve():
         raise click.UsageError(
             f"the page of {output.name} would replace the report of {model.name}; name it with "
             "--page, or leave it out with --no-page."
         )
-    return beside
+    return default
 
 
 def _alert_page(alerts: Any, payments: Any, model: Path, data: Path, is_remembered: bool) -> Any:

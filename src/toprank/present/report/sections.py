@@ -336,7 +336,7 @@ def _score(alert: Alert) -> str:
 
 def _reasons(reasons):
     if not reasons:
-        return "a combination of ordinary values"
+        return "no single reason"
     return "<ul>" + "".join(f"<li>{prose(reason)}</li>" for reason in reasons) + "</ul>"
 
 
@@ -445,8 +445,8 @@ def _checks_table(report, marked):
             Interval(*(float(getattr(at, name + bound)[place]) for bound in ("", "_low", "_high")))
             for name in ("precision", "recall")
         ]
-        mark = ' <span class="chosen">budget</span>' if number == marked else ""
-        rows.append((count(number) + mark, *(interval(share, "%") for share in shares)))
+        budget = ' <span class="chosen">budget</span>' if number == marked else ""
+        rows.append((count(number) + budget, *(interval(share, "%") for share in shares)))
     return table("By number of checks", ("Checks", "Right (precision)", "Found (recall)"), rows)
 
 
