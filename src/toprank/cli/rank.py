@@ -110,7 +110,7 @@ def rank(
                 remember=is_remembered,
                 cleared_within=cleared_within,
             )
-        shown = None
+        shown: Any = None
         if page is not None:
             as_listed = alerts if as_text else as_written(alerts, data)
             shown = _alert_page(as_listed, payments, model, data, is_remembered)
@@ -206,7 +206,10 @@ def _no_names(path: Path) -> str:
 
 
 def _page_path(page: Path | None, no_page: bool, output: Path | None, model: Path) -> Path | None:
-    """Return where the page of a list is written; None if it is not."""
+    """Return where the page of a list is written; None if it is not.
+
+    It must not replace the report of the model, which may have the same name.
+    """
     if no_page:
         if page is not None:
             raise click.UsageError("--page must be left out with --no-page.")
@@ -217,13 +220,10 @@ def _page_path(page: Path | None, no_page: bool, output: Path | None, model: Pat
         return page
     if output is None:
         return None
-    default = output.parent / f"{output.name.split('.')[0]}.html"
-    if default.resolve() == model.with_suffix(".html").resolve():
-        raise click.UsageError(
-            f"the page of {output.name} would replace the report of {model.name}; name it with "
-            "--page, or leave it out with --no-page."
-        )
-    return default
+    stem = output.name.split(".")[0]
+    default = output.parent / f"{stem}.html"
+    is_report = default.resolve() == model.with_suffix(".html").resolve()
+    return output.parent / f"{stem}.alerts.html" if is_report else default
 
 
 def _alert_page(alerts: Any, payments: Any, model: Path, data: Path, is_remembered: bool) -> Any:
@@ -234,7 +234,7 @@ def _alert_page(alerts: Any, payments: Any, model: Path, data: Path, is_remember
     from toprank.present.alert_page import PAST_DAYS, AlertPage, past_rows
 
     pasts = None
-    if payments.state_ is not None:
+    if payments.state_ is not None and alerts.facts is not None:
         if is_remembered:
             rows = payments.recent_payments(alerts, PAST_DAYS)
         else:

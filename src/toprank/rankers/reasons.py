@@ -168,14 +168,20 @@ class Explained(NamedTuple):
     """A row's suspicion, its probability of being positive, the features that moved it most.
 
     The probability is None where a detector, which learns without labels, gave the suspicion.
-    `less_suspicious` is filled where reasons are chosen as for a list; otherwise `reasons` has
-    features of both directions, by size.
     """
 
     suspicion: float
     probability: float | None
     reasons: list[Reason]
-    less_suspicious: Sequence[Reason] = ()
+
+
+class ScoredRow(NamedTuple):
+    """A row's suspicion and probability, and its reasons as on a list: those against it apart."""
+
+    suspicion: float
+    probability: float | None
+    reasons: list[Reason]
+    less_suspicious: list[Reason]
 
 
 def explain(

@@ -15,6 +15,7 @@ from toprank.data.tables import TableError, TableWarning, WrittenBatch, check_co
 from toprank.data.tables.ids import id_texts
 from toprank.metrics import Interval
 from toprank.rankers import reasons
+from toprank.rankers.reasons import NO_REASON, Reason
 from toprank.wording import significant
 
 _LEAST_ROWS_TO_WARN = 5
@@ -41,20 +42,20 @@ class AlertList:
     row_numbers: NDArray[np.int64]
     suspicion: NDArray[np.float64]
     probability: NDArray[np.float64] | None
-    reasons: list[list[reasons.Reason]]
+    reasons: list[list[Reason]]
     expected: Interval | None
     n_seen: int
     rules: list[str] | None = None
     cleared: NDArray[np.datetime64] | None = None
     n_left_out: int = 0
-    less_suspicious: list[list[reasons.Reason]] | None = None
+    less_suspicious: list[list[Reason]] | None = None
     facts: pa.Table | None = None
     has_reasons: bool = True
 
     def reason_texts(self, place: int) -> list[str]:
         """Return the reasons of one row in words; a row without any says what that means."""
         texts = list(map(str, self.reasons[place]))
-        return texts or ([reasons.NO_REASON] if self.has_reasons else [])
+        return texts or ([NO_REASON] if self.has_reasons else [])
 
     def to_table(self, for_verdicts: bool = False, rounded: bool = False) -> pa.Table:
         """Return the list as one table: rank, row, suspicion, probability, reasons, then columns.

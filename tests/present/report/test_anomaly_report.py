@@ -1,4 +1,4 @@
-"""The page of anomalies is whole, needs no other file, and says what was found and nothing else."""
+"""The page of anomalies is whole, needs no other file, and says what was found."""
 
 import re
 from dataclasses import replace

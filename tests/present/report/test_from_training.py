@@ -137,9 +137,10 @@ def test_the_page_can_be_written_from_it(report):
 
 def test_the_page_says_first_that_it_shows_the_test_period_and_not_today(trained, report):
     test = trained.task.split.test
-    begin, end = (date_text(day.item()) for day in map(
-        lambda moment: moment.astype("datetime64[s]"), trained.task.split.periods["test"]
-    ))  # fmt: skip
+    begin, end = (
+        date_text(moment.astype("datetime64[s]").item())
+        for moment in trained.task.split.periods["test"]
+    )
     n_positive = trained.task.is_positive[test].sum()
     assert f"test period, {begin} to {end}: {test.size:,} rows with {n_positive} frauds" in (
         report.period

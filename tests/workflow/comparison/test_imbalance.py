@@ -279,7 +279,8 @@ def test_sentences_say_what_is_significant_and_where_measures_disagree():
         "In F1 or AUC it is not significantly different.",
         "under (ratio .1) leads none in AUC by .010 (.004 to .016) but trails it in AP by .050 "
         "(.030 to .070) and in F1 by .040 (.020 to .060): significant, and the measures disagree.",
-        "over (ratio .1) is not significantly different from none in AP, F1 or AUC on these 136 frauds.",
+        "over (ratio .1) is not significantly different from none in AP, F1 or AUC on these 136 "
+        "frauds.",
         "Choosing the threshold takes the F1 of none from 1.00 (1.00-1.00) at probability .5 to "
         "1.00 (1.00-1.00), a gain of .100 (.050 to .200): significant.",
         "Intervals of differences are at 99.5 %: 95 % for all 10 at once.",
@@ -300,7 +301,8 @@ DOWN = (-0.02, -0.03, -0.01)
         ((DOWN, NO, NO), (NO, NO, UP), "leave the rows as they are and choose the threshold. No "
          "method has a significant gain in AP (AUC rises with under (ratio .1))."),
         ((NO, UP, NO), (NO, UP, UP), "leave the rows as they are and choose the threshold. No "
-         "method has a significant gain in AP (F1 rises with smote (ratio .1) and under (ratio .1); "
+         "method has a significant gain in AP (F1 rises with smote (ratio .1) and under (ratio "
+         ".1); "
          "AUC rises with under (ratio .1))."),
         ((UP, NO, NO), (UP, NO, NO), "take one of smote (ratio .1) and under (ratio .1). Which of "
          "them is best was not tested."),

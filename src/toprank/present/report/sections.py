@@ -427,9 +427,8 @@ def _spoken_checks(report, marked):
     if marked is None:
         return f"At random {percent(float(np.mean(report.models[0].y)))} would be right."
     model = report.models[0]
-    precision = precision_at_k(model.y, model.suspicion, marked)
-    recall = recall_at_k(model.y, model.suspicion, marked)
-    precision, recall = wording.percent(precision), wording.percent(recall)
+    precision = wording.percent(precision_at_k(model.y, model.suspicion, marked))
+    recall = wording.percent(recall_at_k(model.y, model.suspicion, marked))
     return f"At {count(marked)} checks precision is {precision} and recall {recall}."
 
 
