@@ -118,7 +118,7 @@ def test_json_is_all_that_stdout_carries(csv, payments, fitted):
     expected = document["expected"]
     assert expected["low"] <= expected["value"] <= expected["high"]
     first = document["alerts"][0]
-    assert set(first) == {*ADDED[:-1], *payments}  # nobody fills in JSON
+    assert set(first) == {*ADDED[:-1], "together", *payments}  # nobody fills in JSON
     parts = {"feature", "value", "usual", "contribution", "own", "text"}
     assert set(first["reasons"][0]) == parts
     assert all(set(reason) == parts for reason in first["less_suspicious"])
@@ -185,9 +185,12 @@ def test_no_reason_has_the_usual_value_and_what_speaks_against_an_alert_is_apart
             if reason["feature"] == "amount":
                 assert not usual["amount"].low <= row["amount"] <= usual["amount"].high
     texts = listed(run_main("rank", fitted.model, csv, "-k", 200))["reasons"]
-    assert {text for row, text in zip(alerts, texts, strict=True) if not row["reasons"]} == {
-        "a combination of ordinary values"
-    }
+    without = [each for each in zip(alerts, texts, strict=True) if not each[0]["reasons"]]
+    assert without
+    for row, text in without:
+        assert text == f"a combination of ordinary values: {', '.join(row['together'])}"
+        assert 1 <= len(row["together"]) <= 3
+    assert all(not row["together"] for row in alerts if row["reasons"])
 
 
 @pytest.mark.parametrize(

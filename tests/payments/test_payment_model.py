@@ -427,8 +427,9 @@ def test_explain_has_the_reasons_of_the_list_among_its_own(model, today):
     alerts = model.rank(today, 3, compare_past=False)
     first = int(alerts.row_numbers[0]) - 1
     explained = model.explain(today, first, n_reasons=100)
-    assert alerts.reasons[0]
-    assert all(reason in explained for reason in alerts.reasons[0])
+    assert all(reason in explained for reason in alerts.reasons[0] + alerts.less_suspicious[0])
+    said = [str(reason) for reason in explained]
+    assert all(any(each in text for text in said) for each in alerts.together[0])
     last = int(np.argmin(model.ranker_.suspicion(model.with_features(today))))
     differences = model.explain(today, first, above=last, n_reasons=3)
     assert 1 <= len(differences) <= 3

@@ -13,6 +13,7 @@ from sklearn.ensemble import IsolationForest
 
 from examples import examples
 from toprank import BoostedRanker, MetaAP, RankForest
+from toprank.data import inputs
 from toprank.data.tables import Column, Schema
 from toprank.rankers import reasons
 from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
@@ -324,3 +325,64 @@ def test_a_detector_that_cannot_tell_features_apart_gives_no_reasons():
     detector = BorrowedDetector(IsolationForest(n_estimators=5, random_state=0)).fit(rows)
 
     assert reasons.what_is_unusual(detector, rows[:3]) == [[], [], []]
+
+
+# On a list
+
+
+def test_a_usual_value_is_no_reason_and_what_lowers_the_suspicion_is_apart(ranker, payments):
+    table = payments[0]
+    features = inputs.read_features(ranker, table)
+    shares = ranker.contributions(table)[:, :-1]
+    columns, usual = ranker.schema_.columns, ranker.usual_
+    places = {column.name: i for i, column in enumerate(columns)}
+    for row, found in enumerate(reasons.reasons_for_list(ranker, table)):
+        for reason in found.reasons:
+            i = places[reason.feature]
+            assert reason.contribution == shares[row, i] > 0
+            assert not usual[i].holds(features[row, i], columns[i])
+        assert all(reason.contribution < 0 for reason in found.less_suspicious)
+        assert len(found.less_suspicious) <= 2
+        assert bool(found.together) <= (not found.reasons)
+        assert "missing; usual missing" not in " ".join(
+            map(str, found.reasons + found.less_suspicious)
+        )
+
+
+class Says:
+    """Describes every value as asked."""
+
+    def __init__(self, **said):
+        self.said = said
+
+    def name(self, column):
+        return column
+
+    def describe(self, row, column, value, usual):
+        return reasons.Described(f"{column.name} in words; others: x", **self.said)
+
+
+def test_a_value_that_is_usual_for_others_is_a_reason_where_it_is_not_for_its_own_card(
+    ranker, payments
+):
+    table = payments[0].slice(0, 50)
+    for is_own_usual, is_named in ((True, False), (None, False), (False, True)):
+        found = reasons.reasons_for_list(ranker, table, describer=Says(is_own_usual=is_own_usual))
+        features = inputs.read_features(ranker, table)
+        column, usual = ranker.schema_.columns[0], ranker.usual_[0]
+        is_ordinary = [usual.holds(value, column) for value in features[:, 0]]
+        named = [any(r.feature == "amount" for r in row.reasons) for row in found]
+        assert any(a and b for a, b in zip(is_ordinary, named, strict=True)) == is_named
+
+
+def test_of_values_about_the_same_one_is_named(ranker, payments):
+    table = payments[0]
+    found = reasons.reasons_for_list(ranker, table, describer=Says(about="all the same"))
+    assert max(len(row.reasons) + len(row.less_suspicious) for row in found) == 1
+
+
+def test_no_reasons_are_given_where_none_are_wanted(ranker, payments):
+    found = reasons.reasons_for_list(ranker, payments[0].slice(0, 3), 0)
+    assert found == [reasons.RowReasons([], [], [])] * 3
+    with pytest.raises(ValueError, match=r"n_reasons.*-1"):
+        reasons.reasons_for_list(ranker, payments[0], -1)

@@ -112,7 +112,8 @@ def rank(
             )
         shown: Any = None
         if page is not None:
-            as_listed = alerts if as_text else as_written(alerts, data)
+            is_shown = as_text or not len(alerts.suspicion)
+            as_listed = alerts if is_shown else as_written(alerts, data)
             shown = _alert_page(as_listed, payments, model, data, is_remembered)
     screen.remark(_what_was_done(alerts, payments))
     written = []
@@ -158,6 +159,7 @@ def document(alerts: Any) -> dict[str, Any]:
     for place, row in enumerate(rows):
         row["reasons"] = [each.to_json() for each in alerts.reasons[place]]
         if alerts.less_suspicious is not None:
+            row["together"] = alerts.together[place] if alerts.together else []
             row["less_suspicious"] = [each.to_json() for each in alerts.less_suspicious[place]]
     expected = {} if alerts.expected is None else {"expected": alerts.expected._asdict()}
     return {"rows": alerts.n_seen, **expected, "alerts": rows}

@@ -441,7 +441,7 @@ class PaymentModel(BaseEstimator):
         scored = self.ranker_.explain_one(row, 0)
         encoded = Encoded(self.ranker_.schema_.encode_row(row)[np.newaxis])
         (found,) = reasons.reasons_for_list(self.ranker_, encoded, n_reasons, self.describer())
-        return ScoredRow(scored.suspicion, scored.probability, *found)
+        return ScoredRow(scored.suspicion, scored.probability, *found[:2])
 
     @property
     def facts(self) -> dict[str, str]:

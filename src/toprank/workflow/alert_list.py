@@ -35,7 +35,8 @@ class AlertList:
     one tree, `rules` says for each row why the tree finds its place empty. `cleared` says when an
     investigator cleared the card of each row lately, NaT for most; `n_left_out` counts the rows
     of cards that are known as fraud. `facts` are the columns that say what a row is, such as its
-    card and time, as they were read and under these names.
+    card and time, as they were read and under these names. `together` has, for rows without
+    reasons, the ordinary values that are suspicious together.
     """
 
     rows: pa.Table
@@ -51,11 +52,15 @@ class AlertList:
     less_suspicious: list[list[Reason]] | None = None
     facts: pa.Table | None = None
     has_reasons: bool = True
+    together: list[list[str]] | None = None
 
     def reason_texts(self, place: int) -> list[str]:
         """Return the reasons of one row in words; a row without any says what that means."""
         texts = list(map(str, self.reasons[place]))
-        return texts or ([NO_REASON] if self.has_reasons else [])
+        if texts or not self.has_reasons:
+            return texts
+        together = self.together[place] if self.together else []
+        return [f"{NO_REASON}: {', '.join(together)}" if together else NO_REASON]
 
     def to_table(self, for_verdicts: bool = False, rounded: bool = False) -> pa.Table:
         """Return the list as one table: rank, row, suspicion, probability, reasons, then columns.
@@ -287,6 +292,7 @@ def _listed(
         less_suspicious=[row.less_suspicious for row in found],
         facts=best.facts,
         has_reasons=n_reasons > 0 and hasattr(ranker, "contributions"),
+        together=[row.together for row in found],
     )
 
 
