@@ -365,14 +365,19 @@ class Says:
 def test_a_value_that_is_usual_for_others_is_a_reason_where_it_is_not_for_its_own_card(
     ranker, payments
 ):
-    table = payments[0].slice(0, 50)
-    for is_own_usual, is_named in ((True, False), (None, False), (False, True)):
+    table = payments[0]
+    features = inputs.read_features(ranker, table)
+    columns, usual = ranker.schema_.columns, ranker.usual_
+    places = {column.name: i for i, column in enumerate(columns)}
+    for is_own_usual in (True, None, False):
         found = reasons.reasons_for_list(ranker, table, describer=Says(is_own_usual=is_own_usual))
-        features = inputs.read_features(ranker, table)
-        column, usual = ranker.schema_.columns[0], ranker.usual_[0]
-        is_ordinary = [usual.holds(value, column) for value in features[:, 0]]
-        named = [any(r.feature == "amount" for r in row.reasons) for row in found]
-        assert any(a and b for a, b in zip(is_ordinary, named, strict=True)) == is_named
+        named = [
+            (row, places[reason.feature])
+            for row, each in enumerate(found)
+            for reason in each.reasons
+        ]
+        has_ordinary = any(usual[i].holds(features[row, i], columns[i]) for row, i in named)
+        assert named and has_ordinary == (is_own_usual is False)
 
 
 def test_of_values_about_the_same_one_is_named(ranker, payments):

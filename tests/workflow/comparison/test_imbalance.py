@@ -71,7 +71,7 @@ def compared_with(found, chosen=("smote", "under"), gain=(0.1, 0.05, 0.2), faile
 # What is judged
 
 
-def test_every_method_is_tried_at_every_ratio_and_the_mark_comes_first(compared):
+def test_every_method_is_tried_at_every_ratio_and_the_baseline_comes_first(compared):
     assert compared.failed == {}
     assert compared.baseline.trial == RemedyTrial("none")
     assert [each.trial for each in compared.tried] == methods.trials_of(METHODS, compared.ratios)
@@ -79,7 +79,9 @@ def test_every_method_is_tried_at_every_ratio_and_the_mark_comes_first(compared)
     assert compared.natural_ratio < compared.ratios[0] < compared.ratios[2] == approx(1)
 
 
-def test_the_mark_learns_from_train_and_its_threshold_is_the_best_on_validation(task, compared):
+def test_the_baseline_learns_from_train_and_its_threshold_is_the_best_on_validation(
+    task, compared
+):
     ranker = BoostedRanker("log", positive_label=True, **FAST).fit(*task.rows("train"))
     X, y = task.rows("validation")
     apart = ranker.suspicion(X)
@@ -158,7 +160,7 @@ def test_only_those_that_are_drawn_keep_their_training_rows(task, compared):
 # Methods that fail
 
 
-def test_a_method_that_fails_is_told_in_its_row_and_the_others_go_on(task):
+def test_a_method_that_fails_is_reported_in_its_row_and_the_others_are_still_tried(task):
     # a positive or two are too few for neighbours
     rows = np.flatnonzero(task.is_positive[task.split.train])
     few = task.is_positive.copy()
@@ -198,7 +200,7 @@ def test_ratios_that_failed_for_different_reasons_have_a_row_each():
     assert re.search(r"^tomek +failed: no\.$", table, re.MULTILINE)
 
 
-def test_when_the_mark_fails_its_error_is_raised(task, monkeypatch):
+def test_when_the_baseline_fails_its_error_is_raised(task, monkeypatch):
     def broken(*_):
         raise ValueError("this learner must have luck; got none.")
 
@@ -210,7 +212,7 @@ def test_when_the_mark_fails_its_error_is_raised(task, monkeypatch):
 # Which differences are real
 
 
-def test_each_method_meets_the_mark_in_every_measure_at_its_chosen_ratio(compared):
+def test_each_method_meets_the_baseline_in_every_measure_at_its_chosen_ratio(compared):
     names = [(each.learner, each.metric) for each in compared.differences]
     assert names == [(name, metric) for name in METHODS[1:] for metric in MEASURES]
     baseline, smote = compared.baseline, compared.chosen["smote"]
@@ -230,6 +232,7 @@ def test_the_level_counts_all_measures_of_all_methods_and_the_threshold(compared
     )
 
 
+@pytest.mark.slow
 def test_a_remedy_without_effect_is_seldom_called_significant(monkeypatch):
     monkeypatch.setattr("toprank.workflow.comparison.differences.N_RESAMPLES", 100)
     generator = np.random.default_rng(0)
@@ -334,7 +337,7 @@ def test_without_another_method_there_is_no_advice():
     assert lines[-1] == ("Intervals of differences are at 95 %: 95 % for the one difference.")
 
 
-def test_the_text_has_a_row_a_trial_with_intervals_on_lines_that_fit(compared):
+def test_the_text_has_a_row_per_trial_with_intervals_on_lines_that_fit(compared):
     lines = remedy_summary.text_of(compared, "frauds").splitlines()
 
     assert re.fullmatch(r"[\d,]+ rows, 11 features, [\d.]+ % frauds", lines[0])
@@ -384,7 +387,7 @@ def test_the_picture_shows_thresholds_with_and_without_sampling_and_all_measures
     assert [text.get_text() for text in legend.get_texts()] == list(METHODS)
 
 
-def test_a_picture_of_the_mark_alone_can_be_drawn(task):
+def test_a_picture_of_the_baseline_alone_can_be_drawn(task):
     figure = remedy_summary.picture_of(compare_methods(task, [], [1], **FAST))
 
     figure.draw_without_rendering()
