@@ -30,7 +30,7 @@ def percent(share: float) -> str:
 
 
 def significant(values: ArrayLike, digits: int) -> NDArray[np.float64]:
-    """Return numbers rounded to so many significant digits.
+    """Return numbers rounded to `digits` significant digits.
 
     >>> significant([0.732198943, 1234567.0, 0.0, -0.00012345], 3).tolist()
     [0.732, 1230000.0, 0.0, -0.000123]
@@ -58,6 +58,11 @@ def noun_of(label: str) -> str:
     return "frauds" if "fraud" in label.lower() else "positives"
 
 
+def are(names: Sequence[object]) -> str:
+    """Return "is" for one name, "are" for several."""
+    return "is" if len(names) == 1 else "are"
+
+
 def ratio(value: float) -> str:
     """Return a ratio with two digits.
 
@@ -68,7 +73,7 @@ def ratio(value: float) -> str:
 
 
 def decimal(number: float, decimals: int) -> str:
-    """Return a number with so many decimals, without a zero before its point or a minus before 0.
+    """Return a number with so many decimals, no zero before its point and no minus before 0.
 
     >>> decimal(0.7134, 2), decimal(-0.25, 1), decimal(-0.001, 2), decimal(0.999, 2)
     ('.71', '-.2', '.00', '1.00')
@@ -78,7 +83,7 @@ def decimal(number: float, decimals: int) -> str:
 
 
 def listed(words: Sequence[str], last_word: str = "and") -> str:
-    """Return words as a sentence has them.
+    """Return words joined as in a sentence.
 
     >>> listed(["auto", "log", "ap-exp"])
     'auto, log and ap-exp'
@@ -88,7 +93,7 @@ def listed(words: Sequence[str], last_word: str = "and") -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], n_left: int | None = None) -> str:
-    """Return rows of text as aligned columns; those after the first `n_left` to the right.
+    """Return rows of text as aligned columns; those after the first `n_left` are aligned right.
 
     >>> print(aligned([["", "AP"], ["log-loss", ".71"]]))
               AP

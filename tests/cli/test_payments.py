@@ -71,10 +71,10 @@ def without_label(frame):
     return frame.drop(columns="is_fraud")
 
 
-def test_fit_learns_from_the_past_and_tells_what_checking_cards_brings(fitted):
+def test_fit_learns_from_the_past_and_says_what_checking_cards_brings(fitted):
     assert fitted.stdout.splitlines()[0].split(", ")[1] == "45 features (1 category)"
     assert "gap 7 days" in fitted.stdout
-    assert "Checking 5 cards a day, those found being blocked, finds" in fitted.stdout
+    assert "Checking 5 cards a day and blocking those found: " in fitted.stdout
     assert "that their frauds moved." in fitted.stdout
     assert "payments.toprank" in fitted.stderr
     assert "payments.history" in fitted.stderr
@@ -101,7 +101,7 @@ def test_each_card_is_listed_once_with_the_columns_of_the_data(fitted, days):
     assert "20 cards listed" in outcome.stderr
     alerts = pd.read_csv("alerts.csv", dtype={"card": str})
     assert alerts["card"].nunique() == len(alerts) == 20
-    listed = ["rank", "row", "suspicion", "probability", "reasons", "verdict"]
+    listed = ["rank", "row", "suspicion", "probability", "reasons", "less_suspicious", "verdict"]
     assert list(alerts.columns) == listed + list(without_label(days[1]).columns)
     assert alerts["card"].str.len().eq(6).all()  # 000012 has not become 12
     assert alerts["verdict"].isna().all()

@@ -16,8 +16,9 @@ import pytest
 
 from cli.running import names_here, one_sentence, run_main, written
 from toprank import files
+from toprank.wording import significant
 
-ADDED = ["rank", "row", "suspicion", "probability", "reasons", "verdict"]
+ADDED = ["rank", "row", "suspicion", "probability", "reasons", "less_suspicious", "verdict"]
 
 
 def listed(outcome):
@@ -33,7 +34,7 @@ def test_the_most_suspicious_rows_come_first_with_all_their_columns(csv, payment
     best = np.argsort(-suspicion, kind="stable")[:20]
     assert alerts["row"].tolist() == (best + 1).tolist()
     assert alerts["rank"].tolist() == list(range(1, 21))
-    np.testing.assert_allclose(alerts["suspicion"], suspicion[best])
+    assert alerts["suspicion"].tolist() == significant(suspicion[best], 4).tolist()
     rows = payments.iloc[best].reset_index(drop=True)
     pd.testing.assert_frame_equal(alerts[list(payments)], rows)
 
@@ -46,7 +47,7 @@ def test_the_remark_counts_rows_and_what_to_expect(csv, fitted):
     assert outcome.stderr.endswith(" frauds among them.\n")
 
 
-def test_columns_in_another_order_and_beside_others_rank_the_same(payments, fitted):
+def test_columns_in_another_order_and_among_others_rank_the_same(payments, fitted):
     frame = payments[sorted(payments, reverse=True)].assign(note='naïve, "quoted"\nline', extra=1)
     alerts = listed(run_main("rank", fitted.model, written(frame, "other.csv"), "-k", 7))
     plain = listed(run_main("rank", fitted.model, written(payments, "plain.csv"), "-k", 7))
@@ -87,7 +88,8 @@ def test_reasons_are_as_many_as_asked(csv, fitted):
     for n_reasons in (0, 1, 3):
         outcome = run_main("rank", fitted.model, csv, "--reasons", n_reasons, "--json")
         alerts = json.loads(outcome.stdout)["alerts"]
-        assert max(len(alert["reasons"]) for alert in alerts) == n_reasons
+        assert all(len(alert["reasons"]) <= n_reasons for alert in alerts)
+        assert any(alert["reasons"] for alert in alerts) == bool(n_reasons)
 
 
 @pytest.mark.parametrize("name", ["alerts.csv", "alerts.csv.gz", "alerts.tsv", "alerts.parquet"])
@@ -96,9 +98,12 @@ def test_the_list_goes_to_a_file_by_its_suffix(name, csv, fitted):
     printed = listed(run_main("rank", fitted.model, csv, "-k", 4))
 
     assert outcome.stdout == ""
-    assert outcome.stderr.splitlines()[1] == f"Wrote {name}"
+    assert outcome.stderr.splitlines()[1] == f"Wrote {name} and alerts.html"
     if name.endswith("parquet"):
         found = pd.read_parquet(name)
+        exact = json.loads(run_main("rank", fitted.model, csv, "-k", 4, "--json").stdout)
+        assert found["suspicion"].tolist() == [row["suspicion"] for row in exact["alerts"]]
+        assert found["probability"].tolist() == [row["probability"] for row in exact["alerts"]]
     else:
         found = pd.read_csv(name, sep="\t" if name.endswith("tsv") else ",")
     assert found["row"].tolist() == printed["row"].tolist()
@@ -113,8 +118,10 @@ def test_json_is_all_that_stdout_carries(csv, payments, fitted):
     expected = document["expected"]
     assert expected["low"] <= expected["value"] <= expected["high"]
     first = document["alerts"][0]
-    assert set(first) == {*ADDED[:-1], *payments}  # nobody fills in JSON
-    assert set(first["reasons"][0]) == {"feature", "value", "usual", "contribution", "text"}
+    assert set(first) == {*ADDED[:-1], "together", *payments}  # nobody fills in JSON
+    parts = {"feature", "value", "usual", "contribution", "own", "text"}
+    assert set(first["reasons"][0]) == parts
+    assert all(set(reason) == parts for reason in first["less_suspicious"])
 
 
 def test_json_and_a_file_can_both_be_asked_for(csv, fitted):
@@ -145,6 +152,141 @@ def test_lists_in_the_data_can_be_printed_as_json_only(payments, fitted):
     assert json.loads(outcome.stdout)["alerts"][0]["tags"] == ["a", "b"]
 
 
+# For people
+
+
+def test_numbers_of_a_list_are_rounded_for_reading_and_ids_and_amounts_are_as_written(payments):
+    frame = payments.assign(amount=payments["amount"].map("{:.3f}".format))
+    data = written(frame.assign(tx=[f"{i:08d}" for i in range(len(frame))]), "today.csv")
+    few = ("--drop", "tx", "--trees", 5, "-k", 3)
+    fitted = run_main("fit", data, "--label", "is_fraud", "--time", "paid_at", *few)
+    assert fitted.exit_code == 0, fitted.stderr
+    run_main("rank", "today.toprank", data, "-o", "alerts.csv", "--no-page")
+    lines = list(csv_module.DictReader(Path("alerts.csv").read_text().splitlines()))
+
+    for line in lines:
+        assert len(line["probability"].removeprefix("0.").strip("0")) <= 3
+        assert len(line["suspicion"].replace(".", "").removeprefix("-").strip("0")) <= 4
+        number = int(line["row"]) - 1
+        assert (line["tx"], line["amount"]) == (f"{number:08d}", frame["amount"][number])
+
+
+def test_no_reason_has_the_usual_value_and_what_speaks_against_an_alert_is_apart(csv, fitted):
+    outcome = run_main("rank", fitted.model, csv, "-k", 200, "--json")
+    alerts = json.loads(outcome.stdout)["alerts"]
+
+    assert all(reason["contribution"] > 0 for row in alerts for reason in row["reasons"])
+    against = [reason for row in alerts for reason in row["less_suspicious"]]
+    assert against and all(reason["contribution"] < 0 for reason in against)
+    ranker = files.load(fitted.model)
+    usual = dict(zip(ranker.schema_.names, ranker.usual_, strict=True))
+    for row in alerts:
+        for reason in row["reasons"]:
+            if reason["feature"] == "amount":
+                assert not usual["amount"].low <= row["amount"] <= usual["amount"].high
+    texts = listed(run_main("rank", fitted.model, csv, "-k", 200))["reasons"]
+    without = [each for each in zip(alerts, texts, strict=True) if not each[0]["reasons"]]
+    assert without
+    for row, text in without:
+        assert text == f"a combination of ordinary values: {', '.join(row['together'])}"
+        assert 1 <= len(row["together"]) <= 3
+    assert all(not row["together"] for row in alerts if row["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("names.json", '{"amount": "amount in euros"}'),
+        ("names.csv", "column,words\namount,amount in euros\n"),
+    ],
+)
+def test_columns_are_called_as_their_names_in_words(name, content, csv, fitted):
+    Path(name).write_text(content)
+    outcome = run_main("rank", fitted.model, csv, "--names", name)
+
+    assert any("amount in euros " in text for text in listed(outcome)["reasons"])
+    assert "amount in euros" not in outcome.stderr
+
+
+def test_names_given_to_fit_are_kept_with_the_model_and_used_in_its_report(csv):
+    Path("names.json").write_text('{"amount": "amount in euros", "contry": "land"}')
+    fitted = run_main(
+        *("fit", csv, "--label", "is_fraud", "--time", "paid_at", "--names", "names.json"),
+        *("--trees", 5, "-k", 5),
+    )
+    assert "--names has 'contry', which the model does not use; did you mean 'country'?" in (
+        fitted.stderr
+    )
+    assert "amount in euros" in Path("payments.html").read_text()
+    alerts = listed(run_main("rank", "payments.toprank", csv))
+    assert any("amount in euros " in text for text in alerts["reasons"])
+
+
+@pytest.mark.parametrize("content", ["[1]", '{"amount": 7}', "{", '{"amount": ["a"]}'])
+def test_a_file_of_names_that_has_none_is_refused(content, csv, fitted):
+    Path("names.json").write_text(content)
+
+    assert one_sentence(run_main("rank", fitted.model, csv, "--names", "names.json")).startswith(
+        "names.json must have a column and its words"
+    )
+
+
+def test_a_page_goes_next_to_the_list_and_only_its_owner_may_read_it(csv, fitted):
+    Path("alerts.html").write_text("an old page")
+    Path("alerts.html").chmod(0o644)
+    run_main("rank", fitted.model, csv, "-k", 4, "-o", "alerts.csv.gz")
+    page = Path("alerts.html")
+
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert page.read_text().count("<article") == 4
+    assert "Expect about" in page.read_text()
+
+
+def test_the_page_can_have_another_name_be_alone_or_left_out(csv, fitted):
+    outcome = run_main("rank", fitted.model, csv, "-k", 4, "--page", "today.html")
+    assert len(listed(outcome)) == 4
+    assert names_here() == ["payments.csv", "today.html"]
+    run_main("rank", fitted.model, csv, "-k", 4, "-o", "alerts.csv", "--no-page")
+    assert names_here() == ["alerts.csv", "payments.csv", "today.html"]
+
+
+def test_the_page_never_replaces_the_report_of_the_model(csv, fitted):
+    Path("cards.toprank").write_bytes(fitted.model.read_bytes())
+    Path("cards.html").write_text("the report")
+    outcome = run_main("rank", "cards.toprank", csv, "-k", 4, "-o", "cards.csv")
+
+    assert outcome.stderr.splitlines()[1] == "Wrote cards.csv and cards.alerts.html"
+    assert Path("cards.html").read_text() == "the report"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--page", "a.html", "--no-page"), "--page must be left out with --no-page"),
+        (("--page", "a.csv"), "--page must end in .html; got a.csv"),
+        (("--page", "none/a.html"), "there is no folder none to write a.html to."),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_reported_before_the_scoring(options, sentence, fitted):
+    outcome = run_main("rank", fitted.model, "not-read-yet.csv", *options)
+
+    assert outcome.exit_code != 0
+    assert sentence in " ".join(outcome.stderr.split())
+
+
+def test_a_terminal_shows_the_list_in_lines_and_a_pipe_gets_csv(csv, fitted, monkeypatch):
+    piped = run_main("rank", fitted.model, csv, "-k", 2)
+    monkeypatch.setattr("toprank.cli.screen.is_terminal", lambda: True)
+    shown = run_main("rank", fitted.model, csv, "-k", 2).stdout.splitlines()
+
+    first = listed(piped).iloc[0]
+    assert shown[0].startswith(f"   1  row {first['row']:,}  ")
+    assert shown[0].endswith(" %")
+    assert [line.strip() for line in shown[1:]][: len(first["reasons"].split(" | "))] == (
+        first["reasons"].split(" | ")
+    )
+
+
 # What it refuses
 
 
@@ -171,7 +313,7 @@ def test_data_that_cannot_be_scored_is_refused(change, sentence, payments, fitte
     assert names_here() == ["payments.csv"]
 
 
-def test_a_model_that_is_none_is_refused(csv, fitted):
+def test_a_file_that_is_no_model_is_refused(csv, fitted):
     swapped = run_main("rank", csv, fitted.model)
     absent = one_sentence(run_main("rank", "none.toprank", csv))
 
@@ -238,6 +380,7 @@ def peak_bytes(model, data):
     return int(run.stderr.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_memory_stays_far_below_the_size_of_the_table(payments, fitted):
     table = pa.Table.from_pandas(payments, preserve_index=False)
     note = pa.array(["a remark that nobody asked for, and long; " * 20] * len(table))

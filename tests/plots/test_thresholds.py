@@ -58,14 +58,14 @@ def test_the_default_threshold_is_marked_once_and_on_probabilities_only(ranking)
 
 def test_metrics_stand_by_the_logarithm_of_the_ratio_with_their_intervals():
     values = {"under": {0.01: (0.6, 0.5, 0.7), 0.1: (0.5, 0.4, 0.6), 1.0: (0.3, 0.2, 0.4)}}
-    ax = plots.metrics_by_ratio(values, mark=(0.55, 0.5, 0.6))
+    ax = plots.metrics_by_ratio(values, baseline=(0.55, 0.5, 0.6))
     places, middle = line(ax, "method-0").get_data()
     bars = [path.vertices[:, 1].tolist() for path in ax.collections[0].get_paths()]
 
     assert np.diff(places) == approx([0.5, 0.5])
     assert list(middle) == [0.6, 0.5, 0.3]
     assert bars == [[0.5, 0.7], [0.4, 0.6], [0.2, 0.4]]
-    assert line(ax, "mark").get_ydata() == approx([0.55, 0.55])
+    assert line(ax, "baseline").get_ydata() == approx([0.55, 0.55])
     assert [label.get_text() for label in ax.get_xticklabels()] == [".01", ".1", "1"]
 
 
@@ -85,7 +85,7 @@ def test_a_method_without_a_ratio_stands_at_the_right():
     "values", [{}, {"tomek": {None: (0.6, 0.5, 0.7)}}, {"a": {1.0: (1, 1, 1)}}]
 )
 def test_few_methods_can_be_drawn(values):
-    plots.metrics_by_ratio(values, mark=(0.5, 0.4, 0.6)).figure.draw_without_rendering()
+    plots.metrics_by_ratio(values, baseline=(0.5, 0.4, 0.6)).figure.draw_without_rendering()
 
 
 def test_methods_are_told_apart_by_shape_and_stand_beside_each_other():

@@ -67,8 +67,7 @@ def figures(found, likely, budget, day=None, n_rows=1000, more=0.0):
         (
             (12.0, 7.0, 17.0),
             {"budget": 80, "n_rows": 100, "more": 13.0},
-            "Expect about 12 frauds in your 80 checks of a list of 100 rows (7-17); "
-            "100 checks would find 13.",
+            "Expect about 12 frauds in your 80 checks of a list of 100 rows (7-17).",
         ),
         (
             (12.0, 7.0, 17.0),
@@ -253,7 +252,7 @@ def choice_line(winner, name):
 def test_the_choice_is_given_with_its_reason():
     assert choice_line("forest", "forest") == (
         "Kept forest (2 recipes tried): validation AP +0.012 (-0.020 to +0.050)\n"
-        "against plain log-loss, ahead in 79 % of resamples (70 % are asked for)."
+        "against plain log-loss, ahead in 79 % of resamples (70 % required)."
     )
     assert choice_line("300 trees", "plain log-loss trees") == (
         "Kept plain log-loss trees (2 recipes tried): nothing leads it clearly."
@@ -296,7 +295,7 @@ def lines_of(ranker):
     return "\n".join(summary.tree_lines(ranker, "frauds")).splitlines()
 
 
-def test_a_tree_is_told_by_its_groups_and_the_rules_of_the_first():
+def test_a_tree_is_described_by_its_groups_and_the_rules_of_the_first():
     hours = np.arange(24.0)[:, None]
     ranker = MetaAP().fit(hours, np.isin(hours[:, 0], [1, 2, 4, 5, 23]))
     assert lines_of(ranker) == [
@@ -304,12 +303,12 @@ def test_a_tree_is_told_by_its_groups_and_the_rules_of_the_first():
         "1      6     4       67 %",
         "2      5     1       20 %",
         "3      13    0       0 %",
-        "In group 1 is every row with",
+        "Group 1 contains every row where",
         "  x0 <= 5: 4 frauds in 6",
     ]
 
 
-def test_of_many_rules_the_first_are_told_and_the_others_counted():
+def test_of_many_rules_the_first_are_shown_and_the_others_counted():
     generator = np.random.default_rng(0)
     features = generator.integers(0, 6, size=(3000, 5)).astype(float)
     is_fraud = (features > 3).sum(axis=1) + generator.normal(size=3000) / 3 > 2.5
@@ -318,8 +317,8 @@ def test_of_many_rules_the_first_are_told_and_the_others_counted():
     first = ranker.rules()[0].rules
     assert len(first) > 4
     assert lines[-1] == f"  or one of {len(first) - 3} more rules"
-    told = " ".join(" ".join(lines[4:-1]).split())
-    assert told == " ".join(rule.text("frauds") for rule in first[:3])
+    shown = " ".join(" ".join(lines[4:-1]).split())
+    assert shown == " ".join(rule.text("frauds") for rule in first[:3])
     assert max(map(len, lines)) <= 99
 
 
@@ -344,7 +343,7 @@ def test_a_tree_without_a_cut_or_with_too_many_is_said_to_be_one():
     large.fit(noise, np.arange(2000) % 5 == 0)
     assert large.seen_ is None
     assert summary.rules_of(large) is None
-    assert lines_of(large)[-1] == "It has too many cuts to be told in rules."
+    assert lines_of(large)[-1] == "It has too many cuts to be written as rules."
 
 
 def test_a_tree_of_too_many_paths_has_no_rules():
@@ -359,7 +358,7 @@ def test_settings_are_named_where_they_were_chosen_and_not_for_a_forest():
     tree = MetaAP(global_depth=2, local_depth=3, min_samples_leaf=1, criterion="ap").fit(X, y)
     assert summary.choice_lines(without_account(tree)) == [
         "Settings by cross-validated AP on the training rows: global depth 2, local depth 3,\n"
-        "cuts by ap, at least 1 row a leaf, softness 0.25, shrinkage 5."
+        "cuts by ap, at least 1 row per leaf, softness 0.25, shrinkage 5."
     ]
     forest = RankForest(n_estimators=2).fit(X, y)
     assert summary.choice_lines(without_account(forest)) == []
@@ -375,12 +374,10 @@ def test_few_positives_and_few_days_are_cautioned_against():
     suspicion, probability = np.arange(200.0), np.full(200, 0.01)
     rough = evaluate(is_positive, suspicion, probability, 5, day=np.arange(200) // 100)
     said = summary.cautions(rough, "frauds")
-    assert said[0].startswith(
-        "Rough figures: the test holds only 3 frauds, and with fewer than 10"
-    )
-    assert said[1].startswith("Rough range: the test covers 2 days, and")
+    assert said[0].startswith("Rough figures: the test has only 3 frauds, and with fewer than 10")
+    assert said[1].startswith("Rough range: the test covers 2 days, too few")
     assert summary.cautions(evaluate(np.arange(200) < 1, suspicion, probability, 5), "frauds")[
         0
-    ].startswith("Rough figures: the test holds only 1 fraud,")
+    ].startswith("Rough figures: the test has only 1 fraud,")
     solid = evaluate(np.arange(200) < 30, suspicion, probability, 5, day=np.arange(200) // 20)
     assert summary.cautions(solid, "frauds") == []

@@ -13,6 +13,7 @@ from sklearn.ensemble import IsolationForest
 
 from examples import examples
 from toprank import BoostedRanker, MetaAP, RankForest
+from toprank.data import inputs
 from toprank.data.tables import Column, Schema
 from toprank.rankers import reasons
 from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
@@ -57,9 +58,13 @@ def test_a_reason_gives_the_value_and_what_is_usual():
     assert str(Reason("amount", value, str(usual), 1.2)) == "amount 912.50; usual 3.10-180"
 
 
-def test_a_reason_that_speaks_for_the_row_says_so():
-    reason = Reason("amount", "20", "3.10-180", -0.4)
-    assert str(reason) == "less suspicious: amount 20; usual 3.10-180"
+def test_a_reason_has_its_own_words_where_somebody_knows_better():
+    reason = Reason("amount", "20", "3.10-180", -0.4, own="12-60 before", words="amount 20")
+    assert str(reason) == "amount 20"
+    assert reason.to_json() == {
+        "feature": "amount", "value": "20", "usual": "3.10-180", "contribution": -0.4,
+        "own": "12-60 before", "text": "amount 20",
+    }  # fmt: skip
 
 
 def test_a_difference_names_both_values():
@@ -227,10 +232,10 @@ def test_the_values_of_a_row_are_those_of_the_table(payments, ranker):
 def test_scores_and_reasons_at_once_are_those_of_both_calls(payments, unfitted):
     table, is_fraud = payments
     ranker = clone(unfitted).fit(table, is_fraud)
-    told = score_and_explain(ranker, table, 3)
-    assert [row.suspicion for row in told] == ranker.suspicion(table).tolist()
-    assert [row.reasons for row in told] == explain(ranker, table, 3)
-    assert score_and_explain(ranker, table.slice(5, 1), 3) == told[5:6]
+    found = score_and_explain(ranker, table, 3)
+    assert [row.suspicion for row in found] == ranker.suspicion(table).tolist()
+    assert [row.reasons for row in found] == explain(ranker, table, 3)
+    assert score_and_explain(ranker, table.slice(5, 1), 3) == found[5:6]
 
 
 def test_a_row_scored_and_explained_at_once_is_read_once(payments, ranker, monkeypatch):
@@ -274,9 +279,9 @@ def test_rows_that_are_not_there_are_named(payments, ranker, row, other, name):
 
 
 def test_a_negative_number_of_reasons_is_refused(payments, ranker):
-    for told in (explain, score_and_explain):
+    for found in (explain, score_and_explain):
         with pytest.raises(ValueError, match="n_reasons must be at least 0; got -1"):
-            told(ranker, payments[0].slice(0, 2), -1)
+            found(ranker, payments[0].slice(0, 2), -1)
 
 
 def test_an_array_has_reasons_too_and_nothing_warns():
@@ -295,12 +300,12 @@ def test_an_array_has_reasons_too_and_nothing_warns():
 def test_what_is_unusual_raises_the_suspicion_and_the_most_so_comes_first():
     rows = np.random.default_rng(0).normal(size=(500, 4))
     detector = AnomalyForest(n_estimators=30).fit(rows)
-    told = reasons.what_is_unusual(detector, rows[:50])
+    found = reasons.what_is_unusual(detector, rows[:50])
 
-    for row, shares in zip(told, detector.contributions(rows[:50])[:, :-1], strict=True):
+    for row, shares in zip(found, detector.contributions(rows[:50])[:, :-1], strict=True):
         raising = shares[(shares > 0) & (shares >= 0.05 * shares.max())]
         assert [reason.contribution for reason in row] == sorted(raising, reverse=True)
-    assert {len(row) for row in told} >= {0, 1, 2}
+    assert {len(row) for row in found} >= {0, 1, 2}
 
 
 def test_what_is_most_usual_about_a_row_takes_no_place_among_its_reasons():
@@ -320,3 +325,69 @@ def test_a_detector_that_cannot_tell_features_apart_gives_no_reasons():
     detector = BorrowedDetector(IsolationForest(n_estimators=5, random_state=0)).fit(rows)
 
     assert reasons.what_is_unusual(detector, rows[:3]) == [[], [], []]
+
+
+# On a list
+
+
+def test_a_usual_value_is_no_reason_and_what_lowers_the_suspicion_is_apart(ranker, payments):
+    table = payments[0]
+    features = inputs.read_features(ranker, table)
+    shares = ranker.contributions(table)[:, :-1]
+    columns, usual = ranker.schema_.columns, ranker.usual_
+    places = {column.name: i for i, column in enumerate(columns)}
+    for row, found in enumerate(reasons.reasons_for_list(ranker, table)):
+        for reason in found.reasons:
+            i = places[reason.feature]
+            assert reason.contribution == shares[row, i] > 0
+            assert not usual[i].holds(features[row, i], columns[i])
+        assert all(reason.contribution < 0 for reason in found.less_suspicious)
+        assert len(found.less_suspicious) <= 2
+        assert bool(found.together) <= (not found.reasons)
+        assert "missing; usual missing" not in " ".join(
+            map(str, found.reasons + found.less_suspicious)
+        )
+
+
+class Says:
+    """Describes every value as asked."""
+
+    def __init__(self, **said):
+        self.said = said
+
+    def name(self, column):
+        return column
+
+    def describe(self, row, column, value, usual):
+        return reasons.Described(f"{column.name} in words; others: x", **self.said)
+
+
+def test_a_value_that_is_usual_for_others_is_a_reason_where_it_is_not_for_its_own_card(
+    ranker, payments
+):
+    table = payments[0]
+    features = inputs.read_features(ranker, table)
+    columns, usual = ranker.schema_.columns, ranker.usual_
+    places = {column.name: i for i, column in enumerate(columns)}
+    for is_own_usual in (True, None, False):
+        found = reasons.reasons_for_list(ranker, table, describer=Says(is_own_usual=is_own_usual))
+        named = [
+            (row, places[reason.feature])
+            for row, each in enumerate(found)
+            for reason in each.reasons
+        ]
+        has_ordinary = any(usual[i].holds(features[row, i], columns[i]) for row, i in named)
+        assert named and has_ordinary == (is_own_usual is False)
+
+
+def test_of_values_about_the_same_one_is_named(ranker, payments):
+    table = payments[0]
+    found = reasons.reasons_for_list(ranker, table, describer=Says(about="all the same"))
+    assert max(len(row.reasons) + len(row.less_suspicious) for row in found) == 1
+
+
+def test_no_reasons_are_given_where_none_are_wanted(ranker, payments):
+    found = reasons.reasons_for_list(ranker, payments[0].slice(0, 3), 0)
+    assert found == [reasons.RowReasons([], [], [])] * 3
+    with pytest.raises(ValueError, match=r"n_reasons.*-1"):
+        reasons.reasons_for_list(ranker, payments[0], -1)

@@ -35,7 +35,7 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--cleared-within", default="14d", show_default=True,
-    help="Mark cards that an investigator cleared within this time.",
+    help="Flag cards that an investigator cleared within this time.",
 )  # fmt: skip
 @click.option(
     "--names", type=click.Path(path_type=Path),
@@ -79,10 +79,12 @@ def rank(
     """
     from toprank.cli import paths, screen
 
+    if output is not None:
+        paths.check_output(output, data)
+    paths.check_inputs(model, data, history)
     _check_span(cleared_within)
     if output is not None:
         paths.check_list_output(output, data)
-    paths.check_inputs(model, data, history)
     page = _page_path(page, no_page, output, model)
     if page is not None:
         paths.check_output(page, data)
@@ -105,9 +107,10 @@ def rank(
                 remember=is_remembered,
                 cleared_within=cleared_within,
             )
-        shown = None
+        shown: Any = None
         if page is not None:
-            as_listed = alerts if as_text else as_written(alerts, data, reading=reading)
+            is_shown = as_text or not len(alerts.suspicion)
+            as_listed = alerts if is_shown else as_written(alerts, data, reading=reading)
             shown = _alert_page(as_listed, payments, model, data, is_remembered)
     screen.remark(_what_was_done(alerts, payments))
     if budget is not None and budget > alerts.n_seen:
@@ -169,6 +172,7 @@ def document(alerts: Any) -> dict[str, Any]:
     for place, row in enumerate(rows):
         row["reasons"] = [each.to_json() for each in alerts.reasons[place]]
         if alerts.less_suspicious is not None:
+            row["together"] = alerts.together[place] if alerts.together else []
             row["less_suspicious"] = [each.to_json() for each in alerts.less_suspicious[place]]
     expected = {} if alerts.expected is None else {"expected": alerts.expected._asdict()}
     return {"rows": alerts.n_seen, **expected, "alerts": rows}
@@ -217,7 +221,10 @@ def _no_names(path: Path) -> str:
 
 
 def _page_path(page: Path | None, no_page: bool, output: Path | None, model: Path) -> Path | None:
-    """Return where the page of a list is written; None if it is not."""
+    """Return where the page of a list is written; None if it is not.
+
+    It must not replace the report of the model, which may have the same name.
+    """
     if no_page:
         if page is not None:
             raise click.UsageError("--page must be left out with --no-page.")
@@ -228,13 +235,10 @@ def _page_path(page: Path | None, no_page: bool, output: Path | None, model: Pat
         return page
     if output is None:
         return None
-    beside = output.parent / f"{output.name.split('.')[0]}.html"
-    if beside.resolve() == model.with_suffix(".html").resolve():
-        raise click.UsageError(
-            f"the page of {output.name} would replace the report of {model.name}; name it with "
-            "--page, or leave it out with --no-page."
-        )
-    return beside
+    stem = output.name.split(".")[0]
+    default = output.parent / f"{stem}.html"
+    is_report = default.resolve() == model.with_suffix(".html").resolve()
+    return output.parent / f"{stem}.alerts.html" if is_report else default
 
 
 def _alert_page(alerts: Any, payments: Any, model: Path, data: Path, is_remembered: bool) -> Any:
@@ -245,7 +249,7 @@ def _alert_page(alerts: Any, payments: Any, model: Path, data: Path, is_remember
     from toprank.present.alert_page import PAST_DAYS, AlertPage, past_rows
 
     pasts = None
-    if payments.state_ is not None:
+    if payments.state_ is not None and alerts.facts is not None:
         if is_remembered:
             rows = payments.recent_payments(alerts, PAST_DAYS)
         else:

@@ -100,6 +100,8 @@ class FeatureWords:
     def said(self, name: str, value: float) -> str:
         """Return what the value of a feature says of its row."""
         feature = self._features[name]
+        if math.isnan(value) and not _can_be_missing(feature):
+            return f"{self._subject(feature)} not known"
         if isinstance(feature, Recent):
             return self._recent(feature, value)
         if isinstance(feature, LabelRisk):
@@ -148,6 +150,13 @@ class FeatureWords:
             return "rarely" if usual.low == usual.high else ""
         return self.range(name, usual.low, usual.high)
 
+    def _subject(self, feature: Feature) -> str:
+        """Return what a feature is about, of a row whose past is not known."""
+        if isinstance(feature, Value):
+            return self.nouns.column(feature.of)
+        key = getattr(feature, "key", None)
+        return "time" if key is None else f"past {self._whose(key, is_card_named=True)}"
+
     def _recent(self, feature: Recent, value: float) -> str:
         where = f"{self._whose(feature.key)} {_window(feature.window, feature.until)}".strip()
         if feature.what == "count":
@@ -195,6 +204,13 @@ class FeatureWords:
         if columns:
             said.append(f"of this {' and '.join(map(self.nouns.column, columns))}")
         return " ".join(said)
+
+
+def _can_be_missing(feature: Feature) -> bool:
+    """Return whether a feature is missing where there is nothing to look at."""
+    if isinstance(feature, Recent):
+        return feature.what in ("mean", "max")
+    return isinstance(feature, SinceLast | ToUsual)
 
 
 def plain_name(column: str) -> str:

@@ -44,7 +44,7 @@ from toprank.payments.roles import (
 )
 from toprank.rankers import reasons
 from toprank.rankers.progress import Progress
-from toprank.rankers.reasons import Difference, Explained, Reason
+from toprank.rankers.reasons import Difference, Reason, ScoredRow
 from toprank.workflow import evaluation, training
 from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
@@ -249,9 +249,9 @@ class PaymentModel(BaseEstimator):
         They come from the history; `today` are tables that it does not have yet, such as those
         that were ranked without being remembered.
         """
-        if self.state_ is None or self.roles is None or alerts.facts is None:
+        if self.state_ is None or self.roles is None:
             raise ValueError("the model must be fitted with card to know payments; it was not.")
-        if not len(alerts.suspicion):
+        if alerts.facts is None:  # of an empty list
             return []
         return recent_payments(
             self.state_, self.roles, alerts.facts, self.classes_, days, _tables(today)
@@ -259,7 +259,7 @@ class PaymentModel(BaseEstimator):
 
     def score(
         self, payment: Mapping[str, Any], *, n_reasons: int = 5, remember: bool = False
-    ) -> Explained:
+    ) -> ScoredRow:
         """Return suspicion, probability and reasons of one payment, given as a dict.
 
         They are bit for bit what `rank` gives the payment in a table; reasons are those without
@@ -271,7 +271,7 @@ class PaymentModel(BaseEstimator):
         features_of = self.state_.one if remember else self.state_.look
         return self._scored(payment, n_reasons, features_of)
 
-    def take_in(self, payment: Mapping[str, Any], *, n_reasons: int = 5) -> Explained:
+    def take_in(self, payment: Mapping[str, Any], *, n_reasons: int = 5) -> ScoredRow:
         """Return what `score` does, and remember the payment: on disk with the next `settle`.
 
         This is for streams, which would otherwise be slowed down by the disk at every payment.
@@ -437,7 +437,7 @@ class PaymentModel(BaseEstimator):
         payment: Mapping[str, Any],
         n_reasons: int,
         features_of: Callable[[Mapping[str, Any]], Mapping[str, float]],
-    ) -> Explained:
+    ) -> ScoredRow:
         assert self.state_ is not None
         history = self.state_.history
         row = row_of(history, payment, self.classes_)
@@ -446,14 +446,13 @@ class PaymentModel(BaseEstimator):
             self.ranker_.schema_.encode_row({**row, **dict.fromkeys(history.names, math.nan)})
         return self._explained({**row, **features_of(row)}, n_reasons)
 
-    def _explained(self, row: Mapping[str, Any], n_reasons: int) -> Explained:
+    def _explained(self, row: Mapping[str, Any], n_reasons: int) -> ScoredRow:
         """Return the score of one row, with reasons as on a list."""
+        checks.whole_number(n_reasons, "n_reasons", 0)
         scored = self.ranker_.explain_one(row, 0)
-        if not n_reasons or scored.probability is None:
-            return scored if not n_reasons else self.ranker_.explain_one(row, n_reasons)
         encoded = Encoded(self.ranker_.schema_.encode_row(row)[np.newaxis])
         (found,) = reasons.reasons_for_list(self.ranker_, encoded, n_reasons, self.describer())
-        return scored._replace(reasons=found.reasons, less_suspicious=found.less_suspicious)
+        return ScoredRow(scored.suspicion, scored.probability, *found[:2])
 
     @property
     def facts(self) -> dict[str, str]:

@@ -74,7 +74,7 @@ class PaymentStream:
         payment = dict(row)
         if event_id is not None and self.model.row_id is not None:
             payment[self.model.row_id] = event_id
-        suspicion, probability, reasons = self.model.take_in(payment, n_reasons=self.n_reasons)
+        suspicion, probability, reasons, _ = self.model.take_in(payment, n_reasons=self.n_reasons)
         is_alert = probability is not None and probability >= self.threshold
         why = {each.feature: each.contribution for each in reasons} if is_alert else None
         scored = Scored(suspicion, probability or 0.0, is_alert, why)

@@ -56,7 +56,7 @@ def _timed(rows: pa.Table, roles: Roles) -> pa.Table:
     """Return rows with their times as timestamps, without dictionaries and ids as text."""
     columns = {name: decoded(rows[name]) for name in rows.column_names}
     for name in (roles.card, roles.terminal, roles.row_id):
-        if name in columns:
+        if name is not None and name in columns:
             columns[name] = id_texts(columns[name], name).cast(pa.string())
     if roles.time in columns:
         columns[roles.time] = pa.array(_moments(rows, roles), pa.timestamp("us"))

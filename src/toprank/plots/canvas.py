@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
-# The first model is the one the reader came for; the others stay thinner and are also told apart
-# by their dashes, for readers and printers without colour.
+# The first model is the one the reader came for; the others are thinner and also distinguished by
+# their dashes, for readers and printers without colour.
 MODEL_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#1b5e9b", "linewidth": 2.0, "linestyle": "-"},
     {"color": "#b4552d", "linewidth": 1.3, "linestyle": (0, (5, 1.5))},
@@ -131,7 +131,7 @@ def thinned(x: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def percent_tick(value: float, _: Any) -> str:
-    """Return the percents of a tick, as matplotlib asks for it."""
+    """Return a tick in percent, as matplotlib calls for it; no digit of a tick is rounded away."""
     return f"{100 * value:g} %"
 
 

@@ -187,7 +187,7 @@ def _mark_budget(ax, curve, at, colour):
 
 
 def _name_curve(ax, curve, name, point, colour):
-    """Write a name beside a point of its curve, on the side where the fewest lines pass."""
+    """Write a name next to a point of its curve, on the side where the fewest lines pass."""
     far = np.log(max(curve.checks[-1], 2))
     across = np.linspace(0, 1, 400)
     lines = [
@@ -212,15 +212,15 @@ def _crowding(across, lines, place, side, width=0.29, height=0.09):
     """Return how much of the lines a name would cover; places are shares of the axes."""
     left, bottom = place[0] - width * (side[0] < 0), place[1] - height * (side[1] < 0)
     beyond_axes = max(-left, left + width - 1, -bottom, 0)
-    beside = (across >= left) & (across <= left + width)
+    is_near = (across >= left) & (across <= left + width)
     covered = sum(
-        np.count_nonzero(beside & (line > bottom) & (line < bottom + height)) for line in lines
+        np.count_nonzero(is_near & (line > bottom) & (line < bottom + height)) for line in lines
     )
     return covered + 1000 * beyond_axes
 
 
 def _n_groups(y):
-    """Return how many equal groups part the few rows likely to be positive from one another."""
+    """Return how many equal groups separate the few rows that are likely to be positive."""
     return int(np.clip(2 / y.mean(), 10, 400))
 
 

@@ -20,7 +20,7 @@ from toprank.plots.canvas import (
 )
 from toprank.wording import ratio
 
-# Told apart by shape as well, for readers and printers without colour.
+# Distinguished by shape as well, for readers and printers without colour.
 _METHOD_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#1b5e9b", "marker": "o"},
     {"color": "#b4552d", "marker": "s"},
@@ -59,7 +59,7 @@ def f_beta_by_threshold(
 ) -> Axes:
     """Return axes with F-beta by threshold; a dot marks the highest.
 
-    Suspicions that all lie between 0 and 1 are taken for probabilities, and a grey line marks .5,
+    Suspicions that are all between 0 and 1 are taken for probabilities, and a grey line marks .5,
     the threshold of whoever chooses none.
 
     >>> ax = f_beta_by_threshold([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1], label="ours")
@@ -94,12 +94,12 @@ def metrics_by_ratio(
     values: Mapping[str, Mapping[float | None, tuple[float, float, float]]],
     ax: Axes | None = None,
     *,
-    mark: tuple[float, float, float] | None = None,
+    baseline: tuple[float, float, float] | None = None,
 ) -> Axes:
     """Return axes with a metric by the ratio of positives to negatives, a line per method.
 
     `values[method][ratio]` is a number with the low and the high end of its interval. A method
-    without a ratio has None for it, and stands at the right. `mark`, the rows left as they are,
+    without a ratio has None for it, and is at the right. `baseline`, the rows left as they are,
     is a grey line with its band.
 
     >>> ax = metrics_by_ratio({"under": {0.1: (0.6, 0.5, 0.7), 1.0: (0.5, 0.4, 0.6)}})
@@ -109,9 +109,10 @@ def metrics_by_ratio(
     ax = calm(ax)
     ratios = sorted({ratio for each in values.values() for ratio in each if ratio is not None})
     places = _places(ratios)
-    if mark is not None:
-        ax.axhspan(mark[1], mark[2], color=GREY, alpha=0.15, linewidth=0, gid="mark-band")
-        ax.axhline(mark[0], color=GREY, linewidth=1.2, gid="mark", label="none")
+    if baseline is not None:
+        low, high = baseline[1:]
+        ax.axhspan(low, high, color=GREY, alpha=0.15, linewidth=0, gid="baseline-band")
+        ax.axhline(baseline[0], color=GREY, linewidth=1.2, gid="baseline", label="none")
     for number, (name, by_ratio) in enumerate(values.items()):
         shift = _APART * (number - (len(values) - 1) / 2)
         _add_method(ax, name, {places[at] + shift: by_ratio[at] for at in by_ratio}, number)
@@ -174,7 +175,7 @@ def _worth_seeing(ax):
 
 
 def _places(ratios):
-    """Return where each ratio stands: by its logarithm, from 0 to 1; None stands beyond."""
+    """Return the place of each ratio: by its logarithm, from 0 to 1; None is beyond."""
     logs = np.log(ratios)
     width = np.ptp(logs) if len(ratios) > 1 else 1.0
     places = {at: float((log - logs[0]) / width) for at, log in zip(ratios, logs, strict=True)}

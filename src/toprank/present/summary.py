@@ -15,7 +15,7 @@ from toprank.metrics import Interval
 from toprank.wording import aligned, percent, plural
 from toprank.wording import noun_of as noun_of
 
-if TYPE_CHECKING:  # words need no learner: `toprank rank` must not wait for all of them
+if TYPE_CHECKING:  # words need no learner: `toprank rank` must not load all of them
     from toprank.workflow.alert_list import AlertList
     from toprank.workflow.evaluation import Evaluation
     from toprank.workflow.plain_facts import Findings
@@ -25,7 +25,7 @@ FEW_POSITIVES = 10
 FEW_DAYS = 5
 
 _RULES_SHOWN = 3
-_MORE_SHARE, _MORE_COUNT = 0.1, 0.5  # what twice as many checks must add to be mentioned
+_MORE_SHARE, _MORE_COUNT = 0.1, 0.25  # what twice as many checks must add to be mentioned
 _SAME_SHARE = 0.05
 _LINE_WIDTH = 99
 _GLUE = "\u00a0"  # a space that no line is broken at
@@ -48,7 +48,7 @@ def text_of(trained: Findings, noun: str) -> str:
 
 
 def size_line(trained: Findings, noun: str) -> str:
-    """Return such as "1,754,155 rows, 14 features (2 categories), 0.84 % frauds"."""
+    """Return a line: "1,754,155 rows, 14 features (2 categories), 0.84 % frauds"."""
     task = trained.task
     kinds = [column.kind for column in trained.chosen.ranker.schema_.columns]
     n_categories = kinds.count("category")
@@ -59,7 +59,7 @@ def size_line(trained: Findings, noun: str) -> str:
 
 
 def periods_line(task: Task) -> str:
-    """Return such as "train to 10 Aug | validate to 20 Aug | gap 7 days | test 28 Aug - 3 Sep"."""
+    """Return a line: "train to 10 Aug | validate to 20 Aug | gap 7 days | test 28 Aug - 3 Sep"."""
     periods = task.split.periods
     if periods is None:
         parts = task.split.parts().values()

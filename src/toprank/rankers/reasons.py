@@ -23,6 +23,7 @@ _ROWS_FOR_USUAL = 100_000
 _USUAL_SHARE = 0.8
 _LEAST_REASON = 0.05
 _MOST_AGAINST = 2
+_MOST_TOGETHER = 3
 
 NO_REASON = "a combination of ordinary values"
 """What a list says where no single value is unusual."""
@@ -141,10 +142,14 @@ class ColumnNames:
 
 
 class RowReasons(NamedTuple):
-    """Why a row is on a list, and what makes it less suspicious; the largest first."""
+    """Why a row is on a list, and what makes it less suspicious; the largest first.
+
+    Where no single value is unusual, `together` has those that make the row suspicious together.
+    """
 
     reasons: list[Reason]
     less_suspicious: list[Reason]
+    together: list[str]
 
 
 @dataclass(frozen=True)
@@ -168,14 +173,20 @@ class Explained(NamedTuple):
     """A row's suspicion, its probability of being positive, the features that moved it most.
 
     The probability is None where a detector, which learns without labels, gave the suspicion.
-    `less_suspicious` is filled where reasons are chosen as for a list; otherwise `reasons` has
-    features of both directions, by size.
     """
 
     suspicion: float
     probability: float | None
     reasons: list[Reason]
-    less_suspicious: Sequence[Reason] = ()
+
+
+class ScoredRow(NamedTuple):
+    """A row's suspicion and probability, and its reasons as on a list: those against it apart."""
+
+    suspicion: float
+    probability: float | None
+    reasons: list[Reason]
+    less_suspicious: list[Reason]
 
 
 def explain(
@@ -241,7 +252,7 @@ def reasons_for_list(
     checks.whole_number(n_reasons, "n_reasons", 0)
     features = inputs.read_features(ranker, X)
     if not n_reasons or not hasattr(ranker, "contributions"):
-        return [RowReasons([], []) for _ in features]
+        return [RowReasons([], [], []) for _ in features]
     describer = describer or ColumnNames({})
     shares = _shares(ranker, features)
     return [
@@ -374,7 +385,7 @@ def _chosen(
 ) -> RowReasons:
     """Return the reasons of one listed row, those against it apart."""
     columns, usual = ranker.schema_.columns, ranker.usual_
-    found = RowReasons([], [])
+    found = RowReasons([], [], [])
     least = _LEAST_REASON * max(float(np.max(shares, initial=0.0)), 0.0)
     order = [i for i in _largest(shares, shares.size) if abs(shares[i]) >= least]
     said = set()
@@ -386,8 +397,10 @@ def _chosen(
             if np.isnan(value) and usual[i] == Usual():
                 continue  # nothing is missing that others have
             described = describer.describe(place, column, value, usual[i])
-            is_known = described.about in said
-            if is_known or (sign > 0 and _is_ordinary(value, column, usual[i], described)):
+            if (described.about or column.name) in said:
+                continue
+            if sign > 0 and _is_ordinary(value, column, usual[i], described):
+                found.together.append(described.words.partition("; ")[0])
                 continue
             said.add(described.about or column.name)
             chosen.append(
@@ -400,6 +413,7 @@ def _chosen(
                     described.words,
                 )
             )
+    del found.together[0 if found.reasons else _MOST_TOGETHER :]
     return found
 
 

@@ -15,6 +15,7 @@ from toprank.data.tables import TableError, TableWarning, WrittenBatch, check_co
 from toprank.data.tables.ids import id_texts
 from toprank.metrics import Interval
 from toprank.rankers import reasons
+from toprank.rankers.reasons import NO_REASON, Reason
 from toprank.wording import significant
 
 _LEAST_ROWS_TO_WARN = 5
@@ -34,27 +35,32 @@ class AlertList:
     one tree, `rules` says for each row why the tree finds its place empty. `cleared` says when an
     investigator cleared the card of each row lately, NaT for most; `n_left_out` counts the rows
     of cards that are known as fraud. `facts` are the columns that say what a row is, such as its
-    card and time, as they were read and under these names.
+    card and time, as they were read and under these names. `together` has, for rows without
+    reasons, the ordinary values that are suspicious together.
     """
 
     rows: pa.Table
     row_numbers: NDArray[np.int64]
     suspicion: NDArray[np.float64]
     probability: NDArray[np.float64] | None
-    reasons: list[list[reasons.Reason]]
+    reasons: list[list[Reason]]
     expected: Interval | None
     n_seen: int
     rules: list[str] | None = None
     cleared: NDArray[np.datetime64] | None = None
     n_left_out: int = 0
-    less_suspicious: list[list[reasons.Reason]] | None = None
+    less_suspicious: list[list[Reason]] | None = None
     facts: pa.Table | None = None
     has_reasons: bool = True
+    together: list[list[str]] | None = None
 
     def reason_texts(self, place: int) -> list[str]:
         """Return the reasons of one row in words; a row without any says what that means."""
         texts = list(map(str, self.reasons[place]))
-        return texts or ([reasons.NO_REASON] if self.has_reasons else [])
+        if texts or not self.has_reasons:
+            return texts
+        together = self.together[place] if self.together else []
+        return [f"{NO_REASON}: {', '.join(together)}" if together else NO_REASON]
 
     def to_table(self, for_verdicts: bool = False, rounded: bool = False) -> pa.Table:
         """Return the list as one table: rank, row, suspicion, probability, reasons, then columns.
@@ -286,6 +292,7 @@ def _listed(
         less_suspicious=[row.less_suspicious for row in found],
         facts=best.facts,
         has_reasons=n_reasons > 0 and hasattr(ranker, "contributions"),
+        together=[row.together for row in found],
     )
 
 

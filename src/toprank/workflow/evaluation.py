@@ -39,7 +39,7 @@ class CardFigures(NamedTuple):
 class Evaluation:
     """The figures of one ranking of labelled rows.
 
-    `day` parts the rows into one list a day; without it they are one list. The budget is the
+    `day` splits the rows into one list per day; without it they are one list. The budget is the
     number of checks of a list. With `cards`, cards can be checked instead of rows.
     """
 
@@ -77,10 +77,10 @@ class Evaluation:
     def likely(self) -> Interval:
         """Positives to expect in one more list, with the range of nine lists out of ten.
 
-        Wider than `found`, which is about the average list: one list has luck of its own.
+        Wider than `found`, which is about the average list: one list also varies by chance.
         """
         mean, variance = self._one_list
-        # the new list's own luck, and the luck in the mean it is compared with
+        # the chance in the new list, and that in the mean it is compared with
         low, high = count_range(mean, variance * (1 + 1 / len(self._lists)), self._most_checks)
         value, average_low, average_high = self.found
         # on short lists, rounding to whole numbers could leave the average list outside

@@ -1,4 +1,4 @@
-"""The page of anomalies is whole, stands alone, and says what was found and nothing else."""
+"""The page of anomalies is whole, needs no other file, and says what was found."""
 
 import re
 from dataclasses import replace
@@ -21,6 +21,7 @@ from toprank.rankers import reasons
 from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
 from toprank.rankers.anomaly.anomaly_ranker import AnomalyRanker
 from toprank.rankers.anomaly.held_out import held_out_curve
+from toprank.wording import decimal
 from toprank.workflow.alert_list import most_unusual
 
 SECTIONS = ["alerts", "curve", "importance", "data", "parameters", "made-with"]
@@ -114,11 +115,11 @@ def test_a_tree_gives_each_row_its_rule_and_draws_itself(tree, pages):
     assert "of the space" in tree.tree.groups[0].counts
 
 
-def test_the_curve_says_its_area_and_what_it_rests_on(forest, pages):
+def test_the_curve_says_its_area_and_what_it_depends_on(forest, pages):
     shown = words(pages["forest"])
     value, low, high = forest.held_out.area
 
-    assert f"{value:.3f} ({low:.3f}–{high:.3f})" in shown
+    assert f"{decimal(value, 3)} ({decimal(low, 3)}-{decimal(high, 3)})" in shown
     assert "200 rows held out from a detector that learned from 200 others" in shown
     assert "measured with 20,000 points" in shown
     assert "volumes are exact" in words(pages["tree"])
@@ -129,7 +130,7 @@ def test_a_tiny_area_is_not_written_as_nothing(forest):
     tiny = replace(forest.held_out, area=Interval(3.2e-6, 3.0e-6, 3.5e-6))
     shown = words(render_anomaly_report(replace(forest, held_out=tiny)))
 
-    assert "3.2e-06 (3.0e-06–3.5e-06)" in shown
+    assert "3.2e-06 (3.0e-06-3.5e-06)" in shown
 
 
 def test_columns_parameters_and_remarks_are_shown(pages):
@@ -144,7 +145,7 @@ def test_a_detector_that_does_not_weigh_columns_has_a_page_too():
     report = made_report(ranker, n_rows=200)
     shown = words(render_anomaly_report(report))
 
-    assert hasattr(ranker, "feature_importances_") or "does not tell columns apart" in shown
+    assert hasattr(ranker, "feature_importances_") or "gives no shares of columns" in shown
     assert set(report.alerts[0].values) == {"amount", "gap", "country"}
 
 

@@ -1,5 +1,7 @@
 """The report of a training: its figures are those of the training, its rows those of the file."""
 
+import html
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,6 +9,8 @@ from pytest import approx
 
 from toprank.present import summary
 from toprank.present.report import render_report, report_of
+from toprank.present.report.markup import prose
+from toprank.present.summary import date_text
 from toprank.rankers import reasons
 from toprank.workflow import training
 
@@ -73,8 +77,12 @@ def test_the_alerts_are_the_top_test_rows_under_their_numbers_in_the_file(traine
     assert [alert.suspicion for alert in report.alerts] == approx(ranker.suspicion(rows))
     assert [alert.probability for alert in report.alerts] == approx(ranker.probability(rows))
     assert [alert.is_positive for alert in report.alerts] == rows["is_fraud"].to_pylist()
-    expected = [[str(reason) for reason in row] for row in reasons.explain(ranker, rows)]
-    assert [alert.reasons for alert in report.alerts] == expected
+    found = reasons.reasons_for_list(ranker, rows)
+    for alert, row in zip(report.alerts, found, strict=True):
+        texts = list(map(str, row.reasons))
+        assert alert.reasons == texts or alert.reasons[0].startswith(reasons.NO_REASON)
+    against = [list(map(str, row.less_suspicious)) for row in found]
+    assert [alert.less_suspicious for alert in report.alerts] == against
     amounts = [reasons.number_text(np.float32(each)) for each in rows["amount"].to_pylist()]
     assert [alert.values["amount"] for alert in report.alerts] == amounts
 
@@ -124,8 +132,31 @@ def test_without_times_there_are_no_dates_and_no_gap():
 
 def test_the_page_can_be_written_from_it(report):
     page = render_report(report)
-    assert report.headline in page
+    assert prose(report.headline) in page
     assert page.count(">amount</") >= 1
+
+
+def test_the_page_says_first_that_it_shows_the_test_period_and_not_today(trained, report):
+    test = trained.task.split.test
+    begin, end = (
+        date_text(moment.astype("datetime64[s]").item())
+        for moment in trained.task.split.periods["test"]
+    )
+    n_positive = trained.task.is_positive[test].sum()
+    assert f"test period, {begin} to {end}: {test.size:,} rows with {n_positive} frauds" in (
+        report.period
+    )
+    page = render_report(report)
+    assert "today's list comes from toprank rank" in html.unescape(page)
+    assert page.index('class="period"') < page.index('class="tiles"') < page.index('id="alerts"')
+
+
+def test_names_given_for_columns_are_those_of_the_report(trained):
+    names = reasons.ColumnNames({"amount": "amount in euros"})
+    report = report_of(trained, "Payments", "frauds", [], names)
+    assert report.importance[0][0] == "amount in euros"
+    assert "amount in euros" in report.alerts[0].values
+    assert any("amount in euros" in reason for alert in report.alerts for reason in alert.reasons)
 
 
 # Trees
@@ -140,13 +171,13 @@ def test_a_tree_is_in_the_report_with_the_rules_of_every_group(tree):
     report = report_of(tree, "Payments", "frauds", [])
     ranker = tree.chosen.ranker
     assert report.tree.svg == ranker.to_svg("frauds")
-    for told, group in zip(report.tree.groups, ranker.rules(), strict=True):
+    for shown, group in zip(report.tree.groups, ranker.rules(), strict=True):
         head, *_ = group.text("frauds").splitlines()
-        assert told.counts == head
-        assert [f"{rule}: {counts}" for rule, counts in told.rules] == [
+        assert shown.counts == head
+        assert [f"{rule}: {counts}" for rule, counts in shown.rules] == [
             rule.text("frauds") for rule in group.rules if rule.tally.n_rows
         ]
-        assert len(told.rules) + told.n_more == len(group.rules)
+        assert len(shown.rules) + shown.n_more == len(group.rules)
     assert report.tried == []
     assert report.remarks[-1].startswith("Settings by cross-validated AP on the training rows: ")
     assert "\n" not in report.remarks[-1]

@@ -35,14 +35,14 @@ def task():
 
 
 @pytest.fixture(scope="module")
-def told():
+def seen():
     return {}
 
 
 @pytest.fixture(scope="module")
-def compared(task, told):
+def compared(task, seen):
     return compare_methods(
-        task, progress=lambda what, done, total: told.__setitem__(what, (done, total)), **FAST
+        task, progress=lambda what, done, total: seen.__setitem__(what, (done, total)), **FAST
     )
 
 
@@ -53,11 +53,11 @@ def tried_with(trial, suspicion, is_positive, threshold=0.0, validation_precisio
     return TriedRemedy(trial, validation_precision, threshold, test, 1.0)
 
 
-def told_with(found, chosen=("smote", "under"), gain=(0.1, 0.05, 0.2), failed=()):
+def compared_with(found, chosen=("smote", "under"), gain=(0.1, 0.05, 0.2), failed=()):
     """A comparison in which these differences were found, each (method, metric, three numbers)."""
     is_positive = np.arange(1000) < 136
-    mark = tried_with(RemedyTrial("none"), 2.0 * is_positive, is_positive, threshold=1.0)
-    tried = [mark, *(replace(mark, trial=RemedyTrial(name, 0.1)) for name in chosen)]
+    baseline = tried_with(RemedyTrial("none"), 2.0 * is_positive, is_positive, threshold=1.0)
+    tried = [baseline, *(replace(baseline, trial=RemedyTrial(name, 0.1)) for name in chosen)]
     differences = [
         PairedDifference(name, "none", *numbers, metric=metric) for name, metric, *numbers in found
     ]
@@ -71,25 +71,27 @@ def told_with(found, chosen=("smote", "under"), gain=(0.1, 0.05, 0.2), failed=()
 # What is judged
 
 
-def test_every_method_is_tried_at_every_ratio_and_the_mark_comes_first(compared):
+def test_every_method_is_tried_at_every_ratio_and_the_baseline_comes_first(compared):
     assert compared.failed == {}
-    assert compared.mark.trial == RemedyTrial("none")
+    assert compared.baseline.trial == RemedyTrial("none")
     assert [each.trial for each in compared.tried] == methods.trials_of(METHODS, compared.ratios)
     assert len(compared.ratios) == 3
     assert compared.natural_ratio < compared.ratios[0] < compared.ratios[2] == approx(1)
 
 
-def test_the_mark_learns_from_train_and_its_threshold_is_the_best_on_validation(task, compared):
+def test_the_baseline_learns_from_train_and_its_threshold_is_the_best_on_validation(
+    task, compared
+):
     ranker = BoostedRanker("log", positive_label=True, **FAST).fit(*task.rows("train"))
     X, y = task.rows("validation")
     apart = ranker.suspicion(X)
-    mark = compared.mark
+    baseline = compared.baseline
 
-    assert mark.test.suspicion == approx(ranker.suspicion(task.rows("test")[0]))
-    assert mark.validation_precision == approx(metrics.average_precision(y, apart))
+    assert baseline.test.suspicion == approx(ranker.suspicion(task.rows("test")[0]))
+    assert baseline.validation_precision == approx(metrics.average_precision(y, apart))
     f1 = metrics.best_f_beta(y, apart).value
-    assert metrics.f_beta(y, apart, mark.threshold) == approx(f1)
-    assert mark.called.tolist() == (mark.test.suspicion >= mark.threshold).tolist()
+    assert metrics.f_beta(y, apart, baseline.threshold) == approx(f1)
+    assert baseline.called.tolist() == (baseline.test.suspicion >= baseline.threshold).tolist()
 
 
 def test_the_ratio_of_a_method_is_the_one_with_the_highest_precision_on_validation(compared):
@@ -137,9 +139,9 @@ def test_sampling_to_even_classes_moves_the_default_threshold_not_the_chosen_one
     assert even.f1.value > even.f1_by_default.value
 
 
-def test_progress_ends_at_its_totals(compared, told):
-    assert told["methods at their ratios"] == (21, 21)
-    assert told["comparing"] == (8, 8)
+def test_progress_ends_at_its_totals(compared, seen):
+    assert seen["methods at their ratios"] == (21, 21)
+    assert seen["comparing"] == (8, 8)
 
 
 def test_only_those_that_are_drawn_keep_their_training_rows(task, compared):
@@ -158,7 +160,7 @@ def test_only_those_that_are_drawn_keep_their_training_rows(task, compared):
 # Methods that fail
 
 
-def test_a_method_that_fails_is_told_in_its_row_and_the_others_go_on(task):
+def test_a_method_that_fails_is_reported_in_its_row_and_the_others_are_still_tried(task):
     # a positive or two are too few for neighbours
     rows = np.flatnonzero(task.is_positive[task.split.train])
     few = task.is_positive.copy()
@@ -191,14 +193,14 @@ def test_ratios_that_failed_for_different_reasons_have_a_row_each():
         RemedyTrial("over", 1.0): "never.",
         RemedyTrial("tomek"): "no.",
     }
-    table = remedy_summary._table(told_with([], failed=failed))
+    table = remedy_summary._table(compared_with([], failed=failed))
 
     assert re.search(r"^over +\.1 +failed: no\.$", table, re.MULTILINE)
     assert re.search(r"^over +1 +failed: never\.$", table, re.MULTILINE)
     assert re.search(r"^tomek +failed: no\.$", table, re.MULTILINE)
 
 
-def test_when_the_mark_fails_its_error_is_raised(task, monkeypatch):
+def test_when_the_baseline_fails_its_error_is_raised(task, monkeypatch):
     def broken(*_):
         raise ValueError("this learner must have luck; got none.")
 
@@ -210,60 +212,61 @@ def test_when_the_mark_fails_its_error_is_raised(task, monkeypatch):
 # Which differences are real
 
 
-def test_each_method_meets_the_mark_in_every_measure_at_its_chosen_ratio(compared):
+def test_each_method_meets_the_baseline_in_every_measure_at_its_chosen_ratio(compared):
     names = [(each.learner, each.metric) for each in compared.differences]
     assert names == [(name, metric) for name in METHODS[1:] for metric in MEASURES]
-    mark, smote = compared.mark, compared.chosen["smote"]
+    baseline, smote = compared.baseline, compared.chosen["smote"]
     ap, f1, auc = [each for each in compared.differences if each.learner == "smote"]
 
     assert ap.value == approx(
-        smote.test.average_precision.value - mark.test.average_precision.value
+        smote.test.average_precision.value - baseline.test.average_precision.value
     )
-    assert f1.value == approx(smote.f1.value - mark.f1.value)
-    assert auc.value == approx(smote.test.roc_auc.value - mark.test.roc_auc.value)
+    assert f1.value == approx(smote.f1.value - baseline.f1.value)
+    assert auc.value == approx(smote.test.roc_auc.value - baseline.test.roc_auc.value)
 
 
 def test_the_level_counts_all_measures_of_all_methods_and_the_threshold(compared):
     assert compared.level == approx(1 - 0.05 / 25)
     assert compared.threshold_gain.value == approx(
-        compared.mark.f1.value - compared.mark.f1_by_default.value
+        compared.baseline.f1.value - compared.baseline.f1_by_default.value
     )
 
 
-def test_a_remedy_without_effect_is_seldom_called_real(monkeypatch):
+@pytest.mark.slow
+def test_a_remedy_without_effect_is_seldom_called_significant(monkeypatch):
     monkeypatch.setattr("toprank.workflow.comparison.differences.N_RESAMPLES", 100)
     generator = np.random.default_rng(0)
     is_positive = np.arange(1000) < 50
     level, n_false = level_for(10), 0
     for _ in range(30):
         base = generator.normal(size=1000) + 2.5 * is_positive
-        mark, *others = (
+        baseline, *others = (
             tried_with(
                 RemedyTrial(name), base + 0.5 * generator.normal(size=1000), is_positive, 1.5
             )
             for name in ("none", "tomek", "balance-cascade", "over")
         )
-        found = imbalance.differences_of(others, mark, level)
-        n_false += any(each.is_real for each in found)
+        found = imbalance.differences_of(others, baseline, level)
+        n_false += any(each.is_significant for each in found)
 
     assert n_false <= 4
 
 
-def test_what_is_much_better_is_called_real_in_all_measures():
+def test_what_is_much_better_is_significant_in_all_measures():
     generator = np.random.default_rng(1)
     is_positive = np.arange(2000) < 100
     scores = generator.normal(size=2000) + 1.5 * is_positive
-    mark = tried_with(RemedyTrial("none"), scores, is_positive, 1.5)
+    baseline = tried_with(RemedyTrial("none"), scores, is_positive, 1.5)
     better = tried_with(RemedyTrial("tomek"), scores + 2 * is_positive, is_positive, 1.5)
 
-    found = imbalance.differences_of([better], mark, level_for(4))
-    assert [each.is_real and each.value > 0 for each in found] == [True] * 3
+    found = imbalance.differences_of([better], baseline, level_for(4))
+    assert [each.is_significant and each.value > 0 for each in found] == [True] * 3
 
 
 # Words
 
 
-def test_sentences_say_what_is_real_where_measures_disagree_and_what_cannot_be_told():
+def test_sentences_say_what_is_significant_and_where_measures_disagree():
     found = [
         ("smote", "AP", 0.0211, 0.0082, 0.0339),
         ("smote", "F1", 0.01, -0.01, 0.03),
@@ -274,16 +277,17 @@ def test_sentences_say_what_is_real_where_measures_disagree_and_what_cannot_be_t
         *[("over", metric, 0.01, -0.01, 0.03) for metric in MEASURES],
     ]
 
-    assert remedy_summary.verdicts(told_with(found, ("smote", "under", "over")), "frauds") == [
-        "smote (ratio .1) leads none in AP by .021 (.008 to .034): real. "
-        "In F1 or AUC it cannot be told from none.",
+    assert remedy_summary.verdicts(compared_with(found, ("smote", "under", "over")), "frauds") == [
+        "smote (ratio .1) leads none in AP by .021 (.008 to .034): significant. "
+        "In F1 or AUC it is not significantly different.",
         "under (ratio .1) leads none in AUC by .010 (.004 to .016) but trails it in AP by .050 "
-        "(.030 to .070) and in F1 by .040 (.020 to .060): real, and the measures disagree.",
-        "over (ratio .1) cannot be told from none in AP, F1 or AUC on these 136 frauds.",
+        "(.030 to .070) and in F1 by .040 (.020 to .060): significant, and the measures disagree.",
+        "over (ratio .1) is not significantly different from none in AP, F1 or AUC on these 136 "
+        "frauds.",
         "Choosing the threshold takes the F1 of none from 1.00 (1.00-1.00) at probability .5 to "
-        "1.00 (1.00-1.00), a gain of .100 (.050 to .200): real.",
+        "1.00 (1.00-1.00), a gain of .100 (.050 to .200): significant.",
         "Intervals of differences are at 99.5 %: 95 % for all 10 at once.",
-        "What to do: take smote (ratio .1). Of no other can a gain in AP be told from luck.",
+        "What to do: take smote (ratio .1). No other has a significant gain in AP.",
     ]
 
 
@@ -296,11 +300,12 @@ DOWN = (-0.02, -0.03, -0.01)
     ("smote", "under", "advice"),
     [
         ((NO, NO, NO), (NO, NO, NO), "leave the rows as they are and choose the threshold. No "
-         "method gains AP beyond luck."),
+         "method has a significant gain in AP."),
         ((DOWN, NO, NO), (NO, NO, UP), "leave the rows as they are and choose the threshold. No "
-         "method gains AP beyond luck (AUC rises with under (ratio .1))."),
+         "method has a significant gain in AP (AUC rises with under (ratio .1))."),
         ((NO, UP, NO), (NO, UP, UP), "leave the rows as they are and choose the threshold. No "
-         "method gains AP beyond luck (F1 rises with smote (ratio .1) and under (ratio .1); "
+         "method has a significant gain in AP (F1 rises with smote (ratio .1) and under (ratio "
+         ".1); "
          "AUC rises with under (ratio .1))."),
         ((UP, NO, NO), (UP, NO, NO), "take one of smote (ratio .1) and under (ratio .1). Which of "
          "them is best was not tested."),
@@ -313,26 +318,26 @@ def test_the_advice_claims_no_more_than_the_intervals(smote, under, advice):
         for metric, numbers in zip(MEASURES, leads, strict=True)
     ]
 
-    assert remedy_summary.verdicts(told_with(found), "frauds")[-1] == f"What to do: {advice}"
+    assert remedy_summary.verdicts(compared_with(found), "frauds")[-1] == f"What to do: {advice}"
 
 
 def test_a_threshold_that_gains_nothing_sure_is_not_praised():
     (line,) = [
         line
-        for line in remedy_summary.verdicts(told_with([], (), gain=NO), "frauds")
+        for line in remedy_summary.verdicts(compared_with([], (), gain=NO), "frauds")
         if line.startswith("Choosing")
     ]
 
-    assert line.endswith("to 1.00 (1.00-1.00), which cannot be told apart.")
+    assert line.endswith("to 1.00 (1.00-1.00), which is no significant difference.")
 
 
 def test_without_another_method_there_is_no_advice():
-    lines = remedy_summary.verdicts(told_with([], ()), "frauds")
+    lines = remedy_summary.verdicts(compared_with([], ()), "frauds")
 
     assert lines[-1] == ("Intervals of differences are at 95 %: 95 % for the one difference.")
 
 
-def test_the_text_has_a_row_a_trial_with_intervals_on_lines_that_fit(compared):
+def test_the_text_has_a_row_per_trial_with_intervals_on_lines_that_fit(compared):
     lines = remedy_summary.text_of(compared, "frauds").splitlines()
 
     assert re.fullmatch(r"[\d,]+ rows, 11 features, [\d.]+ % frauds", lines[0])
@@ -352,7 +357,7 @@ def test_the_text_has_a_row_a_trial_with_intervals_on_lines_that_fit(compared):
 def test_facts_are_the_figures_in_plain_values(compared):
     facts = json.loads(json.dumps(remedy_summary.facts_of(compared, "is_fraud", "paid_at")))
 
-    assert (facts["mark"], facts["base"], facts["ratios"]) == ("none", "log", compared.ratios)
+    assert (facts["baseline"], facts["base"], facts["ratios"]) == ("none", "log", compared.ratios)
     assert len(facts["tried"]) == 21
     for given, each in zip(facts["tried"], compared.tried, strict=True):
         assert (given["method"], given["ratio"]) == each.trial
@@ -382,7 +387,7 @@ def test_the_picture_shows_thresholds_with_and_without_sampling_and_all_measures
     assert [text.get_text() for text in legend.get_texts()] == list(METHODS)
 
 
-def test_a_picture_of_the_mark_alone_can_be_drawn(task):
+def test_a_picture_of_the_baseline_alone_can_be_drawn(task):
     figure = remedy_summary.picture_of(compare_methods(task, [], [1], **FAST))
 
     figure.draw_without_rendering()

@@ -133,7 +133,7 @@ def test_a_ratio_that_is_none_is_refused(ratio):
 
 
 def test_no_ratio_at_all_is_refused():
-    with pytest.raises(ValueError, match="ratios must hold at least one number"):
+    with pytest.raises(ValueError, match="ratios must have at least one number"):
         methods.check_ratios([], np.arange(101) < 1)
 
 
@@ -142,7 +142,7 @@ def test_positives_that_are_not_rarer_are_refused():
         methods.check_ratios(None, np.arange(10) < 5)
 
 
-def test_the_mark_comes_first_and_nothing_twice():
+def test_the_baseline_comes_first_and_nothing_twice():
     assert methods.check_methods(["smote", "none", "smote"]) == ["none", "smote"]
     with pytest.raises(ValueError, match=r"got 'smoet'; did you mean 'smote'\?"):
         methods.check_methods(["smoet"])

@@ -2,28 +2,28 @@
 
 from math import comb
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
-from toprank import plots
 from toprank.metrics import Interval
 from toprank.present import summary
-from toprank.wording import aligned, listed, percent
+from toprank.wording import aligned, are, listed, percent
 from toprank.workflow.comparison.differences import (
     LINE_WIDTH,
     SURE,
     PairedDifference,
-    real_sentence,
+    significant_sentence,
     size,
 )
 from toprank.workflow.comparison.learner_comparison import (
     _MOST_CURVES,
-    MARK,
+    BASELINE,
     Compared,
     JudgedLearner,
 )
 from toprank.workflow.plain_facts import evaluation_facts
+
+if TYPE_CHECKING:  # loaded when a picture is drawn
+    from matplotlib.figure import Figure
 
 
 def text_of(compared: Compared, noun: str) -> str:
@@ -54,7 +54,7 @@ def facts_of(compared: Compared, label: str, time: str | None) -> dict[str, Any]
         "rows": task.is_positive.size,
         "positives": int(task.is_positive.sum()),
         "periods": {name: [str(begin), str(end)] for name, (begin, end) in periods.items()},
-        "mark": MARK,
+        "baseline": BASELINE,
         "best": compared.best.name,
         "learners": {each.name: _facts(each) for each in compared.judged},
         "failed": compared.failed,
@@ -66,23 +66,27 @@ def facts_of(compared: Compared, label: str, time: str | None) -> dict[str, Any]
                 "difference": each.value,
                 "low": each.low,
                 "high": each.high,
-                "is_real": each.is_real,
+                "is_significant": each.is_significant,
             }
             for each in compared.differences
         ],
     }
 
 
-def picture_of(compared: Compared) -> Figure:
+def picture_of(compared: Compared) -> "Figure":
     """Return a figure: every learner's AP with its interval, and the curves of the best few."""
+    from matplotlib.figure import Figure
+
+    from toprank import plots
+
     names = [each.name for each in compared.judged]
     figure = Figure(figsize=(9.2, max(3.6, 1 + 0.28 * len(names))), layout="constrained")
     left, right = figure.subplots(1, 2)
     precisions = [each.test.average_precision for each in compared.judged]
     plots.intervals(names, precisions, left).set_xlabel("Average precision, with 95 % interval")
     shown = names[:_MOST_CURVES]
-    if MARK in names and MARK not in shown:
-        shown[-1] = MARK
+    if BASELINE in names and BASELINE not in shown:
+        shown[-1] = BASELINE
     for each in compared.judged:
         if each.name in shown:
             plots.precision_recall(each.test.is_positive, each.test.suspicion, right, each.name)
@@ -123,14 +127,17 @@ def _percents(share: Interval) -> str:
 
 
 def _verdicts(compared: Compared, noun: str) -> list[str]:
-    """Return which differences are real, in sentences."""
-    with_mark = [each for each in compared.differences if each.against == MARK]
-    with_best = [each for each in compared.differences if each.against != MARK]
+    """Return which differences are significant, in sentences."""
+    with_baseline = [each for each in compared.differences if each.against == BASELINE]
+    with_best = [each for each in compared.differences if each.against != BASELINE]
     n_positive = int(compared.best.test.is_positive.sum())
-    alike = [each.learner for each in with_mark if not each.is_real]
-    lines = [real_sentence(each) for each in with_mark if each.is_real]
+    alike = [each.learner for each in with_baseline if not each.is_significant]
+    lines = [significant_sentence(each) for each in with_baseline if each.is_significant]
     if alike:
-        lines.append(f"{listed(alike)} cannot be told from {MARK} on these {n_positive:,} {noun}.")
+        lines.append(
+            f"{listed(alike)} {are(alike)} not significantly different from {BASELINE} on these "
+            f"{n_positive:,} {noun}."
+        )
     lines += _of_the_best(with_best)
     if compared.differences:
         n_pairs = comb(len(compared.judged), 2)
@@ -144,13 +151,15 @@ def _verdicts(compared: Compared, noun: str) -> list[str]:
 
 def _of_the_best(differences: list[PairedDifference]) -> list[str]:
     lines = []
-    real = [each for each in differences if each.is_real]
-    alike = [each.against for each in differences if not each.is_real]
-    if real:
-        parts = [f"{each.against} by {size(each)}" for each in real]
-        lines.append(f"{real[0].learner}, the best, leads {listed(parts)}: real.")
+    leads = [each for each in differences if each.is_significant]
+    alike = [each.against for each in differences if not each.is_significant]
+    if leads:
+        sizes = [f"{each.against} by {size(each)}" for each in leads]
+        lines.append(f"{leads[0].learner}, the best, leads {listed(sizes)}: significant.")
     if alike:
-        lines.append(f"{differences[0].learner}, the best, cannot be told from {listed(alike)}.")
+        best = differences[0].learner
+        others = listed(alike, "or")
+        lines.append(f"{best}, the best, is not significantly better than {others}.")
     return lines
 
 

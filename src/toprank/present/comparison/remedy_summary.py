@@ -1,19 +1,18 @@
-"""What came of comparing the remedies for imbalance: in words, in plain values, in a picture."""
+"""How the remedies for imbalance compare: in words, in plain values, in a picture."""
 
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from toprank import plots
 from toprank.metrics import Interval
-from toprank.plots.canvas import FONT_SIZE, INK
 from toprank.present import summary
-from toprank.wording import aligned, listed, percent, ratio
+from toprank.wording import aligned, are, listed, percent, ratio
 from toprank.workflow.comparison.differences import LINE_WIDTH, SURE, PairedDifference, size
 from toprank.workflow.comparison.imbalance import MEASURES, ComparedMethods, TriedRemedy
-from toprank.workflow.comparison.methods import MARK, METHODS, RemedyTrial
+from toprank.workflow.comparison.methods import BASELINE, METHODS, RemedyTrial
+
+if TYPE_CHECKING:  # loaded when a picture is drawn
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _TITLES = {
     "AP": "AP by ratio",
@@ -37,7 +36,7 @@ def text_of(compared: ComparedMethods, noun: str) -> str:
             _table(compared),
             *([_STAR] if any(each.trial.ratio for each in compared.tried) else []),
             *(fill(line, LINE_WIDTH) for line in verdicts(compared, noun)),
-            *summary.cautions(compared.mark.test, noun),
+            *summary.cautions(compared.baseline.test, noun),
         )
     )
 
@@ -55,7 +54,7 @@ def facts_of(compared: ComparedMethods, label: str, time: str | None) -> dict[st
         "base": compared.base,
         "natural_ratio": compared.natural_ratio,
         "ratios": compared.ratios,
-        "mark": MARK,
+        "baseline": BASELINE,
         "tried": [_facts(each, compared) for each in compared.tried],
         "failed": [
             {**trial._asdict(), "reason": reason} for trial, reason in compared.failed.items()
@@ -66,8 +65,12 @@ def facts_of(compared: ComparedMethods, label: str, time: str | None) -> dict[st
     }
 
 
-def picture_of(compared: ComparedMethods) -> Figure:
+def picture_of(compared: ComparedMethods) -> "Figure":
     """Return a figure: F1 by threshold with and without sampling, and every measure by ratio."""
+    from matplotlib.figure import Figure
+
+    from toprank.plots.canvas import FONT_SIZE, INK
+
     figure = Figure(figsize=(12.4, 7.4), layout="constrained")
     above, below = figure.subplots(2, 3)
     shown = [each for each in compared.tried if each.train is not None]
@@ -87,19 +90,19 @@ def picture_of(compared: ComparedMethods) -> Figure:
 
 
 def verdicts(compared: ComparedMethods, noun: str) -> list[str]:
-    """Return which differences are real, and what to do, in sentences."""
-    n_positive = int(compared.mark.test.is_positive.sum())
+    """Return which differences are significant, and what to do, in sentences."""
+    n_positive = int(compared.baseline.test.is_positive.sum())
     lines, alike = [], []
     for name, tried in compared.chosen.items():
         found = [each for each in compared.differences if each.learner == name]
-        if any(each.is_real for each in found):
+        if any(each.is_significant for each in found):
             lines.append(_of_method(tried.trial, found))
         elif found:
             alike.append(str(tried.trial))
     if alike:
         lines.append(
-            f"{listed(alike)} cannot be told from {MARK} in {listed(list(MEASURES), 'or')} on "
-            f"these {n_positive:,} {noun}."
+            f"{listed(alike)} {are(alike)} not significantly different from {BASELINE} in "
+            f"{listed(list(MEASURES), 'or')} on these {n_positive:,} {noun}."
         )
     lines.append(_of_threshold(compared))
     n_differences = len(compared.differences) + 1
@@ -112,30 +115,32 @@ def verdicts(compared: ComparedMethods, noun: str) -> list[str]:
 
 
 def _of_method(trial: RemedyTrial, found: list[PairedDifference]) -> str:
-    """Return in which measures a method is apart from the mark, and in which nobody can tell."""
-    real = [each for each in found if each.is_real]
+    """Return in which measures a method differs from the baseline, and in which it may not."""
+    differing = [each for each in found if each.is_significant]
     above, below = (
-        [f"in {each.metric} by {size(each)}" for each in real if (each.value > 0) == is_above]
+        [f"in {each.metric} by {size(each)}" for each in differing if (each.value > 0) == is_above]
         for is_above in (True, False)
     )
-    unknown = [each.metric for each in found if not each.is_real]
-    parts = [f"leads {MARK} {listed(above)}"] if above else []
+    unknown = [each.metric for each in found if not each.is_significant]
+    parts = [f"leads {BASELINE} {listed(above)}"] if above else []
     if below:
-        parts.append(f"trails {'it' if above else MARK} {listed(below)}")
-    what = "real, and the measures disagree" if above and below else "real"
-    rest = f" In {listed(unknown, 'or')} it cannot be told from {MARK}." if unknown else ""
+        parts.append(f"trails {'it' if above else BASELINE} {listed(below)}")
+    what = "significant, and the measures disagree" if above and below else "significant"
+    rest = ""
+    if unknown:
+        rest = f" In {listed(unknown, 'or')} it is not significantly different."
     return f"{trial} {' but '.join(parts)}: {what}.{rest}"
 
 
 def _of_threshold(compared: ComparedMethods) -> str:
-    gain, mark = compared.threshold_gain, compared.mark
+    gain, baseline = compared.threshold_gain, compared.baseline
     moved = (
-        f"Choosing the threshold takes the F1 of {MARK} from {mark.f1_by_default} at probability "
-        f".5 to {mark.f1}"
+        f"Choosing the threshold takes the F1 of {BASELINE} from {baseline.f1_by_default} at "
+        f"probability .5 to {baseline.f1}"
     )
-    if not gain.is_real:
-        return f"{moved}, which cannot be told apart."
-    return f"{moved}, a {'gain' if gain.value > 0 else 'loss'} of {size(gain)}: real."
+    if not gain.is_significant:
+        return f"{moved}, which is no significant difference."
+    return f"{moved}, a {'gain' if gain.value > 0 else 'loss'} of {size(gain)}: significant."
 
 
 def _advice(compared: ComparedMethods) -> str:
@@ -144,7 +149,7 @@ def _advice(compared: ComparedMethods) -> str:
     if gains["AP"]:
         names = listed(gains["AP"])
         if len(gains["AP"]) == 1:
-            return f"What to do: take {names}. Of no other can a gain in AP be told from luck."
+            return f"What to do: take {names}. No other has a significant gain in AP."
         return f"What to do: take one of {names}. Which of them is best was not tested."
     aside = [
         f"{measure} rises with {listed(gains[measure])}"
@@ -153,19 +158,20 @@ def _advice(compared: ComparedMethods) -> str:
     ]
     seen = f" ({'; '.join(aside)})" if aside else ""
     gain = compared.threshold_gain
-    and_then = " and choose the threshold" if gain.is_real and gain.value > 0 else ""
+    and_then = " and choose the threshold" if gain.is_significant and gain.value > 0 else ""
     none_of = "None of the methods that ran" if compared.failed else "No method"
     return (
-        f"What to do: leave the rows as they are{and_then}. {none_of} gains AP beyond luck{seen}."
+        f"What to do: leave the rows as they are{and_then}. {none_of} has a significant gain in "
+        f"AP{seen}."
     )
 
 
 def _gaining(compared: ComparedMethods, measure: str) -> list[str]:
-    """Return the methods with a real lead in one measure."""
+    """Return the methods with a significant lead in one measure."""
     return [
         str(compared.chosen[each.learner].trial)
         for each in compared.differences
-        if each.metric == measure and each.is_real and each.value > 0
+        if each.metric == measure and each.is_significant and each.value > 0
     ]
 
 
@@ -187,7 +193,7 @@ def _table(compared: ComparedMethods) -> str:
 
 
 def _rows(compared: ComparedMethods) -> list[RemedyTrial]:
-    """Return the trials in order; one row of a method that failed alike at every ratio."""
+    """Return the trials in order; a method that failed alike at every ratio has one row."""
     trials = {each.trial for each in compared.tried}
     for trial in compared.failed:
         alike = trial.method not in compared.chosen and _reason(
@@ -258,12 +264,15 @@ def _difference_facts(difference: PairedDifference) -> dict[str, Any]:
         "difference": difference.value,
         "low": difference.low,
         "high": difference.high,
-        "is_real": difference.is_real,
+        "is_significant": difference.is_significant,
     }
 
 
-def _draw_thresholds(tried: TriedRemedy, ax: Axes) -> None:
+def _draw_thresholds(tried: TriedRemedy, ax: "Axes") -> None:
     """Draw F1 by threshold on train, at the ratio learned from, and on test."""
+    from toprank import plots
+    from toprank.plots.canvas import FONT_SIZE, INK
+
     assert tried.train is not None
     plots.f_beta_by_threshold(tried.test.is_positive, tried.test.probability, ax, "test")
     plots.f_beta_by_threshold(*tried.train, ax, "train")
@@ -271,12 +280,14 @@ def _draw_thresholds(tried: TriedRemedy, ax: Axes) -> None:
     ax.set_title(title, loc="left", size=FONT_SIZE + 1, color=INK, pad=34)  # above the legend
 
 
-def _draw_by_ratio(compared: ComparedMethods, measure: str, ax: Axes) -> None:
+def _draw_by_ratio(compared: ComparedMethods, measure: str, ax: "Axes") -> None:
+    from toprank import plots
+
     values: dict[str, dict[float | None, Interval]] = {}
     for each in compared.tried:
-        if each is not compared.mark:
+        if each is not compared.baseline:
             by_ratio = values.setdefault(each.trial.method, {})
             by_ratio[each.trial.ratio] = _figures(each)[measure]
-    plots.metrics_by_ratio(values, ax, mark=_figures(compared.mark)[measure])
+    plots.metrics_by_ratio(values, ax, baseline=_figures(compared.baseline)[measure])
     if (legend := ax.get_legend()) is not None:
-        legend.remove()  # one for all of them stands below
+        legend.remove()  # one for all of them is below

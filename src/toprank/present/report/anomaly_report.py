@@ -1,6 +1,6 @@
 """The report of anomalies: what `toprank anomalies --report` writes.
 
-It looks like the report of a training, but nothing in it rests on labels: the list, the curve
+It looks like the report of a training, but nothing in it depends on labels: the list, the curve
 that judges it by space, the tree if there is one, the columns and the parameters.
 """
 
@@ -111,7 +111,7 @@ def _header(report: AnomalyReport) -> str:
         ("Area under the curve", _area(report), "0.5 by chance; lower is better"),
     )
     words = (
-        "Unusual is not wrong: nobody told this list what to look for. A row is on it because few "
+        "Unusual is not wrong: this list was made without labels. A row is on it because few "
         "rows have values near its own, taken together; whether it matters, a check must say."
     )
     if area.value < area.high:
@@ -126,7 +126,7 @@ def _list(report: AnomalyReport) -> str:
         "alerts",
         "The list",
         "<p>The rows to look at first, with the columns that make each of them unusual and what "
-        "is usual there. The suspicion tells how empty the space around a row is: 1 more means "
+        "is usual there. The suspicion says how empty the space around a row is: 1 more means "
         f"about 2.7 times emptier.{more}</p>",
         sections.alerts_table(report.alerts),
     )

@@ -1,18 +1,22 @@
-"""The report's figures as inline SVG: text stays text, and the same data gives the same bytes."""
+"""The report's figures as inline SVG: text stays text, and the same data gives the same bytes.
+
+matplotlib is loaded when the first figure is drawn: the pages of lists do without.
+"""
 
 import io
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-
-from toprank import plots
 from toprank.metrics import MassVolumeCurve
 from toprank.present.report.contents import CardDays, ModelFigures
 from toprank.present.report.markup import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SETTINGS = {
     # Shipped with matplotlib, so sizes are the same everywhere; the page puts its own font in.
@@ -27,24 +31,24 @@ _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 def checks_figure(model: ModelFigures, budget: int | None, title: str) -> str:
     """Return precision and recall by number of checks."""
     with settings():
-        ax = plots.checks(model.y, model.suspicion, budget=budget)
+        ax = _plots().checks(model.y, model.suspicion, budget=budget)
         return inline_svg(ax, "checks-figure", title)
 
 
 def precision_recall_figure(models: Sequence[ModelFigures], title: str) -> str:
     """Return the precision-recall curves of all models."""
-    return _curves_figure(plots.precision_recall, models, "precision-recall-figure", title)
+    return _curves_figure(_plots().precision_recall, models, "precision-recall-figure", title)
 
 
 def roc_figure(models: Sequence[ModelFigures], title: str) -> str:
     """Return the ROC curves of all models."""
-    return _curves_figure(plots.roc, models, "roc-figure", title)
+    return _curves_figure(_plots().roc, models, "roc-figure", title)
 
 
 def calibration_figure(model: ModelFigures, title: str) -> str:
     """Return the share of positives by predicted probability."""
     with settings():
-        ax = plots.calibration(model.y, model.probability)
+        ax = _plots().calibration(model.y, model.probability)
         return inline_svg(ax, "calibration-figure", title)
 
 
@@ -52,7 +56,7 @@ def importance_figure(shares: Sequence[tuple[str, float]], title: str) -> str:
     """Return one bar per column."""
     with settings():
         names = [printable(name) for name, _ in shares]
-        ax = plots.importance(names, [share for _, share in shares])
+        ax = _plots().importance(names, [share for _, share in shares])
         return inline_svg(ax, "importance-figure", title)
 
 
@@ -60,14 +64,14 @@ def cards_figure(days: CardDays, title: str) -> str:
     """Return the share of each day's checks that found a card."""
     with settings():
         shares = {printable(name): values for name, values in days.shares.items()}
-        ax = plots.card_precision_by_day(days.dates, shares, days.possible)
+        ax = _plots().card_precision_by_day(days.dates, shares, days.possible)
         return inline_svg(ax, "cards-figure", title)
 
 
 def mass_volume_figure(curve: MassVolumeCurve, name: str, title: str) -> str:
     """Return the share of the box by the share of rows it holds."""
     with settings():
-        ax = plots.mass_volume_curves({printable(name): curve})
+        ax = _plots().mass_volume_curves({printable(name): curve})
         return inline_svg(ax, "mass-volume-figure", title)
 
 
@@ -79,7 +83,9 @@ def tree_figure(svg: str, title: str) -> str:
     return ET.tostring(drawing, encoding="unicode")
 
 
-def _curves_figure(draw, models, name, title):
+def _curves_figure(
+    draw: Callable[..., Any], models: Sequence[ModelFigures], name: str, title: str
+) -> str:
     with settings():
         chosen, *others = models
         ax = draw(chosen.y, chosen.suspicion, label=printable(chosen.name))
@@ -88,11 +94,14 @@ def _curves_figure(draw, models, name, title):
         return inline_svg(ax, name, title)
 
 
-def settings():
+def settings() -> AbstractContextManager[None]:
+    """Return matplotlib's settings for figures of a page, to be used in a `with`."""
+    import matplotlib as mpl
+
     return mpl.rc_context(_SETTINGS)
 
 
-def inline_svg(ax: Axes, name: str, title: str) -> str:
+def inline_svg(ax: "Axes", name: str, title: str) -> str:
     """Return the figure as an `<svg>` element for a page that holds several of them."""
     drawing = _page_drawing(ET.fromstring(_svg_file(ax)), name, title)
     for size in ("width", "height", "version"):
@@ -119,6 +128,12 @@ def _page_drawing(drawing: ET.Element, name: str, title: str) -> ET.Element:
     heading.text = printable(title)
     drawing.insert(0, heading)
     return drawing
+
+
+def _plots() -> Any:
+    from toprank import plots
+
+    return plots
 
 
 def _svg_file(ax):

@@ -336,7 +336,7 @@ def _score(alert: Alert) -> str:
 
 def _reasons(reasons):
     if not reasons:
-        return "a combination of ordinary values"
+        return "no single reason"
     return "<ul>" + "".join(f"<li>{prose(reason)}</li>" for reason in reasons) + "</ul>"
 
 
@@ -427,9 +427,8 @@ def _spoken_checks(report, marked):
     if marked is None:
         return f"At random {percent(float(np.mean(report.models[0].y)))} would be right."
     model = report.models[0]
-    precision = precision_at_k(model.y, model.suspicion, marked)
-    recall = recall_at_k(model.y, model.suspicion, marked)
-    precision, recall = wording.percent(precision), wording.percent(recall)
+    precision = wording.percent(precision_at_k(model.y, model.suspicion, marked))
+    recall = wording.percent(recall_at_k(model.y, model.suspicion, marked))
     return f"At {count(marked)} checks precision is {precision} and recall {recall}."
 
 
@@ -445,8 +444,8 @@ def _checks_table(report, marked):
             Interval(*(float(getattr(at, name + bound)[place]) for bound in ("", "_low", "_high")))
             for name in ("precision", "recall")
         ]
-        mark = ' <span class="chosen">budget</span>' if number == marked else ""
-        rows.append((count(number) + mark, *(interval(share, "%") for share in shares)))
+        budget = ' <span class="chosen">budget</span>' if number == marked else ""
+        rows.append((count(number) + budget, *(interval(share, "%") for share in shares)))
     return table("By number of checks", ("Checks", "Right (precision)", "Found (recall)"), rows)
 
 

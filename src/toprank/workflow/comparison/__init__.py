@@ -2,7 +2,7 @@
 
 from toprank.workflow.comparison.differences import PairedDifference
 from toprank.workflow.comparison.learner_comparison import (
-    MARK,
+    BASELINE,
     Compared,
     JudgedLearner,
     check_learners,
@@ -12,7 +12,7 @@ from toprank.workflow.comparison.learner_comparison import (
 )
 
 __all__ = [
-    "MARK",
+    "BASELINE",
     "Compared",
     "JudgedLearner",
     "PairedDifference",

@@ -1,8 +1,8 @@
-"""Paired differences of two models on the same test rows, and the words they are told in.
+"""Paired differences of two models on the same test rows, and how they are put into words.
 
 Both models see the same resampled rows, so that luck they share cancels out. The interval of a
-difference is as wide as the number of differences asked for makes it (Bonferroni); a difference is
-real when its interval leaves out 0.
+difference is wide enough for all differences that are looked at (Bonferroni); a difference is
+significant when its interval leaves out 0.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SURE = 0.95
 N_RESAMPLES = 500
 LINE_WIDTH = 99
 
-_N_CELL_RESAMPLES = 20_000  # a few counts each: enough to read far percentiles off
+_N_CELL_RESAMPLES = 20_000  # a few counts each: enough to read extreme percentiles
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class PairedDifference:
     metric: str = "AP"
 
     @property
-    def is_real(self) -> bool:
+    def is_significant(self) -> bool:
+        """Whether the interval leaves out 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -98,14 +99,14 @@ def f1_lead(
     return _percentiles(value - other_value, values - other_values, level)
 
 
-def real_sentence(difference: PairedDifference) -> str:
-    """Return such as "auto leads log by .021 (.008 to .034): real."."""
+def significant_sentence(difference: PairedDifference) -> str:
+    """Return a sentence: "auto leads log by .021 (.008 to .034): significant."."""
     verb = "leads" if difference.value > 0 else "trails"
-    return f"{difference.learner} {verb} {difference.against} by {size(difference)}: real."
+    return f"{difference.learner} {verb} {difference.against} by {size(difference)}: significant."
 
 
 def size(difference: PairedDifference) -> str:
-    """Return such as ".021 (.008 to .034)", with decimals enough to show that it is not 0."""
+    """Return ".021 (.008 to .034)", with enough decimals to show that it is not 0."""
     near, far = sorted((abs(difference.low), abs(difference.high)))
     decimals = max(3, -floor(log10(near)))
     numbers = (decimal(number, decimals) for number in (abs(difference.value), near, far))
@@ -113,7 +114,7 @@ def size(difference: PairedDifference) -> str:
 
 
 def error_sentence(error: Exception) -> str:
-    """Return the first line of an error; the kind of one that is no sentence of ours.
+    """Return the first line of an error, with its kind where it may not be a sentence of ours.
 
     >>> error_sentence(KeyError("amount"))
     "KeyError: 'amount'"
@@ -127,7 +128,7 @@ def error_sentence(error: Exception) -> str:
 def _stretched(lead: metrics.Comparison, level: float) -> Interval:
     """Return a difference with its 95 % interval stretched to `level` as a normal one would be.
 
-    Resamples so far out are too few to read a percentile off.
+    There are too few resamples to read percentiles that far out.
     """
     more = NormalDist().inv_cdf((1 + level) / 2) / NormalDist().inv_cdf((1 + SURE) / 2)
     middle, half_width = (lead.low + lead.high) / 2, (lead.high - lead.low) / 2

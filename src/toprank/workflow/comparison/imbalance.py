@@ -30,7 +30,7 @@ from toprank.workflow.comparison.differences import (
     ranking_lead,
 )
 from toprank.workflow.comparison.learner_comparison import compile_kernels, make_learner
-from toprank.workflow.comparison.methods import MARK, METHODS, RemedyTrial
+from toprank.workflow.comparison.methods import BASELINE, METHODS, RemedyTrial
 from toprank.workflow.evaluation import Evaluation, evaluate
 from toprank.workflow.training import Task
 
@@ -39,7 +39,7 @@ MEASURES = ("AP", "F1", "AUC")
 
 BY_DEFAULT = "none at probability .5"
 
-_SHOWN = "under"  # the method whose F1 by threshold is drawn beside the mark's
+_SHOWN = "under"  # the method whose F1 by threshold is drawn next to the baseline's
 _LARGEST_CURVE = 200_000
 
 
@@ -47,7 +47,7 @@ _LARGEST_CURVE = 200_000
 class TriedRemedy:
     """One method at one ratio, with its figures.
 
-    `test.probability` is the ranker's own, not put back to the true share of positives.
+    `test.probability` is the ranker's own, not corrected to the true share of positives.
     `train` holds labels and own probabilities of training rows at that ratio, or is None.
     """
 
@@ -81,10 +81,10 @@ class TriedRemedy:
 
 @dataclass(frozen=True)
 class ComparedMethods:
-    """What was tried, in the order of trials; what failed; differences with the mark.
+    """What was tried, in the order of trials; what failed; differences with the baseline.
 
-    `threshold_gain` is how far the mark's F1 at its threshold is ahead of that at probability .5.
-    `level` is that of the interval of one difference; all of them together hold at 95 %.
+    `threshold_gain` is how far the baseline's F1 at its threshold is ahead of that at probability
+    .5. `level` is that of the interval of one difference; all of them together hold at 95 %.
     """
 
     task: Task
@@ -98,7 +98,7 @@ class ComparedMethods:
     level: float
 
     @property
-    def mark(self) -> TriedRemedy:
+    def baseline(self) -> TriedRemedy:
         return self.tried[0]
 
     @cached_property
@@ -118,11 +118,12 @@ def compare_methods(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> ComparedMethods:
-    """Return the methods' figures on the task's test rows, and which differences are real.
+    """Return the methods' figures on the task's test rows, and which differences are significant.
 
-    `names` are of `METHODS`; the mark is always among them. `ratios` are positives per negative;
-    None is three of them between the training rows' own and 1. `base` names the learner that
-    methods are put around. What fails is noted and the others go on, unless the mark fails.
+    `names` are of `METHODS`; the baseline is always among them. `ratios` are positives per
+    negative; None is three of them between the training rows' own and 1. `base` names the learner
+    that methods are put around. What fails is noted and the others are still tried, unless the
+    baseline fails.
 
     >>> from toprank.workflow import training
     >>> from toprank.simulator import simulate
@@ -140,7 +141,7 @@ def compare_methods(
         base, n_estimators=n_estimators, random_state=random_state, n_jobs=n_jobs
     )
     tried, failed = _all_tried(trials, ranker, task, random_state, progress or silent)
-    against = [each for name, each in _chosen(tried).items() if name != MARK]
+    against = [each for name, each in _chosen(tried).items() if name != BASELINE]
     level = level_for(len(MEASURES) * len(against) + 1)
     return ComparedMethods(
         task,
@@ -156,32 +157,32 @@ def compare_methods(
 
 
 def differences_of(
-    tried: list[TriedRemedy], mark: TriedRemedy, level: float, progress: Progress | None = None
+    tried: list[TriedRemedy], baseline: TriedRemedy, level: float, progress: Progress | None = None
 ) -> list[PairedDifference]:
-    """Return how far each is ahead of the mark, in every measure."""
-    tell = progress or silent
+    """Return how far each is ahead of the baseline, in every measure."""
+    report = progress or silent
     differences = []
     for number, each in enumerate(tried):
-        tell("comparing", number, len(tried))
+        report("comparing", number, len(tried))
         is_positive, suspicion = each.test.is_positive, each.test.suspicion
-        others = mark.test.suspicion
+        others = baseline.test.suspicion
         leads = (
             ranking_lead("average_precision", is_positive, suspicion, others, level),
-            f1_lead(is_positive, each.called, mark.called, level),
+            f1_lead(is_positive, each.called, baseline.called, level),
             ranking_lead("roc_auc", is_positive, suspicion, others, level),
         )
         differences += [
-            PairedDifference(each.trial.method, MARK, *lead, metric=measure)
+            PairedDifference(each.trial.method, BASELINE, *lead, metric=measure)
             for measure, lead in zip(MEASURES, leads, strict=True)
         ]
-    tell("comparing", len(tried), len(tried))
+    report("comparing", len(tried), len(tried))
     return differences
 
 
-def threshold_gain_of(mark: TriedRemedy, level: float) -> PairedDifference:
-    """Return how far the mark's F1 at its threshold is ahead of that at probability .5."""
-    lead = f1_lead(mark.test.is_positive, mark.called, mark.called_by_default, level)
-    return PairedDifference(MARK, BY_DEFAULT, *lead, metric="F1")
+def threshold_gain_of(baseline: TriedRemedy, level: float) -> PairedDifference:
+    """Return how far the baseline's F1 at its threshold is ahead of that at probability .5."""
+    lead = f1_lead(baseline.test.is_positive, baseline.called, baseline.called_by_default, level)
+    return PairedDifference(BASELINE, BY_DEFAULT, *lead, metric="F1")
 
 
 def _chosen(tried: list[TriedRemedy]) -> dict[str, TriedRemedy]:
@@ -195,28 +196,28 @@ def _chosen(tried: list[TriedRemedy]) -> dict[str, TriedRemedy]:
 
 
 def _all_tried(
-    trials: list[RemedyTrial], base: Ranker, task: Task, random_state: int, tell: Progress
+    trials: list[RemedyTrial], base: Ranker, task: Task, random_state: int, report: Progress
 ) -> tuple[list[TriedRemedy], dict[RemedyTrial, str]]:
     compile_kernels(base)
     shown = _shown_trials(trials)
     tried, failed = [], {}
     for number, trial in enumerate(trials):
-        tell("methods at their ratios", number, len(trials))
+        report("methods at their ratios", number, len(trials))
         try:
             tried.append(_tried(trial, base, task, random_state, keep_train=trial in shown))
-        except Exception as error:  # the work of other methods must not go down with one
-            if trial.method == MARK:
+        except Exception as error:  # the work of other methods must not be lost with one
+            if trial.method == BASELINE:
                 raise
             failed[trial] = error_sentence(error)
-    tell("methods at their ratios", len(trials), len(trials))
+    report("methods at their ratios", len(trials), len(trials))
     return tried, failed
 
 
 def _shown_trials(trials: list[RemedyTrial]) -> list[RemedyTrial]:
-    """Return the trials drawn by threshold: the mark, and one that changes the ratio the most."""
+    """Return the trials drawn by threshold: the baseline, and that of the largest ratio."""
     with_ratio = [each for each in trials if each.ratio is not None]
     shown = [each for each in with_ratio if each.method == _SHOWN] or with_ratio
-    return [RemedyTrial(MARK), *shown[-1:]]
+    return [RemedyTrial(BASELINE), *shown[-1:]]
 
 
 def _tried(

@@ -1,10 +1,10 @@
-"""Every learner side by side on one task: figures with intervals, seconds, real differences.
+"""Every learner side by side on one task: figures with intervals, seconds, and differences.
 
 Each learner learns from train and validation and is judged once, on the test rows. Differences
-in AP are paired: both learners see the same resampled rows. Whoever looks at several pairs finds
-some apart by luck alone, and the best is known only afterwards; so the intervals of differences
-are wide enough for all pairs of learners at once (Bonferroni). Unlike with Holm's steps, the
-interval a reader sees is then the verdict: a difference is real when it leaves out 0.
+in AP are paired: both learners see the same resampled rows. Among several pairs some differ by
+chance alone, and the best is known only afterwards; so the intervals of differences are wide
+enough for all pairs of learners at once (Bonferroni). Unlike with Holm's steps, the interval a
+reader sees is then the verdict: a difference is significant when it leaves out 0.
 """
 
 import time as clock
@@ -29,10 +29,10 @@ from toprank.workflow.comparison.differences import (
 from toprank.workflow.evaluation import Evaluation, evaluate
 from toprank.workflow.training import Task
 
-MARK = "log"
+BASELINE = "log"
 """Plain log-loss boosting: what every other learner is measured against."""
 
-_MOST_CURVES = 4  # more cannot be told apart in one picture
+_MOST_CURVES = 4  # more cannot be distinguished in one picture
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class JudgedLearner:
 
 @dataclass(frozen=True)
 class Compared:
-    """The learners, the best first; what became of those that failed; differences in AP.
+    """The learners, the best first; why others failed; differences in AP.
 
-    Each learner is compared with the mark, and the best with each. `level` is that of the
+    Each learner is compared with the baseline, and the best with each. `level` is that of the
     interval of one difference; all of them together hold at 95 %.
     """
 
@@ -62,6 +62,7 @@ class Compared:
 
     @property
     def best(self) -> JudgedLearner:
+        """The learner with the highest AP."""
         return self.judged[0]
 
 
@@ -75,12 +76,12 @@ def comparable_learners() -> list[str]:
 
 
 def check_learners(names: Iterable[str]) -> list[str]:
-    """Return the names of learners without repeats, the mark among them.
+    """Return the names of learners without repeats, the baseline among them.
 
     >>> check_learners(["auto", "ap-exp"])
     ['auto', 'ap-exp', 'log']
     """
-    chosen, known = list(dict.fromkeys([*names, MARK])), comparable_learners()
+    chosen, known = list(dict.fromkeys([*names, BASELINE])), comparable_learners()
     for name in chosen:
         if name not in known:
             hint = checks.nearest_name(name, known) or "."
@@ -119,11 +120,11 @@ def compare_learners(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Compared:
-    """Return the learners' figures on the task's test rows, and which differences are real.
+    """Return the learners' figures on the task's test rows, and which differences are significant.
 
-    `learners` are some of `comparable_learners()`, None all; the mark is always among them.
-    `time_limit` is for AutoRanker's search. A learner that fails is noted and the others go on;
-    when all of them fail, the first one's error is raised.
+    `learners` are some of `comparable_learners()`, None all; the baseline is always among them.
+    `time_limit` is for AutoRanker's search. A learner that fails is noted and the others
+    are still compared; when all of them fail, the first one's error is raised.
 
     >>> from toprank.workflow import training
     >>> from toprank.simulator import simulate
@@ -148,7 +149,7 @@ def compare_learners(
             ranker.set_params(budget=budget, time_limit=time_limit)
         try:
             judged.append(_judged(name, ranker, task, budget, progress))
-        except Exception as error:  # hours of other learners' work must not go down with one
+        except Exception as error:  # hours of other learners' work must not be lost with one
             errors[name] = error
     if not judged:
         raise next(iter(errors.values()))
@@ -161,7 +162,7 @@ def compare_learners(
 def differences_of(
     judged: list[JudgedLearner], level: float, progress: Progress | None = None
 ) -> list[PairedDifference]:
-    """Return how far apart in AP each learner and the mark are, and the first and each other."""
+    """Return how far each learner is from the baseline in AP, and the first from each other."""
     differences = []
     pairs = _pairs([each.name for each in judged])
     tests = {each.name: each.test for each in judged}
@@ -205,23 +206,25 @@ def _judged(
 
 
 def _fit(name: str, ranker: Ranker, task: Task, progress: Progress | None) -> None:
-    tell, row = progress or silent, registry.row_of(ranker)
+    report, row = progress or silent, registry.row_of(ranker)
     if row.judges_itself:  # on validation; it then learns from both
         ranker.fit(
             *task.rows("train"),
             eval_set=task.rows("validation"),
-            progress=lambda what, done, total: tell(f"{name}: {what}", done, total),
+            progress=lambda what, done, total: report(f"{name}: {what}", done, total),
         )
     elif row.takes_progress:
         ranker.fit(*task.rows("train", "validation"), progress=renamed(progress, name))
     else:
-        tell(name, 0, 1)
+        report(name, 0, 1)
         ranker.fit(*task.rows("train", "validation"))
-        tell(name, 1, 1)
+        report(name, 1, 1)
 
 
 def _pairs(names: list[str]) -> list[tuple[str, str]]:
-    """Return each learner with the mark, then the first with each of the others."""
+    """Return each learner with the baseline, then the first with each of the others."""
     best, *others = names
-    with_mark = [(name, MARK) for name in names if name != MARK] if MARK in names else []
-    return with_mark + [(best, name) for name in others if MARK not in (best, name)]
+    with_baseline = (
+        [(name, BASELINE) for name in names if name != BASELINE] if BASELINE in names else []
+    )
+    return with_baseline + [(best, name) for name in others if BASELINE not in (best, name)]

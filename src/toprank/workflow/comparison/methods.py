@@ -20,11 +20,11 @@ from toprank.decisions.sampled_ranker import SampledRanker
 from toprank.decisions.samplers import SAMPLERS, natural_ratio
 from toprank.rankers.base import Ranker
 
-MARK = "none"
+BASELINE = "none"
 """The rows as they are: what every method is measured against."""
 
 METHODS = (
-    MARK,
+    BASELINE,
     "weights",
     "under",
     "over",
@@ -35,7 +35,7 @@ METHODS = (
     "cost-boost",
 )
 
-_WITHOUT_RATIO = (MARK, "tomek", "balance-cascade")
+_WITHOUT_RATIO = (BASELINE, "tomek", "balance-cascade")
 _N_RATIOS = 3
 
 
@@ -54,12 +54,12 @@ class RemedyTrial(NamedTuple):
 
 
 def check_methods(names: Iterable[str]) -> list[str]:
-    """Return the names of methods without repeats, the mark first.
+    """Return the names of methods without repeats, the baseline first.
 
     >>> check_methods(["smote", "under"])
     ['none', 'smote', 'under']
     """
-    chosen = list(dict.fromkeys([MARK, *names]))
+    chosen = list(dict.fromkeys([BASELINE, *names]))
     for name in chosen:
         if name not in METHODS:
             hint = checks.nearest_name(name, list(METHODS)) or "."
@@ -77,9 +77,9 @@ def check_base(name: str) -> str:
 
 
 def base_names() -> list[str]:
-    """Return the learners that methods can be put around: all that do not judge by themselves.
+    """Return the learners that methods can be put around: all that make no choice of their own.
 
-    CostBoost alone grows trees of its own.
+    Only CostBoost grows trees of its own.
     """
     choices = registry.compare_choices()
     return [name for name, choice in choices.items() if not choice.row.judges_itself]
@@ -95,16 +95,16 @@ def check_ratios(ratios: Iterable[float] | None, is_positive: NDArray[np.bool_])
     if own >= 1:
         raise ValueError(
             f"positives must be rarer than negatives in the training rows; there are {own:.3g} of "
-            "them a negative. Name the rarer label as the positive one."
+            "them per negative. Name the rarer label as the positive one."
         )
     if ratios is None:
         return np.geomspace(own, 1, _N_RATIOS + 1)[1:].tolist()
     chosen = sorted({checks.number_above(ratio, "ratios", 0, 1) for ratio in ratios})
     if not chosen:
-        raise ValueError("ratios must hold at least one number; got none.")
+        raise ValueError("ratios must have at least one number; got none.")
     if chosen[0] <= own:
         raise ValueError(
-            f"ratios must be above {own:.3g}, the positives a negative that the training rows "
+            f"ratios must be above {own:.3g}, the positives per negative that the training rows "
             f"have already, and at most 1; got {chosen[0]:g}."
         )
     return chosen
