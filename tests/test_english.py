@@ -21,7 +21,7 @@ ODD = re.compile(
     re.IGNORECASE,
 )
 # The names that other projects gave: pytest.mark, and the element of HTML.
-NOT_OURS = re.compile(r"pytest\.mark|pytestmark|import mark\b|</?mark>|mark(?=\.(slow|kernel))")
+NOT_OURS = re.compile(r"pytest\.mark|pytestmark|marks=|</?mark>")
 SUFFIXES = {".py", ".md", ".toml", ".html", ".css", ".js", ".txt", ".cfg", ""}
 
 

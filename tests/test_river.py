@@ -409,14 +409,14 @@ def test_missing_cells_of_a_table_are_left_out_of_its_rows():
 
 
 def test_scores_stay_finite_and_distinct_where_probabilities_round_to_one():
-    class AsTold(base.Classifier):
+    class Constant(base.Classifier):
         def learn_one(self, x, y):
             pass
 
         def predict_proba_one(self, x, **kwargs):
             return {False: x["of_false"], True: 1 - x["of_false"]}
 
-    learner = taught(FromRiver(AsTold()), [({}, True), ({}, False)])
+    learner = taught(FromRiver(Constant()), [({}, True), ({}, False)])
     scores = [learner.score_one({"of_false": part}) for part in (1, 0.5, 1e-20, 1e-30, 0)]
 
     assert np.isfinite(scores).all()

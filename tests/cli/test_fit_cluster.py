@@ -168,7 +168,7 @@ def test_options_that_have_no_meaning_are_refused(options, sentence):
         ("s3://bucket/payments", None),
     ],
 )
-def test_the_model_is_named_after_what_stands_before_a_pattern(data, place):
+def test_the_model_is_named_after_what_comes_before_a_pattern(data, place):
     if place is not None:
         assert place_of(data) == Path(place)
         return

@@ -222,7 +222,7 @@ def test_where_labels_come_from_may_be_said(model, today):
     assert run_main("label", model, "checks.csv", "--source", "rumour").exit_code == 2
 
 
-def test_labels_make_cards_leave_the_list_or_mark_them(model, today):
+def test_labels_make_cards_leave_the_list_or_flag_them(model, today):
     alerts = alerts_of(model, today)
     alerts["verdict"] = ["fraud", "genuine", *[""] * (len(alerts) - 2)]
     written(alerts, "alerts.csv")

@@ -258,7 +258,7 @@ REFUSED_NUMBERS = [
         ("'amount'", "line 17", "'abc'", "--drop amount"),
     ),
     Case(
-        "both marks in one column",
+        "both separators in one column",
         with_cell("amount", 15, "12,5"),
         FIT,
         1,

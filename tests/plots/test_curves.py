@@ -56,7 +56,7 @@ def test_checks_shades_between_the_bounds_of_each_curve(ranking):
     assert recall_band.min() == approx(curve.recall_low.min())
 
 
-def test_checks_marks_the_budget_with_the_values_found_there(ranking):
+def test_checks_show_the_budget_with_the_values_found_there(ranking):
     ax = plots.checks(*ranking, budget=50)
     precision = metrics.precision_at_k(*ranking, 50)
     recall = metrics.recall_at_k(*ranking, 50)

@@ -69,7 +69,7 @@ def test_metrics_stand_by_the_logarithm_of_the_ratio_with_their_intervals():
     assert [label.get_text() for label in ax.get_xticklabels()] == [".01", ".1", "1"]
 
 
-def test_a_method_without_a_ratio_stands_at_the_right():
+def test_a_method_without_a_ratio_is_at_the_right():
     values = {
         "over": {0.1: (0.5, 0.4, 0.6), 1.0: (0.3, 0.2, 0.4)},
         "tomek": {None: (0.6, 0.5, 0.7)},
@@ -88,7 +88,7 @@ def test_few_methods_can_be_drawn(values):
     plots.metrics_by_ratio(values, baseline=(0.5, 0.4, 0.6)).figure.draw_without_rendering()
 
 
-def test_methods_are_told_apart_by_shape_and_stand_beside_each_other():
+def test_methods_differ_by_shape_and_are_next_to_each_other():
     values = {name: {1.0: (0.5, 0.4, 0.6)} for name in "abcdefgh"}
     ax = plots.metrics_by_ratio(values)
     drawn = [line(ax, f"method-{number}") for number in range(8)]

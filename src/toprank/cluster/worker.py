@@ -78,7 +78,7 @@ class _Watch(NamedTuple):
         """Report how many trees there are; raise, on all workers at once, if not needed."""
         if self.is_reporter:
             self.worker.log_event(TOPIC, {"run": self.run, "n_grown": n_grown})
-        # Dask cannot end a running task: after an interrupt it only marks it as cancelled
+        # Dask cannot end a running task: after an interrupt it only flags it as cancelled
         task = self.worker.state.tasks.get(self.task)
         is_dropped = task is None or task.state == "cancelled"
         if xgboost_engine.across_machines(np.array([float(is_dropped)]), "max")[0]:

@@ -37,7 +37,7 @@ def checks(
 ) -> Axes:
     """Return axes with precision and recall by number of checks, with their 95 % bands.
 
-    Grey lines show what checking rows at random would give; `budget` marks that many checks.
+    Grey lines show what checking rows at random would give; a dot is drawn at `budget` checks.
 
     >>> ax = checks([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1], budget=2)
     >>> [text.get_text() for text in ax.texts]
@@ -59,7 +59,7 @@ def checks(
             _name_curve(ax, curve, name, point, colour)
     else:
         budget = check.whole_number(budget, "budget", 1, y.size)
-        _mark_budget(ax, curve, checks_curve(y, suspicion, checks=[budget]), colour)
+        _draw_budget(ax, curve, checks_curve(y, suspicion, checks=[budget]), colour)
     return ax
 
 
@@ -172,7 +172,7 @@ def _scale_checks(ax, n_rows):
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _mark_budget(ax, curve, at, colour):
+def _draw_budget(ax, curve, at, colour):
     number, budget = n_models(ax) - 1, int(at.checks[0])
     if f"budget-{budget}" not in [line.get_gid() for line in ax.lines]:
         dots = (0, (1, 2))

@@ -57,9 +57,9 @@ def f_beta_by_threshold(
     *,
     beta: float = 1.0,
 ) -> Axes:
-    """Return axes with F-beta by threshold; a dot marks the highest.
+    """Return axes with F-beta by threshold; with a dot at the highest.
 
-    Suspicions that are all between 0 and 1 are taken for probabilities, and a grey line marks .5,
+    Suspicions that are all between 0 and 1 are taken for probabilities, and a grey line is at .5,
     the threshold of whoever chooses none.
 
     >>> ax = f_beta_by_threshold([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1], label="ours")

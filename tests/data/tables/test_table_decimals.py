@@ -116,7 +116,7 @@ def test_a_quoted_comma_in_a_comma_delimited_file_separates_thousands_with_a_rem
         assert read_table(path).to_pylist() == [{"a": 1234.0, "b": 2.5}]
 
 
-def test_where_both_marks_are_used_each_column_has_its_own_with_a_remark(file):
+def test_where_both_separators_are_used_each_column_has_its_own_with_a_remark(file):
     path = file("a;b", "1.5;73,37", "2.5;8,1")
 
     with pytest.warns(TableWarning, match=r"column 'b' is text such as '73,37'.* 73.37 \(decimal"):
@@ -200,16 +200,16 @@ def test_both_spellings_of_a_table_are_learned_alike(rows, delimiter, is_quoted)
 
 def both_spellings(folder, rows, delimiter, is_quoted):
     return [
-        written(Path(folder, f"{name}.csv"), rows, delimiter, is_quoted, mark)
-        for name, mark in {"points": ".", "commas": ","}.items()
+        written(Path(folder, f"{name}.csv"), rows, delimiter, is_quoted, separator)
+        for name, separator in {"points": ".", "commas": ","}.items()
     ]
 
 
-def written(path, rows, delimiter, is_quoted, mark):
+def written(path, rows, delimiter, is_quoted, separator):
     quote = '"' if is_quoted else ""
     lines = [delimiter.join(HEADER)]
     for amount, n_items, note in rows:
-        number = "" if amount is None else f"{quote}{str(amount).replace('.', mark)}{quote}"
+        number = "" if amount is None else f"{quote}{str(amount).replace('.', separator)}{quote}"
         lines.append(delimiter.join([number, str(n_items), f'"{note}"']))
     path.write_text("\n".join(lines))
     return path

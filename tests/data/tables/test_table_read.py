@@ -60,9 +60,9 @@ def test_the_delimiter_is_found_from_the_header(file, delimiter, name):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_line_ends_and_a_byte_order_mark_change_nothing(file, end, mark):
-    path = file(mark + end + end.join(["a,b", "1,é", ""]))
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_line_ends_and_a_bom_change_nothing(file, end, start):
+    path = file(start + end + end.join(["a,b", "1,é", ""]))
 
     assert read_table(path).to_pylist() == [{"a": 1, "b": "é"}]
 
@@ -181,7 +181,7 @@ def test_text_beyond_the_head_must_be_utf8_too(file, monkeypatch):
 def test_a_row_too_long_for_a_block_hints_at_an_open_quote(file, monkeypatch):
     monkeypatch.setattr(delimited, "_BLOCK", 100)
 
-    with pytest.raises(TableError, match=r"rows shorter than 100 bytes; .* quotation mark"):
+    with pytest.raises(TableError, match=r"rows shorter than 100 bytes; .* quote"):
         list(read_batches(file('a,b\n1,2\n"' + "x,2\n" * 500)))
 
 

@@ -32,7 +32,7 @@ def payment(number, seed=0):
         "card": f"c{rng.integers(0, 4)}",
         "terminal": int(rng.integers(0, 3)),
         "amount": float(rng.normal(50, 20)),
-        "country": str(rng.choice(["FR", "DE"])),  # of no use to the features
+        "country": str(rng.choice(["FR", "DE"])),  # no feature uses it
         "is_fraud": None,
     }
 

@@ -77,7 +77,7 @@ def test_every_section_is_there_in_reading_order(pages):
 
 
 @pytest.mark.parametrize("name", ["forest", "tree"])
-def test_the_page_is_whole_and_stands_alone(name, pages):
+def test_the_page_is_whole_and_needs_no_other_file(name, pages):
     any_page.test_every_tag_is_closed_where_it_should_be(pages[name])
     any_page.test_headings_begin_at_one_and_skip_no_level(pages[name])
     any_page.test_the_page_needs_no_network_and_no_script(pages[name])

@@ -1,4 +1,4 @@
-"""The page of a replay is whole, stands alone, and says what the replay holds."""
+"""The page of a replay is whole, needs no other file, and has the figures of the replay."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_every_section_is_there_in_reading_order(page):
     assert [each for each in Page(page).ids if each in SECTIONS] == SECTIONS
 
 
-def test_the_page_is_whole_and_stands_alone(page):
+def test_the_page_is_whole_and_needs_no_other_file(page):
     any_page.test_every_tag_is_closed_where_it_should_be(page)
     any_page.test_headings_begin_at_one_and_skip_no_level(page)
     any_page.test_the_page_needs_no_network_and_no_script(page)

@@ -342,7 +342,7 @@ def test_a_tree_follows_the_list_and_there_is_none_without(page, tree_page):
     assert "The tree" not in " ".join(Page(page).text)
 
 
-def test_the_page_with_a_tree_is_whole_and_stands_alone(tree_page):
+def test_the_page_with_a_tree_is_whole_and_needs_no_other_file(tree_page):
     test_every_tag_is_closed_where_it_should_be(tree_page)
     test_headings_begin_at_one_and_skip_no_level(tree_page)
     test_the_page_needs_no_network_and_no_script(tree_page)
@@ -418,7 +418,7 @@ def test_a_daily_budget_of_a_test_of_unknown_length_is_not_marked(report):
     assert "10 checks a day make" not in shown
 
 
-def test_a_budget_above_the_number_of_test_rows_marks_all_of_them(report):
+def test_a_budget_above_the_number_of_test_rows_shows_all_of_them(report):
     shown = " ".join(Page(render_report(replace(report, budget=10**6))).text)
 
     assert "2,000 checks" in shown

@@ -444,7 +444,7 @@ def _translated(message: str, path: Path, layout: Layout | None) -> TableError:
     if "straddling" in message:
         return TableError(
             f"{path.name} must have rows shorter than {_BLOCK:,} bytes; one is longer; "
-            "look for a quotation mark that is not closed."
+            "look for a quote that is not closed."
         )
     reason = shortened(message.partition("\n")[0], 120)
     return TableError(f"{path.name} cannot be read as a table ({reason}); check the file.")

@@ -22,7 +22,7 @@ import numpy as np
 
 from toprank.payments.ledger.entries import Entries, StoredLabel
 
-APPLICATION_ID = 0x74726C62  # marks the file as ours
+APPLICATION_ID = 0x74726C62  # identifies the file as ours
 FORMAT = 2
 LABELS_AT_ONCE = 100_000
 _BULK = 10_000  # labels

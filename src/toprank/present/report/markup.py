@@ -60,7 +60,7 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def count(number: int) -> str:
-    """Return a count with commas between its thousands.
+    """Return a count with its thousands separated by commas.
 
     >>> count(1234567)
     '1,234,567'
