@@ -232,10 +232,10 @@ def test_the_values_of_a_row_are_those_of_the_table(payments, ranker):
 def test_scores_and_reasons_at_once_are_those_of_both_calls(payments, unfitted):
     table, is_fraud = payments
     ranker = clone(unfitted).fit(table, is_fraud)
-    found = score_and_explain(ranker, table, 3)
-    assert [row.suspicion for row in found] == ranker.suspicion(table).tolist()
-    assert [row.reasons for row in found] == explain(ranker, table, 3)
-    assert score_and_explain(ranker, table.slice(5, 1), 3) == found[5:6]
+    explained = score_and_explain(ranker, table, 3)
+    assert [row.suspicion for row in explained] == ranker.suspicion(table).tolist()
+    assert [row.reasons for row in explained] == explain(ranker, table, 3)
+    assert score_and_explain(ranker, table.slice(5, 1), 3) == explained[5:6]
 
 
 def test_a_row_scored_and_explained_at_once_is_read_once(payments, ranker, monkeypatch):
@@ -279,9 +279,9 @@ def test_rows_that_are_not_there_are_named(payments, ranker, row, other, name):
 
 
 def test_a_negative_number_of_reasons_is_refused(payments, ranker):
-    for found in (explain, score_and_explain):
+    for explained in (explain, score_and_explain):
         with pytest.raises(ValueError, match="n_reasons must be at least 0; got -1"):
-            found(ranker, payments[0].slice(0, 2), -1)
+            explained(ranker, payments[0].slice(0, 2), -1)
 
 
 def test_an_array_has_reasons_too_and_nothing_warns():
@@ -300,12 +300,12 @@ def test_an_array_has_reasons_too_and_nothing_warns():
 def test_what_is_unusual_raises_the_suspicion_and_the_most_so_comes_first():
     rows = np.random.default_rng(0).normal(size=(500, 4))
     detector = AnomalyForest(n_estimators=30).fit(rows)
-    found = reasons.what_is_unusual(detector, rows[:50])
+    explained = reasons.what_is_unusual(detector, rows[:50])
 
-    for row, shares in zip(found, detector.contributions(rows[:50])[:, :-1], strict=True):
+    for row, shares in zip(explained, detector.contributions(rows[:50])[:, :-1], strict=True):
         raising = shares[(shares > 0) & (shares >= 0.05 * shares.max())]
         assert [reason.contribution for reason in row] == sorted(raising, reverse=True)
-    assert {len(row) for row in found} >= {0, 1, 2}
+    assert {len(row) for row in explained} >= {0, 1, 2}
 
 
 def test_what_is_most_usual_about_a_row_takes_no_place_among_its_reasons():
@@ -320,7 +320,7 @@ def test_what_is_most_usual_about_a_row_takes_no_place_among_its_reasons():
             assert [reason.feature for reason in row] == [f"x{shares[:-1].argmax()}"]
 
 
-def test_a_detector_that_cannot_tell_features_apart_gives_no_reasons():
+def test_a_detector_without_contributions_gives_no_reasons():
     rows = np.random.default_rng(0).normal(size=(30, 2))
     detector = BorrowedDetector(IsolationForest(n_estimators=5, random_state=0)).fit(rows)
 

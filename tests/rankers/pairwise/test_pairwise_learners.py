@@ -72,7 +72,7 @@ def test_a_gaussian_finds_a_ring_and_a_line_does_not(kind):
 
 
 @EVERY_KIND
-def test_a_line_finds_what_lies_along_one_though_no_column_shows_it(kind):
+def test_a_line_finds_a_linear_risk_that_no_single_column_shows(kind):
     generator = np.random.default_rng(0)
     along, across = generator.normal(size=(2, 500))
     X = np.column_stack([along + 0.1 * across, along - 0.1 * across])

@@ -231,10 +231,10 @@ class AutoRanker(Ranker):
         if n_folds == 0:
             # a single positive cannot be both learned from and judged on
             return rows, [JudgedFold(np.arange(n_rows), np.arange(n_rows))], _TRAINING_ROWS
-        folds = splits.folds(rows.is_positive, n_folds, seed)
-        if len(folds) == 1:
-            return rows, [JudgedFold(*folds[0])], "a fifth of the rows, drawn at random"
-        return rows, [JudgedFold(*fold) for fold in folds], f"{len(folds)} folds"
+        drawn = splits.folds(rows.is_positive, n_folds, seed)
+        if len(drawn) == 1:
+            return rows, [JudgedFold(*drawn[0])], "a fifth of the rows, drawn at random"
+        return rows, [JudgedFold(*fold) for fold in drawn], f"{len(drawn)} folds"
 
     def _fit_winner(
         self,

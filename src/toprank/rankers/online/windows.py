@@ -76,7 +76,7 @@ class Window:
         self._panes = _Panes(self.size, -(-self.size // self.panes))
         # All rows of an exact window; with panes, those not counted yet.
         self._rows: deque[_Row] = deque(maxlen=self.size if self._is_exact else None)
-        self._most_waiting = inf if self._is_exact else _UNCOUNTED
+        self._most_uncounted = inf if self._is_exact else _UNCOUNTED
 
     def add(self, score: float, is_positive: bool, is_error: bool) -> None:
         """Add one event: its score, its label and whether its class was predicted wrongly."""
@@ -88,7 +88,7 @@ class Window:
                 f"got {is_positive!r} and {is_error!r}."
             )
         self._rows.append((float(score), is_positive, is_error))
-        if len(self._rows) >= self._most_waiting:
+        if len(self._rows) >= self._most_uncounted:
             self._count_rows()
 
     def add_batch(self, scores: ArrayLike, is_positive: ArrayLike, is_error: ArrayLike) -> None:
