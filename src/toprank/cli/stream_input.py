@@ -23,7 +23,9 @@ _OTHER_DELIMITERS = ";\t|"
 _LONGEST_NAME = 256  # characters
 _MOST_NAMES = 20_000  # checked once each
 _NUMBER_STARTS = frozenset("0123456789+-.")
-_SYMBOL = r"(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)"
+_FORMATTED_STARTS = frozenset("0123456789+-.,$€£¥")
+_CODES = frozenset(("EUR", "USD", "GBP", "CHF", "JPY"))
+_SYMBOL = rf"(?:[$€£¥]|{'|'.join(sorted(_CODES))})"
 _CURRENCY = re.compile(rf"^([+-]?)\s*{_SYMBOL}\s*|\s*{_SYMBOL}$")
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)")
 _SEPARATED = re.compile(
@@ -165,13 +167,14 @@ class JsonEvents:
 
     def _check_numbers(self, row: dict[str, Any]) -> None:
         """Raise for a number that is written as text: with separators, or where numbers were."""
+        numbers = self._numbers
         for name, value in row.items():
             if type(value) is str:
-                is_plain = name in self._numbers and type(_value(value, name)) is float
+                is_plain = name in numbers and type(_value(value, name)) is float
                 if is_plain or is_formatted_number(value):
                     raise _not_a_number(name, value)
-            elif value is not None and len(self._numbers) < _MOST_NAMES:
-                self._numbers.add(name)
+            elif name not in numbers and value is not None and len(numbers) < _MOST_NAMES:
+                numbers.add(name)
 
     def _check_names(self, row: dict[str, Any]) -> None:
         check_names(row)
@@ -200,8 +203,7 @@ class CsvEvents:
         self._features = [
             (name, place) for place, name in enumerate(self._names) if name not in others
         ]
-        self._keys = fields.texts
-        self._codes: set[str] = set()
+        self._texts = set(fields.texts)
 
     @property
     def names(self) -> list[str]:
@@ -211,7 +213,7 @@ class CsvEvents:
     @property
     def texts(self) -> frozenset[str]:
         """The columns that are read as text, although they look like numbers."""
-        return self._keys | self._codes
+        return frozenset(self._texts)
 
     def event(self, raw: bytes) -> Event | None:
         """Return the event of a line; None for an empty line."""
@@ -223,20 +225,22 @@ class CsvEvents:
             raise BadLineError(f"a line must have {len(self._names)} cells; got {len(cells)}.")
         event_id = None if self._id is None else cells[self._id] or None
         label = None if self._label is None else label_of(cells[self._label])
-        row = {name: self._read(cells[place], name) for name, place in self._features}
+        texts = self._texts
+        row = {
+            name: (cells[place] or None) if name in texts else _value(cells[place], name)
+            for name, place in self._features
+        }
+        for name, value in row.items():
+            if type(value) is str and name not in texts:
+                self._check_text(name, value)
         return _event(event_id, label, row)
 
-    def _read(self, cell: str, name: str) -> Any:
-        """Return a cell as a number where it is one, None where it is empty."""
-        if name in self._keys or name in self._codes:
-            return cell or None
-        value = _value(cell, name)
-        if type(value) is str:
-            if is_formatted_number(value):
-                raise _not_a_number(name, value)
-            if _has_leading_zero(value):
-                self._codes.add(name)
-        return value
+    def _check_text(self, name: str, text: str) -> None:
+        """Raise for a number as people write it; note a column of codes."""
+        if is_formatted_number(text):
+            raise _not_a_number(name, text)
+        if _has_leading_zero(text):
+            self._texts.add(name)
 
     def _place(self, name: str) -> int | None:
         return self._names.index(name) if name in self._names else None
@@ -290,6 +294,8 @@ def is_formatted_number(text: str) -> bool:
     >>> [is_formatted_number(text) for text in ("12.5", "192.168.100.200", "2024-01-01", "A1")]
     [False, False, False, False]
     """
+    if text[:1] not in _FORMATTED_STARTS and text[:3] not in _CODES:
+        return False  # most texts, and fast
     bare = _CURRENCY.sub(r"\1", text)
     has_currency = bare != text
     return bool(_SEPARATED.fullmatch(bare) or (has_currency and _PLAIN_NUMBER.fullmatch(bare)))
@@ -357,7 +363,8 @@ def _value(text: str, name: str) -> Any:
     """Return a cell as a number where it is one, None where it is empty."""
     if not text:
         return None
-    if text[0] not in _NUMBER_STARTS or "_" in text or _has_leading_zero(text):
+    first = text[0]
+    if first not in _NUMBER_STARTS or "_" in text or (first == "0" and _has_leading_zero(text)):
         return text
     try:
         number = float(text)
@@ -372,7 +379,7 @@ def _value(text: str, name: str) -> Any:
 
 def _has_leading_zero(text: str) -> bool:
     """Return whether text is a code such as 007, which would lose its zeros as a number."""
-    return text[0] == "0" and text.isdigit() and len(text) > 1
+    return text[0] == "0" and len(text) > 1 and text.isdigit()
 
 
 def _not_a_number(name: str, text: str) -> BadLineError:

@@ -76,10 +76,10 @@ def test_more_strategies_make_each_lead_less_sure():
     (alone,) = leads(made_replay(nightly=better, static=base))
     among = leads(made_replay(nightly=better, static=base, online=base - 1, feedback=base - 1))
 
-    beside = next(each for each in among if each.against == "static")
-    assert beside.lead.value == alone.lead.value
-    assert beside.lead.low < alone.lead.low
-    assert beside.lead.high > alone.lead.high
+    with_others = next(each for each in among if each.against == "static")
+    assert with_others.lead.value == alone.lead.value
+    assert with_others.lead.low < alone.lead.low
+    assert with_others.lead.high > alone.lead.high
 
 
 def test_days_alike_their_neighbours_make_a_wider_interval():
