@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.running import run_main
 from toprank import startup
 
 PRINT_POLICY = "import os; print(os.environ.get('OMP_WAIT_POLICY'))"
@@ -136,3 +137,12 @@ def heed_permissions():
     """Let this process, even as root, write to no file whose mode forbids it."""
     drop_from_bounding_set, dac_override = 24, 1
     ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override, 0, 0, 0)
+
+
+def test_a_command_that_cannot_keep_compiled_code_names_the_variable(monkeypatch):
+    monkeypatch.setattr(startup, "forgets_kernels", lambda: True)
+    monkeypatch.setitem(sys.modules, "numba", sys)
+    outcome = run_main("--version")
+
+    assert outcome.exit_code == 0
+    assert "set NUMBA_CACHE_DIR" in outcome.stderr
