@@ -90,14 +90,14 @@ def test_what_is_shown_as_the_same_number_is_bold_alike():
     assert [cell.is_best for cell in finer] == [False, True]
 
 
-def test_lower_is_better_when_the_standings_say_so():
+def test_lower_is_better_when_the_comparison_says_so():
     published = {("wine", "ours"): 0.65, ("wine", "xgb"): 0.6}
     table = result_table(comparison_of(higher_is_better=False), published)
     ours, xgb = named(table, "wine")
 
     assert (ours.is_best, xgb.is_best) == (True, False)
-    assert (ours.mark, ours.difference) == ("▲", "−0.050")
-    assert (xgb.mark, xgb.difference) == ("▼", "+0.050")
+    assert (ours.sign, ours.difference) == ("▲", "−0.050")
+    assert (xgb.sign, xgb.difference) == ("▼", "+0.050")
     assert "Lower is better." in table.notes
 
 
@@ -109,19 +109,19 @@ def test_a_published_value_is_next_to_ours_with_the_difference_marked():
     assert cells[5] == ["glass", "**0.500** (0.500 =)", "0.400"]
 
 
-@pytest.mark.parametrize(("tolerance", "mark"), [(0.012, "▲"), (0.013, "=")])
-def test_a_difference_within_the_tolerance_is_none(tolerance, mark):
+@pytest.sign.parametrize(("tolerance", "sign"), [(0.012, "▲"), (0.013, "=")])
+def test_a_difference_within_the_tolerance_is_none(tolerance, sign):
     table = result_table(comparison_of(), {("wine", "ours"): 0.587}, tolerance=tolerance)
 
-    assert named(table, "wine")[0].mark == mark
+    assert named(table, "wine")[0].sign == sign
 
 
-@pytest.mark.parametrize(("theirs", "mark"), [(0.69, "="), (0.68, "▲"), (0.93, "="), (0.94, "▼")])
-def test_a_published_value_within_the_interval_of_our_seeds_is_no_difference(theirs, mark):
+@pytest.sign.parametrize(("theirs", "sign"), [(0.69, "="), (0.68, "▲"), (0.93, "="), (0.94, "▼")])
+def test_a_published_value_within_the_interval_of_our_seeds_is_no_difference(theirs, sign):
     # .80 and .82: the mean .81 give or take 12.7 times .01
     table = result_table(comparison_of(), {("adult", "ours"): theirs})
 
-    assert named(table, "adult")[0].mark == mark
+    assert named(table, "adult")[0].sign == sign
 
 
 def test_the_published_mean_is_shown_only_when_it_is_over_the_same_data_sets():
@@ -130,18 +130,18 @@ def test_the_published_mean_is_shown_only_when_it_is_over_the_same_data_sets():
     del published["wine", "ours"]
     part = named(result_table(comparison_of(), published), "Mean")[0]
 
-    assert (whole.published, whole.mark, whole.difference) == ("0.500", "▲", "+0.202")
-    assert (part.published, part.mark) == ("", "")
+    assert (whole.published, whole.sign, whole.difference) == ("0.500", "▲", "+0.202")
+    assert (part.published, part.sign) == ("", "")
 
 
 def test_the_interval_of_the_mean_comes_from_the_seeds_of_all_data_sets():
     # only adult varies: .127 / 5 = .025 either way of .702
-    marks = [
+    signs = [
         named(result_table(comparison_of(), {(data, "ours"): theirs for data in VALUES}), "Mean")
         for theirs in (0.68, 0.67)
     ]
 
-    assert [cells[0].mark for cells in marks] == ["=", "▲"]
+    assert [cells[0].sign for cells in signs] == ["=", "▲"]
 
 
 def test_an_incomplete_data_set_is_shown_and_marked_but_not_counted():
@@ -150,7 +150,7 @@ def test_an_incomplete_data_set_is_shown_and_marked_but_not_counted():
     ours, xgb = named(table, "phoneme *")
 
     assert (ours.ours, ours.is_best) == ("0.990", False)
-    assert (xgb.ours, xgb.published, xgb.mark) == ("–", "0.500", "")
+    assert (xgb.ours, xgb.published, xgb.sign) == ("–", "0.500", "")
     assert named(table, "Mean") == named(result_table(comparison_of()), "Mean")
     assert any(note.startswith("* Not every method") for note in table.notes)
     assert any("phoneme (no value of xgb)" in note for note in table.notes)
@@ -224,7 +224,7 @@ def test_names_come_out_of_a_page_as_they_went_in(data, method):
         assert len(read.cells) == 3 * 8
 
 
-@pytest.mark.parametrize(
+@pytest.sign.parametrize(
     ("options", "sentence"),
     [
         ({"decimals": -1}, "decimals must be between 0 and 12; got -1"),
