@@ -109,14 +109,14 @@ def test_a_published_value_is_next_to_ours_with_the_difference_marked():
     assert cells[5] == ["glass", "**0.500** (0.500 =)", "0.400"]
 
 
-@pytest.sign.parametrize(("tolerance", "sign"), [(0.012, "▲"), (0.013, "=")])
+@pytest.mark.parametrize(("tolerance", "sign"), [(0.012, "▲"), (0.013, "=")])
 def test_a_difference_within_the_tolerance_is_none(tolerance, sign):
     table = result_table(comparison_of(), {("wine", "ours"): 0.587}, tolerance=tolerance)
 
     assert named(table, "wine")[0].sign == sign
 
 
-@pytest.sign.parametrize(("theirs", "sign"), [(0.69, "="), (0.68, "▲"), (0.93, "="), (0.94, "▼")])
+@pytest.mark.parametrize(("theirs", "sign"), [(0.69, "="), (0.68, "▲"), (0.93, "="), (0.94, "▼")])
 def test_a_published_value_within_the_interval_of_our_seeds_is_no_difference(theirs, sign):
     # .80 and .82: the mean .81 give or take 12.7 times .01
     table = result_table(comparison_of(), {("adult", "ours"): theirs})
@@ -224,7 +224,7 @@ def test_names_come_out_of_a_page_as_they_went_in(data, method):
         assert len(read.cells) == 3 * 8
 
 
-@pytest.sign.parametrize(
+@pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"decimals": -1}, "decimals must be between 0 and 12; got -1"),

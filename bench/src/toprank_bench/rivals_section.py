@@ -44,7 +44,7 @@ def rivals_section(experiment: Experiment, rows: list[Row]) -> str:
             "\n".join(f"| {' | '.join(line)} |" for line in lines),
             "Ordered by mean rank. Precision at k is among as many rows as there are positives, "
             "the mean over all data sets; seconds are the median of processor time for "
-            "fitting and scoring. The lead is the mean over all data sets, its interval over them.",
+            "fitting and scoring. The lead is the mean over data sets, with its interval.",
             _where_behind(experiment, found),
             f"Settings, every data set and the tests: [{experiment.title.lower()}]"
             f"({experiment.name}.md). Run it again: `toprank bench run {experiment.name}`.",
