@@ -43,7 +43,7 @@ def rivals_section(experiment: Experiment, rows: list[Row]) -> str:
             "better. Brackets are 95 % intervals. Payments are split by time, the other data sets "
             "at random.",
             "\n".join(f"| {' | '.join(line)} |" for line in lines),
-            "The lead is the mean difference over the data sets that both have, with its interval; "
+            "The lead is the mean difference over the data sets of both, with its interval; "
             "the table is ordered by it. Precision at k is among as many rows as there are "
             "positives, the mean over data sets; seconds are the median of processor time for "
             "fitting and scoring. – was not measured.",
