@@ -1,5 +1,6 @@
 """Pages are made from rows, and those of the repository are what its rows give."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,23 @@ def test_every_target_has_a_line_and_a_verdict():
     assert len(pages.target_facts(experiments)) == len(lines)
 
 
-def test_without_rows_there_is_a_page_that_says_so(tmp_path):
-    (only,) = pages.write_pages(tmp_path / "none", tmp_path / "pages")
-    text = only.read_text("utf-8")
-    assert "not recorded" in text and "| 0 of " in text and "](sgbap" not in text
+def test_the_first_page_starts_with_the_rivals_and_says_where_toprank_is_behind():
+    text = (PAGES / "index.md").read_text("utf-8")
+    first, _, rest = text.partition("## All results")
+    for name in ("AutoRanker", "LightGBM", "CatBoost", "XGBoost", "AutoGluon", "ExtraTrees"):
+        assert name in first, name
+    assert "Where toprank is behind" in first
+    assert "(targets.md)" in rest and "(speed.md)" in rest
+
+
+def test_pages_have_none_of_the_words_that_have_a_plain_one():
+    words = r"\b(told|tells?|parted|stands?|lies|beside|goes on|gone on|for want of|worlds?)\b"
+    for page in PAGES.glob("*.md"):
+        assert not re.search(words, page.read_text("utf-8")), page.name
+
+
+def test_without_rows_there_are_pages_that_say_so(tmp_path):
+    targets, index = pages.write_pages(tmp_path / "none", tmp_path / "pages")
+    assert "not recorded" in targets.read_text("utf-8")
+    text = index.read_text("utf-8")
+    assert "| 0 of " in text and "](sgbap" not in text

@@ -16,13 +16,15 @@ def test_every_declared_experiment_can_be_made_and_is_smaller_when_quick(name):
     whole = toprank_bench.find_experiment(name)
     quick = whole.made_quick()
 
-    assert len(cells_of(quick)) < len(cells_of(whole))
+    assert len(cells_of(quick)) <= len(cells_of(whole))
+    assert quick.minutes is not None and whole.minutes is not None
+    assert quick.minutes < whole.minutes
     assert quick.name == f"{name}-quick"
-    assert quick.minutes is not None and quick.minutes <= 10
+    assert quick.minutes <= 10
     protocol = PROTOCOLS[whole.protocol](whole)
     for method in whole.methods:
         why_not = protocol.why_not_method(method.name)
-        assert why_not is None or "pip install" in why_not
+        assert why_not is None or "install" in why_not
 
 
 def test_sets_have_seeds_and_methods_of_their_own():

@@ -90,7 +90,7 @@ def test_what_is_shown_as_the_same_number_is_bold_alike():
     assert [cell.is_best for cell in finer] == [False, True]
 
 
-def test_lower_is_better_when_the_standings_say_so():
+def test_lower_is_better_when_the_comparison_says_so():
     published = {("wine", "ours"): 0.65, ("wine", "xgb"): 0.6}
     table = result_table(comparison_of(higher_is_better=False), published)
     ours, xgb = named(table, "wine")
@@ -136,12 +136,12 @@ def test_the_published_mean_is_shown_only_when_it_is_over_the_same_data_sets():
 
 def test_the_interval_of_the_mean_comes_from_the_seeds_of_all_data_sets():
     # only adult varies: .127 / 5 = .025 either way of .702
-    found = [
+    signs = [
         named(result_table(comparison_of(), {(data, "ours"): theirs for data in VALUES}), "Mean")
         for theirs in (0.68, 0.67)
     ]
 
-    assert [cells[0].sign for cells in found] == ["=", "▲"]
+    assert [cells[0].sign for cells in signs] == ["=", "▲"]
 
 
 def test_an_incomplete_data_set_is_shown_and_marked_but_not_counted():

@@ -52,13 +52,13 @@ def test_a_target_is_not_recorded_until_all_its_sets_are():
     assert result('at_least = 0.5\ndata = ["first"]', rows).verdict == "met"
 
 
-def test_while_rows_are_to_come_a_verdict_is_one_so_far():
+def test_while_rows_are_missing_a_verdict_is_provisional():
     rows = [row for row in rows_of(experiment()) if row["seed"] == 1]
-    assert result("at_least = 0.5", rows).verdict == "met so far"
-    assert result("at_least = 0.9", rows).verdict == "missed so far"
+    assert result("at_least = 0.5", rows).verdict == "met (provisional)"
+    assert result("at_least = 0.9", rows).verdict == "missed (provisional)"
     rows = [row for row in rows_of(experiment()) if (row["method"], row["seed"]) != ("forest", 1)]
     assert result("at_least = 0.5", rows).verdict == "met"
-    assert result("rival = 'forest'", rows).verdict == "met so far"
+    assert result("rival = 'forest'", rows).verdict == "met (provisional)"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ _MOST_EXACT = 100  # data sets; beyond, the normal approximation is as good and 
 
 
 class ComparisonWarning(UserWarning):
-    """Something that makes comparison say less than they seem to."""
+    """Something that limits what a comparison shows."""
 
 
 class MeanAndSpread(NamedTuple):

@@ -1,11 +1,13 @@
 """The first screen of the results: toprank next to what one would use instead, from rows alone."""
 
 from collections import defaultdict
+from dataclasses import replace
 from statistics import fmean, median
 
+from toprank.metrics import Interval
 from toprank.wording import listed
 from toprank_bench.experiment import Experiment
-from toprank_bench.experiment_summary import ExperimentSummary, summary_of
+from toprank_bench.experiment_summary import summary_of
 from toprank_bench.result_tables import MISSING
 from toprank_bench.row_file import Row
 from toprank_bench.runner import recorded
@@ -18,18 +20,17 @@ _EQUAL = 0.0005  # what three decimals do not show
 
 
 def rivals_section(experiment: Experiment, rows: list[Row]) -> str:
-    """Return the table with all methods, the best mean rank first, and where toprank is behind."""
+    """Return the table with all methods, the smallest lead first, and where toprank is behind."""
     found = _means(experiment, rows)
-    summary = summary_of(experiment, rows)
-    assert OURS in summary.comparison.methods
-    methods = list(summary.comparison.mean_ranks)
+    leads = _leads(experiment, rows)
+    methods = [OURS, *sorted(leads, key=lambda name: leads[name].value)]
     others = [data for data in experiment.data if data not in _BY_TIME]
     head = [
         "method", *_BY_TIME, f"{len(others)} public data sets", "precision at k", "seconds",
         "AutoRanker leads by (95 %)",
     ]  # fmt: skip
     lines = [head, ["---"] * len(head)]
-    lines += [_line(method, experiment, summary, found, others) for method in methods]
+    lines += [_line(method, experiment, leads.get(method), found, others) for method in methods]
     lines += [
         [method.name, *[MISSING] * (len(head) - 1)]
         for method in experiment.methods
@@ -42,14 +43,27 @@ def rivals_section(experiment: Experiment, rows: list[Row]) -> str:
             "better. Brackets are 95 % intervals. Payments are split by time, the other data sets "
             "at random.",
             "\n".join(f"| {' | '.join(line)} |" for line in lines),
-            "Ordered by mean rank. Precision at k is among as many rows as there are positives, "
-            "the mean over all data sets; seconds are the median of processor time for "
-            "fitting and scoring. The lead is the mean over all data sets, with an interval over data sets.",
+            "The lead is the mean difference over the data sets of both, with its interval; "
+            "the table is ordered by it. Precision at k is among as many rows as there are "
+            "positives, the mean over data sets; seconds are the median of processor time for "
+            "fitting and scoring. – was not measured.",
             _where_behind(experiment, found),
             f"Settings, every data set and the tests: [{experiment.title.lower()}]"
             f"({experiment.name}.md). Run it again: `toprank bench run {experiment.name}`.",
         ]
     )
+
+
+def _leads(experiment: Experiment, rows: list[Row]) -> dict[str, Interval]:
+    """Return how far ours is ahead of each other method, over the data sets that both have."""
+    leads = {}
+    for method in experiment.methods:
+        pair = replace(experiment, methods=(experiment.method(OURS), method))
+        if method.name != OURS and any(
+            cell.method == method.name for cell in recorded(pair, rows)
+        ):
+            leads[method.name] = summary_of(pair, rows).comparison.versus(OURS, method.name).lead
+    return leads
 
 
 class _Means:
@@ -80,7 +94,7 @@ def _means(experiment: Experiment, rows: list[Row]) -> _Means:
 def _line(
     method: str,
     experiment: Experiment,
-    summary: ExperimentSummary,
+    lead: Interval | None,
     found: _Means,
     others: list[str],
 ) -> list[str]:
@@ -92,10 +106,6 @@ def _line(
         low, high = found.intervals[data, method]
         by_time.append(f"{found.mean(_AP, data, method):.3f} ({low:.3f}–{high:.3f})")
     known = [data for data in experiment.data if found.has(data, method)]
-    lead = MISSING
-    if method != OURS:
-        value, low, high = summary.comparison.versus(OURS, method).lead
-        lead = f"{value:+.3f} ({low:+.3f} to {high:+.3f})"
     public = [found.mean(_AP, data, method) for data in others if data in known]
     return [
         f"**{method}**" if method == OURS else method,
@@ -103,7 +113,7 @@ def _line(
         f"{fmean(public):.3f}" if len(public) == len(others) else MISSING,
         f"{fmean(found.mean(_PRECISION, data, method) for data in known):.3f}",
         f"{median(found.mean(_SECONDS, data, method) for data in known):.1f}",
-        lead,
+        MISSING if lead is None else f"{lead.value:+.3f} ({lead.low:+.3f} to {lead.high:+.3f})",
     ]
 
 

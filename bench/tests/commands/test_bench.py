@@ -119,5 +119,21 @@ def test_targets_are_printed_with_their_verdicts_and_as_plain_values():
 def test_pages_are_written_to_a_folder():
     outcome = run_main("bench", "pages", "there")
     assert outcome.exit_code == 0, outcome.stderr
-    assert "Wrote 1 files to there" in outcome.stderr
-    assert Path("there/index.md").read_text("utf-8").startswith("# How we stand")
+    assert "Wrote 2 files to there" in outcome.stderr
+    assert Path("there/index.md").read_text("utf-8").startswith("# Results")
+
+
+def test_rows_are_printed_as_json_lines(small):
+    run_main("bench", "run", small, "--quick", "--data", "sets")
+    outcome = run_main("bench", "rows", "small-quick")
+    rows = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert [row["method"] for row in rows] == ["log", "forest"]
+    assert "no rows of 'smal'" in one_sentence(run_main("bench", "rows", "smal"))
+
+
+def test_pictures_without_rows_are_reported():
+    outcome = run_main("bench", "pictures", "there", "--only", "ap-by-depth.png")
+    assert outcome.exit_code == 1
+    assert "ap-by-depth.png was not drawn" in outcome.stderr
+    unknown = run_main("bench", "pictures", "there", "--only", "ap-by-dept.png")
+    assert "ap-by-dept.png" in one_sentence(unknown)

@@ -44,7 +44,7 @@ def test_it_learns_ranks_and_does_the_same_again_with_the_same_seed(name, rows):
             for _ in range(2)
         ]
     except ImportError as error:
-        assert "install it with: pip install" in str(error)
+        assert "install it with: " in str(error)
         pytest.skip(f"{name} is not installed")
     assert average_precision(is_positive, suspicions[0]) > is_positive.mean() + 0.1
     np.testing.assert_array_equal(*suspicions)
@@ -52,7 +52,9 @@ def test_it_learns_ranks_and_does_the_same_again_with_the_same_seed(name, rows):
 
 def test_a_missing_package_and_a_wrong_parameter_get_a_sentence(monkeypatch):
     monkeypatch.setitem(
-        LEARNERS, "far", learners.Learner(learners._rival("nowhere", "Far"), "far-boost")
+        LEARNERS,
+        "far",
+        learners.Learner(learners._rival("nowhere", "Far"), "pip install far-boost"),
     )
     with pytest.raises(ImportError, match="install it with: pip install far-boost"):
         make_learner("far", 0, {})

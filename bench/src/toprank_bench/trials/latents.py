@@ -48,7 +48,7 @@ def latents(
     begin = time.perf_counter()
     scores = learner.score_then_learn(features[train], is_positive[train])
     seconds = time.perf_counter() - begin
-    correlation = np.corrcoef(learner.projections().T)
+    correlation = np.asarray(np.corrcoef(learner.projections().T))
     importance = np.abs(learner.latents(features[held_out])).mean(axis=0)
     is_alert = learner.suspicion(features[held_out]) > 0
     others = ~np.eye(_LATENTS, dtype=bool)

@@ -6,6 +6,7 @@ snapshot (folder), a day of 5,000 payments added, one more payment (median of 1,
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -104,4 +105,4 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 
 def _median_ms(work: Callable[[Any], Any], rows: list[Any]) -> float:
-    return 1e3 * float(np.median([_seconds(lambda row=row: work(row)) for row in rows]))
+    return 1e3 * float(np.median([_seconds(partial(work, row)) for row in rows]))

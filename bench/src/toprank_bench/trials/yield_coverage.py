@@ -77,7 +77,9 @@ def _scores(generator: np.random.Generator, shape: str, share: float, seed: int)
     return np.arange(N_ROWS) < n_positive, np.concatenate(raw)
 
 
-def _rows(generator: np.random.Generator, share: float, seed: int) -> Scores:
+def _rows(
+    generator: np.random.Generator, share: float, seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Return rows whose positives are those of the highest sums, known up to noise."""
     features = generator.normal(size=(N_ROWS, 5)).astype(np.float32)
     score = features[:, 0] + features[:, 1] * features[:, 2] + generator.normal(size=N_ROWS)
