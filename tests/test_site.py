@@ -29,7 +29,7 @@ def listed_on(page):
         yield from ("results", *patfilter(PAGES, "results/*"))  # docs/conf.py lists them
     for block in re.findall(r"```\{toctree\}\n(.*?)```", text, flags=re.DOTALL):
         entries = [line for line in block.splitlines() if line and not line.startswith(":")]
-        for entry in entries:
+        for entry in (re.sub(r".*<(.*)>", r"\1", entry) for entry in entries):
             yield from patfilter(PAGES, (folder / entry).as_posix())
 
 

@@ -21,7 +21,10 @@ HERE = Path(__file__).parent
 DOCS = HERE.parent
 TOPRANK = [sys.executable, "-c", "from toprank.cli import main; main()"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WINDOW = "1100,900"
+PAGES = {  # of the tutorial: the picture and the size of the window
+    "payments.html": ("report.png", "1100,900"),
+    "alerts.html": ("alerts.png", "1000,790"),
+}
 
 
 def main() -> None:
@@ -53,11 +56,11 @@ def draw_pages() -> None:
             input=(DOCS / "tutorial.md").read_text(),
             text=True, cwd=folder, stdout=subprocess.DEVNULL, check=True,
         )  # fmt: skip
-        for page, picture in (("payments.html", "report.png"), ("alerts.html", "alerts.png")):
-            _photograph(Path(folder, page), HERE / picture)
+        for page, (picture, window) in PAGES.items():
+            _photograph(Path(folder, page), HERE / picture, window)
 
 
-def _photograph(page: Path, picture: Path) -> None:
+def _photograph(page: Path, picture: Path, window: str) -> None:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None or not page.exists():
         missing = page.name if browser else "a browser"
@@ -68,7 +71,7 @@ def _photograph(page: Path, picture: Path) -> None:
             [
                 browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                 "--disable-background-networking", "--hide-scrollbars",
-                f"--user-data-dir={profile}", f"--window-size={WINDOW}", f"--screenshot={picture}",
+                f"--user-data-dir={profile}", f"--window-size={window}", f"--screenshot={picture}",
                 page.resolve().as_uri(),
             ],
             check=True, capture_output=True,
