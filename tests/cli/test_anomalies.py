@@ -206,7 +206,7 @@ def test_the_report_has_the_list_the_curve_and_the_columns(detector, data):
     assert names_here() == ["list.csv", "page.html", "rows.csv"]
 
 
-def test_an_atom_is_remarked_on_and_stands_in_the_report(rows):
+def test_an_atom_is_noted_and_is_in_the_report(rows):
     tips = np.where(np.arange(ROWS) % 4 == 0, np.arange(ROWS) / 7, 0.0)
     data = written(rows.assign(tip=tips), "rows.csv")
     outcome = ran(data, "--drop", "card", "--report", "page.html", "-o", "list.csv")
@@ -333,7 +333,7 @@ def test_labels_of_one_kind_leave_the_choice_to_space(checked, rows):
     assert re.search("Chose .*: the smallest area under the mass-volume curve, ", stderr)
 
 
-def test_compare_prints_a_line_a_detector(data):
+def test_compare_prints_a_line_per_detector(data):
     outcome = ran(data, "--drop", "card", "--compare")
     head, *lines = outcome.stdout.splitlines()
 
