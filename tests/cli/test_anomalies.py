@@ -333,7 +333,7 @@ def test_labels_of_one_kind_leave_the_choice_to_space(checked, rows):
     assert re.search("Chose .*: the smallest area under the mass-volume curve, ", stderr)
 
 
-def test_compare_prints_a_line_a_detector(data):
+def test_compare_prints_a_line_per_detector(data):
     outcome = ran(data, "--drop", "card", "--compare")
     head, *lines = outcome.stdout.splitlines()
 

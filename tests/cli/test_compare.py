@@ -181,7 +181,7 @@ def test_a_ratio_that_the_rows_have_already_is_refused_by_name(csv):
         (["--imbalance", "--methods", "smoet"], "did you mean 'smote'?"),
         (["--imbalance", "--base", "auto"], "--base must be one of log,"),
         (["--imbalance", "--ratios", "0.1,x"], "--ratios must be numbers above 0 and at most 1"),
-        (["--imbalance", "--ratios", "2"], "comma-separated; got '2'"),
+        (["--imbalance", "--ratios", "2"], "comma-separated; got '2'."),
         (["--imbalance", "--ratios", ""], "got ''."),
         (["--imbalance", "-o", "i.jpg"], "-o must name a picture, .png or .svg; got 'i.jpg'."),
     ],

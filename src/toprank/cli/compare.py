@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from toprank.cli.fit import LONGEST_GAP, check_roles, gap_of
+from toprank.cli.fit import LONGEST_GAP, check_roles, gap_of, report_budget
 from toprank.cli.table_options import table_options
 
 EXAMPLES = """
@@ -133,6 +133,8 @@ def compare(
         data, label, time, gap, output, reading,
         positive_label=positive, drop=drop, keep=keep, seed=seed,
     )  # fmt: skip
+    if not imbalance:
+        report_budget(budget, *_longest_list(task))
     with screen.progress_bar() as progress:
         compared = run.compare(
             task,
@@ -228,6 +230,16 @@ def _task(
             reading=replace(reading, times=times),
         )
     return _prepared(table, label, time, gap, **options)
+
+
+def _longest_list(task: Any) -> tuple[int, bool]:
+    """Return the rows of the longest day of the test, or of all of it, and whether it has days."""
+    import numpy as np
+
+    days = task.days("test")
+    if days is None:
+        return task.split.test.size, False
+    return int(np.unique(days, return_counts=True)[1].max()), True
 
 
 def _parts(text: str) -> list[str]:

@@ -59,7 +59,7 @@ def evaluate(
             named = [label] if time is None else [label, time]
             rows = _with_columns(batches, named, data.name)
             figures = payments.evaluate(rows, budget, label=label, time=time)
-    report_budget(figures)
+    report_budget(figures.budget, figures.longest_list, figures.day is not None)
     if as_json:
         screen.print_json(evaluation_facts(figures))
         return

@@ -199,7 +199,8 @@ def fit(
         table = _read(path, label, time, [*drop, *keep], roles, reading)
         written = fit_and_write(model, table, output, path.name)
         trained = model.training_
-        report_budget(trained.chosen.test)
+        figures = trained.chosen.test
+        report_budget(budget, figures.longest_list, figures.day is not None)
     else:
         trained = fit_on_cluster(
             cluster, data, output, budget, label=label, loss=loss or "log", trees=trees,
@@ -254,15 +255,15 @@ def report_path(model: Path) -> Path:
     return model.with_suffix(".html")
 
 
-def report_budget(figures: Any) -> None:
-    """Say so where -k is more than there are rows to check."""
+def report_budget(budget: int, longest: int, per_day: bool) -> None:
+    """Say so where -k is more than the rows of the longest list."""
     from toprank.cli import screen
 
-    if figures.budget > figures.longest_list:
-        lists = "there are" if figures.day is None else "the longest day has"
+    if budget > longest:
         screen.remark(
-            f"note: -k {figures.budget:,} is more than there is to check: {lists} "
-            f"{figures.longest_list:,} rows, and the figures are those of checking all of them."
+            f"note: -k {budget:,} is more than there is to check: "
+            f"{'the longest day has' if per_day else 'there are'} {longest:,} rows, and the "
+            "figures are those of checking all of them."
         )
 
 

@@ -38,6 +38,9 @@ OPTIONS = {
     "silence": "--silence",
 }
 
+SEPARATORS = {" ": "space", "": "none"}
+"""What is typed for separators of thousands that cannot be typed as they are."""
+
 _ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
 
@@ -56,7 +59,10 @@ def _option(found: re.Match[str]) -> str:
         return found[0]
     if value is None:
         return OPTIONS[name]
-    return " ".join(f"{OPTIONS[name]} {quote(str(each))}" for each in _values(value))
+    typed = [
+        SEPARATORS.get(each, each) if name == "thousands" else each for each in _values(value)
+    ]
+    return " ".join(f"{OPTIONS[name]} {quote(str(each))}" for each in typed)
 
 
 def _values(text: str) -> list[Any]:

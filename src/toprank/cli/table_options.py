@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
-_SEPARATORS = {"space": " ", "none": ""}
+from toprank.cli.option_names import SEPARATORS, as_typed
+
+_SEPARATORS = {typed: separator for separator, typed in SEPARATORS.items()}
 
 
 def table_options(*, times: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -65,7 +67,6 @@ def _reading(
     encoding: str | None, decimal: str | None, thousands: str | None, time_format: str | None
 ) -> Any:
     """Return how a file is written, as given; a mistake is one of the call."""
-    from toprank.cli.option_names import as_typed
     from toprank.data.tables import Reading
 
     if thousands is not None:

@@ -86,6 +86,21 @@ def test_a_file_that_cannot_be_read_is_refused_in_words(name, content, words, tm
         read_table(path)
 
 
+def test_categories_that_are_numbers_as_text_are_numbers(tmp_path):
+    frame = pd.DataFrame({"amount": ["1,234.56", "7.50"] * 3, "shop": ["A", "B"] * 3})
+    frame.astype("category").to_parquet(tmp_path / "rows.parquet")
+    with pytest.warns(match="'amount'.*1234.56"):
+        table = read_table(tmp_path / "rows.parquet")
+    assert table["amount"].to_pylist() == [1234.56, 7.5] * 3
+    assert pa.types.is_dictionary(table["shop"].type)
+
+
+def test_lists_are_left_as_they_are(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"tags": ["1,5", "2,5"]}\n')
+    assert read_table(path).to_pylist() == [{"tags": ["1,5", "2,5"]}]
+
+
 def test_only_the_first_of_several_sheets_is_read(tmp_path):
     path = tmp_path / "rows.xlsx"
     with pd.ExcelWriter(path) as book:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from toprank.data.tables import number_formats
 from toprank.data.tables.columns import Place, TableError, TableWarning, shortened
@@ -26,7 +27,7 @@ from toprank.data.tables.number_formats import (
 from toprank.data.tables.schema import Schema
 from toprank.data.tables.time_formats import parsed
 from toprank.data.tables.times import times_of
-from toprank.data.tables.values import is_text
+from toprank.data.tables.values import decoded, is_text
 
 _SAMPLE = 1_000
 _FEW_CODES = 20  # texts that are whole numbers; with more, a remark is due
@@ -53,8 +54,9 @@ def read_columns(
     numbers: dict[str, NumberFormat] = {}
     for i, name in enumerate(table.column_names):
         values = table[name]
-        if name in untouched or not is_text(values.type) or not _may_be_numbers(values):
+        if name in untouched or not _may_be_numbers(values):
             continue
+        values = decoded(values)
         counts = _text_counts(values)
         found = number_formats.reading_of(
             counts,
@@ -98,7 +100,7 @@ def with_times(
             values = table[name]
             if not is_text(values.type) and form is None and not values.null_count:
                 continue  # numbers and timestamps are read where they are needed
-            times = times_of(table[name], name, form, place)
+            times = times_of(values, name, form, place)
             if times.format is not None:
                 found[name] = times.format
             table = table.set_column(i, name, pa.array(times.moments))
@@ -147,7 +149,7 @@ class TypedColumns:
         for column in self._schema.columns if self._schema else ():
             i = batch.column_names.index(column.name)
             values = batch[column.name]
-            if not is_text(values.type) or column.kind == "category":
+            if column.kind == "category" or not is_text(values.type):
                 continue
             if column.kind == "number":
                 found = self._numbers(column.name, values)
@@ -240,15 +242,18 @@ class TypedColumns:
 
 
 def _may_be_numbers(values: pa.ChunkedArray) -> bool:
-    """Return whether a sample of a column has enough numbers to look at all of it."""
+    """Return whether a sample of a column has enough numbers as text to look at all of it."""
+    kind = values.type.value_type if pt.is_dictionary(values.type) else values.type
+    if not is_text(kind):
+        return False
     for size in (_SAMPLE // 10, _SAMPLE):
         step = max(len(values) // size, 1)
-        sample = values.take(np.arange(0, len(values), step)).drop_null().to_pylist()
+        sample = decoded(values.take(np.arange(0, len(values), step))).drop_null().to_pylist()
         n_numbers = sum(map(number_formats.looks_like_number, sample))
         if not n_numbers and len(sample) >= _SAMPLE // 20:
             return False
     if not sample:  # nearly all are missing
-        sample = values.drop_null().slice(0, _SAMPLE).to_pylist()
+        sample = decoded(values.drop_null().slice(0, _SAMPLE)).to_pylist()
         n_numbers = sum(map(number_formats.looks_like_number, sample))
     n_words = sum(map(number_formats.is_missing_word, sample))
     return n_numbers > 0 and n_numbers >= 0.4 * (len(sample) - n_words)
