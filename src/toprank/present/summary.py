@@ -131,7 +131,7 @@ def alert_heading(alerts: AlertList, place: int) -> str:
     shown = [str(facts["card"]), score]
     shown += [f"{amount:,.2f}" if isinstance(amount, float) else str(amount)]
     shown += [moment_text(time) if isinstance(time, datetime) else str(time)]
-    shown += [str(facts["id"])] if facts.get("id") is not None else []
+    shown += [f"id {facts['id']}"] if facts.get("id") is not None else []
     return "  ".join([*shown, row])
 
 
