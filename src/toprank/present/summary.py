@@ -122,7 +122,7 @@ def alert_heading(alerts: AlertList, place: int) -> str:
     """Return one line that says which row an alert is, and how probable or suspicious."""
     score = f"suspicion {alerts.suspicion[place]:.2f}"
     if alerts.probability is not None:
-        score = percent(alerts.probability[place])
+        score = f"probability {percent(alerts.probability[place])}"
     row = f"row {alerts.row_numbers[place]:,}"
     facts = {} if alerts.facts is None else alerts.facts.slice(place, 1).to_pylist()[0]
     if facts.get("card") is None:
