@@ -150,7 +150,7 @@ def test_a_ratio_that_the_rows_have_already_is_refused_by_name(csv):
     sentence = one_sentence(run_main("compare", csv, *IMBALANCE, "--ratios", "0.01,1"))
 
     assert sentence == (
-        "ratios must be above 0.0442, the positives a negative that the training rows have "
+        "ratios must be above 0.0442, the positives per negative that the training rows have "
         "already, and at most 1; got 0.01."
     )
 

@@ -93,7 +93,11 @@ def test_the_same_seed_gives_the_same_trees(csv):
 # Trees
 
 
+<<<<<<< HEAD
 def test_a_tree_is_printed_with_its_settings_groups_and_first_rules(tree):
+=======
+def test_a_tree_is_described_with_its_settings_groups_and_first_rules(tree):
+>>>>>>> h-words
     lines = tree.outcome.stdout.splitlines()
     at = lines.index("group  rows  frauds  share")
     ranker = files.load(tree.model)
@@ -106,7 +110,7 @@ def test_a_tree_is_printed_with_its_settings_groups_and_first_rules(tree):
             str(group.rank + 1), f"{group.n_rows:,}", f"{group.positives:.0f}"
         ]  # fmt: skip
     rules = lines[at + 1 + len(ranker.groups_) :]
-    assert rules[0] == "In group 1 is every row with"
+    assert rules[0] == "Group 1 contains every row where"
     assert rules[1].strip() == ranker.rules()[0].rules[0].text("frauds")
     assert "country is US and amount >" in rules[1]
 

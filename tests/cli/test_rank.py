@@ -119,7 +119,7 @@ def test_json_is_all_that_stdout_carries(csv, payments, fitted):
     assert expected["low"] <= expected["value"] <= expected["high"]
     first = document["alerts"][0]
     assert set(first) == {*ADDED[:-1], "together", *payments}  # nobody fills in JSON
-    parts = {"feature", "value", "usual", "contribution", "own", "text"}
+    parts = {"feature", "value", "usual", "contribution", "text"}
     assert set(first["reasons"][0]) == parts
     assert all(set(reason) == parts for reason in first["less_suspicious"])
 

@@ -65,6 +65,7 @@ def test_a_reason_has_its_own_words_where_somebody_knows_better():
         "feature": "amount", "value": "20", "usual": "3.10-180", "contribution": -0.4,
         "own": "12-60 before", "text": "amount 20",
     }  # fmt: skip
+    assert "own" not in Reason("amount", "20", "3.10-180", -0.4).to_json()
 
 
 def test_a_difference_names_both_values():

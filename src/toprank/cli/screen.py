@@ -1,7 +1,9 @@
 """What the commands show: progress and remarks on stderr, rows on stdout."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -47,10 +49,19 @@ def alert_lines(alerts: Any, most: int | None = None) -> str:
     for i in range(len(alerts.suspicion[:most])):
         rule = [] if alerts.rules is None else [alerts.rules[i]]
         lines.append(f"{i + 1:>4}  {alert_heading(alerts, i)}")
-        lines += [f"        {each}" for each in (*alerts.reason_texts(i), *rule)]
+        lines += [_wrapped(each) for each in (*alerts.reason_texts(i), *rule)]
         against = [] if alerts.less_suspicious is None else alerts.less_suspicious[i]
-        lines += [f"        less suspicious: {each}" for each in against]
+        lines += [_wrapped(f"less suspicious: {each}") for each in against]
     return "\n".join(lines)
+
+
+def _wrapped(text: str) -> str:
+    """Return a reason set in from its alert, in lines that fit the terminal."""
+    width = max(shutil.get_terminal_size().columns, 60)
+    return textwrap.fill(
+        text, width, initial_indent=" " * 8, subsequent_indent=" " * 10,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def print_csv(table: Any) -> None:

@@ -122,7 +122,7 @@ def alert_heading(alerts: AlertList, place: int) -> str:
     """Return one line that says which row an alert is, and how probable or suspicious."""
     score = f"suspicion {alerts.suspicion[place]:.2f}"
     if alerts.probability is not None:
-        score = percent(alerts.probability[place])
+        score = f"probability {percent(alerts.probability[place])}"
     row = f"row {alerts.row_numbers[place]:,}"
     facts = {} if alerts.facts is None else alerts.facts.slice(place, 1).to_pylist()[0]
     if facts.get("card") is None:
@@ -131,7 +131,7 @@ def alert_heading(alerts: AlertList, place: int) -> str:
     shown = [str(facts["card"]), score]
     shown += [f"{amount:,.2f}" if isinstance(amount, float) else str(amount)]
     shown += [moment_text(time) if isinstance(time, datetime) else str(time)]
-    shown += [str(facts["id"])] if facts.get("id") is not None else []
+    shown += [f"id {facts['id']}"] if facts.get("id") is not None else []
     return "  ".join([*shown, row])
 
 

@@ -93,8 +93,11 @@ class Reason:
         return self.words or f"{self.feature} {self.value}; usual {self.usual}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the reason in plain values, with its sentence as `text`."""
-        facts = {name: value for name, value in vars(self).items() if name != "words"}
+        """Return the reason in plain values, with its sentence as `text`; `own` only if known."""
+        facts = dict(vars(self))
+        del facts["words"]
+        if not self.own:
+            del facts["own"]
         return facts | {"text": str(self)}
 
 

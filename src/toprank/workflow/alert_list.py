@@ -311,7 +311,7 @@ def _unusual(detector: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertLis
         n_seen=n_seen,
         rules=rules_of_rows(detector, features),
         facts=best.facts,
-        has_reasons=n_reasons > 0 and hasattr(detector, "contributions"),
+        has_reasons=False,  # rows that are alike have none, and nothing is wrong with that
     )
 
 
