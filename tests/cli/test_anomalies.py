@@ -207,11 +207,7 @@ def test_the_report_has_the_list_the_curve_and_the_columns(detector, data):
     assert names_here() == ["list.csv", "page.html", "rows.csv"]
 
 
-<<<<<<< HEAD
 def test_an_atom_is_noted_and_is_in_the_report(rows):
-=======
-def test_an_atom_is_remarked_on_and_is_in_the_report(rows):
->>>>>>> h-words
     tips = np.where(np.arange(ROWS) % 4 == 0, np.arange(ROWS) / 7, 0.0)
     data = written(rows.assign(tip=tips), "rows.csv")
     outcome = ran(data, "--drop", "card", "--report", "page.html", "-o", "list.csv")

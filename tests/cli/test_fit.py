@@ -93,11 +93,7 @@ def test_the_same_seed_gives_the_same_trees(csv):
 # Trees
 
 
-<<<<<<< HEAD
 def test_a_tree_is_printed_with_its_settings_groups_and_first_rules(tree):
-=======
-def test_a_tree_is_described_with_its_settings_groups_and_first_rules(tree):
->>>>>>> h-words
     lines = tree.outcome.stdout.splitlines()
     at = lines.index("group  rows  frauds  share")
     ranker = files.load(tree.model)
