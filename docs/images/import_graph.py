@@ -67,8 +67,8 @@ ALLOWED = {
         ),
         "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
         "cli": (
-            "data registry startup losses files rankers rankers/boosted rankers/trees "
-            "rankers/online rankers/anomaly workflow payments simulator present "
+            "data registry startup wording losses files rankers rankers/boosted "
+            "rankers/trees rankers/online rankers/anomaly workflow payments simulator present "
             "cluster"
         ),
     }.items()
