@@ -1,4 +1,4 @@
-"""Bars and intervals stand in the order given, with the names as they are."""
+"""Bars and intervals are in the order given, with the names as they are."""
 
 import pytest
 from pytest import approx
@@ -42,7 +42,7 @@ def test_intervals_are_drawn_from_low_to_high_with_the_value_between():
     ends = [path.vertices[:, 0].tolist() for path in bars.get_paths()]
     assert ends == [[0.6, 0.8], [0.4, 0.65]]
     bottom, top = ax.get_ylim()
-    assert bottom > top  # the first name stands at the top
+    assert bottom > top  # the first name is at the top
 
 
 def test_intervals_need_one_value_per_name():
