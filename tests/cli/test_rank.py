@@ -383,7 +383,7 @@ def peak_bytes(model, data):
 @pytest.mark.slow
 def test_memory_stays_far_below_the_size_of_the_table(payments, fitted):
     table = pa.Table.from_pandas(payments, preserve_index=False)
-    note = pa.array(["a remark that nobody asked for, and long; " * 20] * len(table))
+    note = pa.array(["a remark that is long and of no interest; " * 20] * len(table))
     rows = pa.concat_tables([table.append_column("note", note)] * 400)
     for name, part in (("small.csv", rows[:20_000]), ("large.csv", rows)):
         pacsv.write_csv(part, name)

@@ -1,4 +1,4 @@
-"""Bars and intervals stand in the order given, with the names as they are."""
+"""Bars and intervals are in the order given, with the names as they are."""
 
 import pytest
 from pytest import approx

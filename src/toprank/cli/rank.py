@@ -274,11 +274,10 @@ def _what_was_done(alerts: Any, payments: Any) -> str:
     """Return how many rows were scored and listed, what to expect and what is special."""
     import numpy as np
 
-    from toprank import wording
     from toprank.present import summary
 
     n_listed = len(alerts.suspicion)
-    noun = "" if payments.card is None else f" {wording.plural('card', n_listed)}"
+    noun = "" if payments.card is None else f" {summary.plural('card', n_listed)}"
     line = f"{alerts.n_seen:,} rows scored, {n_listed:,}{noun} listed"
     if alerts.expected is not None:
         positives = summary.noun_of(payments.label_column)

@@ -90,9 +90,9 @@ This page names {page.unit}s; pass it on with care.</p></footer>
 def write_alert_page(page: AlertPage, path: str | os.PathLike[str]) -> None:
     """Write the page to `path` in one step; only its owner may read it."""
     rendered = render_alert_page(page)
-    with atomic_path(path, mode=0o600) as beside:
-        beside.chmod(0o600)  # also where it replaces a file that others could read
-        beside.write_text(rendered, encoding="utf-8", newline="\n")
+    with atomic_path(path, mode=0o600) as temporary:
+        temporary.chmod(0o600)  # also where it replaces a file that others could read
+        temporary.write_text(rendered, encoding="utf-8", newline="\n")
 
 
 def past_rows(

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toprank.metrics import Interval
-from toprank.wording import aligned, percent, plural
+from toprank.wording import aligned, percent
 from toprank.wording import noun_of as noun_of
+from toprank.wording import plural as plural
 
 if TYPE_CHECKING:  # words need no learner: `toprank rank` must not load all of them
     from toprank.workflow.alert_list import AlertList

@@ -1,4 +1,4 @@
-"""The remedies: each brings about the ratio it was asked for, around the ranker it was given."""
+"""The remedies: each brings about the ratio that was chosen, around the ranker it was given."""
 
 import numpy as np
 import pytest

@@ -62,8 +62,8 @@ def whole_page(report: ListReport, parts: Iterable[str]) -> str:
 
 def write_page(page: str, path: str | os.PathLike[str]) -> None:
     """Write a page to `path` in one step."""
-    with atomic_path(path) as beside:
-        beside.write_text(page, encoding="utf-8", newline="\n")
+    with atomic_path(path) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
 
 
 _SECTIONS = (
