@@ -148,7 +148,7 @@ def _header(page: AlertPage) -> str:
         notes.append(f"{count(alerts.n_left_out)} rows of cards known as fraud were left out.")
     if alerts.probability is not None:
         notes.append(
-            f"The percentage is the probability that a {page.unit} is one of the {page.noun}."
+            f"The percentage is the probability that the listed row is one of the {page.noun}."
         )
     return (
         f"<header>\n<h1>{text(page.title)}</h1>\n"
