@@ -5,6 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from toprank.cli import commands
 
 ROOT = Path(__file__).parents[1]
 
@@ -19,6 +22,10 @@ ODD = re.compile(
     rf"|(?<=[a-z])(?-i:{WORDS.title()})(?![a-z])"  # the end of a CamelCase name
     rf"|\b(?:{PHRASES})\b",
     re.IGNORECASE,
+)
+# Ordinary words that our pages and help texts used in odd places.
+IN_PROSE = re.compile(
+    r"\b(tells?|stands?|parting|goes on|gone on|seed of everything)\b", re.IGNORECASE
 )
 # The names that other projects gave: pytest.mark, and the element of HTML.
 NOT_OURS = re.compile(r"pytest\.mark|pytestmark|marks=|</?mark>")
@@ -55,6 +62,22 @@ def test_no_file_or_name_has_an_odd_word():
         for words in odd_words(f"{path.stem}\n{path.read_text()}")
     ]
     assert not found, "\n".join(found)
+
+
+def test_no_page_has_a_word_that_the_glossary_replaces():
+    pages = [path for path in files_of_the_project() if path.suffix == ".md"]
+    found = {
+        str(path.relative_to(ROOT)): words
+        for path in pages
+        if (words := IN_PROSE.findall(path.read_text()))
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("name", commands.commands)
+def test_no_help_text_has_an_odd_word(name):
+    shown = CliRunner().invoke(commands, [name, "--help"]).output
+    assert odd_words(shown) + IN_PROSE.findall(shown) == []
 
 
 @pytest.mark.parametrize(

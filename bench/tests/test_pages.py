@@ -1,6 +1,5 @@
 """Pages are made from rows, and those of the repository are what its rows give."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -55,12 +54,6 @@ def test_the_first_page_starts_with_the_rivals_and_says_where_toprank_is_behind(
         assert name in first, name
     assert "Where toprank is behind" in first
     assert "(targets.md)" in rest and "(speed.md)" in rest
-
-
-def test_pages_have_none_of_the_words_that_have_a_plain_one():
-    words = r"\b(told|tells?|parted|stands?|lies|beside|goes on|gone on|for want of|worlds?)\b"
-    for page in PAGES.glob("*.md"):
-        assert not re.search(words, page.read_text("utf-8")), page.name
 
 
 def test_without_rows_there_are_pages_that_say_so(tmp_path):
