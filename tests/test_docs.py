@@ -17,8 +17,6 @@ PAGES = [
     path.relative_to(ROOT)
     for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted(CHANGES.glob("*.md")))
 ]
-# `toprank bench` makes these pages from recorded rows, and its tests read them
-WRITTEN = [page for page in PAGES if not page.is_relative_to("docs/results")]
 
 
 def commands_on(page):
