@@ -77,7 +77,7 @@ def test_a_data_set_shows_itself_in_one_line_and_cannot_be_altered():
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"Y": [0, 1]}, "column 'y' is not in a list; it has 'amount', 'Y'."),
+        ({"Y": [0, 1]}, "column 'y' is not in a list; did you mean 'Y'?"),
         ({"y": [0, None]}, "'y' of a list must hold 0 or 1 in every row; 1 of 2 are missing"),
         ({"y": ["no", "yes"]}, "'y' of a list must hold 0 and 1; it is of type string"),
         ({"y": [-1, 1]}, "'y' of a list must hold 0 and 1; got -1."),

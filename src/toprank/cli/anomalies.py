@@ -210,8 +210,8 @@ def _features_and_labels(
     import pyarrow.types as pt
 
     from toprank.data.tables import TableError
+    from toprank.data.tables.id_columns import without_ids
     from toprank.rankers.anomaly.known_labels import known_labels
-    from toprank.workflow.training import without_ids
 
     names = [name for name in table.column_names if name not in {label, *drop}]
     if not names:

@@ -22,7 +22,7 @@ from toprank.data import checks, tables
 from toprank.data.inputs import Encoded, LearnedColumns
 from toprank.data.tables import CodedTable, Labels, Schema, TableWarning
 from toprank.data.tables.columns import shortened
-from toprank.data.tables.id_columns import id_columns
+from toprank.data.tables.id_columns import without_ids
 from toprank.data.tables.positive_class import named_by_itself
 from toprank.data.tables.row_numbers import as_slice, rows_of
 from toprank.rankers.auto.search_log import SearchLog
@@ -268,34 +268,6 @@ def feature_names(
             f"the dropped ones; got only {', '.join(map(repr, names))}."
         )
     return features
-
-
-def without_ids(table: pa.Table, names: list[str], keep: Sequence[str] = ()) -> list[str]:
-    """Return these columns but for those that only name their rows; a warning says which.
-
-    >>> table = pa.table({"tx": [f"T{i}" for i in range(200)], "amount": [9.5] * 200})
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     without_ids(table, ["tx", "amount"])
-    ['amount']
-    >>> print(caught[0].message)
-    column 'tx' is left out: a different text in nearly every row; to keep it, use `keep=['tx']`.
-    """
-    found = id_columns(table, [name for name in names if name not in keep])
-    rest = [name for name in names if name not in found]
-    if not found or not rest:  # what is left must be something
-        return names
-    reasons = "; ".join(f"{name!r}: {reason}" for name, reason in found.items())
-    if len(found) == 1:
-        (name,) = found
-        said = f"column {name!r} is left out: {found[name]}; to keep it, use `keep={[name]!r}`."
-    else:
-        said = (
-            f"{len(found)} columns that look like ids are left out ({reasons}); to keep one, use "
-            f"`keep={list(found)[:1]!r}`."
-        )
-    warnings.warn(said, TableWarning, stacklevel=3)
-    return rest
 
 
 def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:

@@ -86,3 +86,13 @@ def test_neighbouring_rows_are_a_slice_and_all_are_the_rows_asked_for(numbers):
     assert rows_of(pa.table({"x": values}), chosen)["x"].to_pylist() == numbers
     is_run = numbers == list(range(numbers[0], numbers[-1] + 1)) if numbers else False
     assert isinstance(chosen, slice) == is_run
+
+
+def test_values_that_collapse_in_32_bits_are_counted():
+    cards = 4_000_123_412_340_000 + np.arange(600) % 40
+    coded = CodedTable(pa.table({"card": cards, "cents": 10 * np.arange(600) + 20_000_000}))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        coded.schema(np.arange(600))
+    (said,) = {str(each.message) for each in caught if "digits" in str(each.message)}
+    assert "'card'" in said and "40 different values become 1;" in said

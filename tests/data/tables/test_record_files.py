@@ -95,6 +95,15 @@ def test_categories_that_are_numbers_as_text_are_numbers(tmp_path):
     assert pa.types.is_dictionary(table["shop"].type)
 
 
+@pytest.mark.parametrize("n_rows", [30, 5_000, 24_049])
+def test_a_word_in_every_tenth_row_does_not_hide_the_numbers(n_rows, tmp_path):
+    path = tmp_path / "rows.csv"
+    amounts = ["unknown" if i % 10 == 0 else f"{i / 100:.2f}" for i in range(n_rows)]
+    path.write_text("\n".join(["amount", *amounts]))
+    with pytest.warns(match=f"{-(-n_rows // 10):,} cells such as 'unknown'"):
+        assert pa.types.is_floating(read_table(path)["amount"].type)
+
+
 def test_lists_are_left_as_they_are(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"tags": ["1,5", "2,5"]}\n')

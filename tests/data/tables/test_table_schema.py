@@ -371,7 +371,7 @@ def test_a_schema_is_not_made_from_other_json(data):
 
 def test_whole_numbers_too_large_for_the_matrix_are_warned_of():
     cards = 4_000_123_412_340_000 + np.arange(600) % 40
-    with pytest.warns(TableWarning, match="'card' .*40 different values become 1;"):
+    with pytest.warns(TableWarning, match="'card' .*whole numbers up to 4e.15 lose"):
         Schema.of(pa.table({"card": cards, "amount": np.arange(600) % 9}))
 
 

@@ -4,7 +4,8 @@ A model that learns from them learns the order of the rows, or nothing.
 """
 
 import re
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from toprank.data.tables.columns import required_frame
+from toprank.data.tables.columns import TableWarning, required_frame
 from toprank.data.tables.values import decoded, is_text
 
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+")
@@ -34,6 +35,34 @@ def id_columns(table: Any, names: Iterable[str]) -> dict[str, str]:
     frame = required_frame(table)
     found = {name: _reason(name, frame.column(name)) for name in names}
     return {name: reason for name, reason in found.items() if reason}
+
+
+def without_ids(table: Any, names: list[str], keep: Sequence[str] = ()) -> list[str]:
+    """Return these columns but for those that only name their rows; a warning says which.
+
+    >>> table = pa.table({"tx": [f"T{i}" for i in range(200)], "amount": [9.5] * 200})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     without_ids(table, ["tx", "amount"])
+    ['amount']
+    >>> print(caught[0].message)
+    column 'tx' is left out: a different text in nearly every row; to keep it, use `keep=['tx']`.
+    """
+    found = id_columns(table, [name for name in names if name not in keep])
+    rest = [name for name in names if name not in found]
+    if not found or not rest:  # what is left must be something
+        return names
+    reasons = "; ".join(f"{name!r}: {reason}" for name, reason in found.items())
+    if len(found) == 1:
+        (name,) = found
+        said = f"column {name!r} is left out: {found[name]}; to keep it, use `keep={[name]!r}`."
+    else:
+        said = (
+            f"{len(found)} columns that look like ids are left out ({reasons}); to keep one, use "
+            f"`keep={list(found)[:1]!r}`."
+        )
+    warnings.warn(said, TableWarning, stacklevel=3)
+    return rest
 
 
 def _reason(name: str, values: pa.ChunkedArray) -> str:

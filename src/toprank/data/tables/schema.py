@@ -229,7 +229,8 @@ def number_column(
     """Return a column of numbers or booleans; warn of an id and of digits that will be lost.
 
     `largest` is that of whole numbers and `n_distinct` that of integers, None for others.
-    `collapse` is how many different values there are, and how many of them 32 bits can hold.
+    `collapse` is how many different values there are, and how many of them 32 bits can hold; None
+    where they were not counted.
     """
     _check_present(n_present, name, n_rows)
     if collapse is not None or largest is not None:
@@ -274,7 +275,6 @@ def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
         int(np.count_nonzero(~np.isnan(numbers))),
         largest_whole(values.type, numbers),
         column_values.n_distinct(values) if may_be_id else None,
-        collapsing(values, numbers),
     )
 
 

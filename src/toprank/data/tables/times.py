@@ -132,8 +132,10 @@ def _of_written(
 ) -> Times:
     """Return times from text in the format given, or in that of most of the rows."""
     if time_format is None:
-        step = max(len(values) // _FORMAT_SAMPLE, 1)
-        found = time_formats.format_of(values.take(np.arange(0, len(values), step)).to_pylist())
+        rows = np.arange(len(values))
+        if rows.size > _FORMAT_SAMPLE:  # at random: every k-th row may be of one kind
+            rows = np.random.default_rng(0).integers(0, rows.size, _FORMAT_SAMPLE)
+        found = time_formats.format_of(values.take(rows).to_pylist())
         if found is None:
             raise TableError(
                 f"column {name!r} must hold times; {place(0)} has {shortened(values[0].as_py())}; "

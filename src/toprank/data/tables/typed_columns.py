@@ -30,6 +30,7 @@ from toprank.data.tables.times import times_of
 from toprank.data.tables.values import decoded, is_text
 
 _SAMPLE = 1_000
+_LEAST_SHARE = 0.3  # of numbers in a sample; the whole column has the last word
 _FEW_CODES = 20  # texts that are whole numbers; with more, a remark is due
 _SPACE = " \t"  # around a number
 _TRUE = ("1", "true", "True", "TRUE")
@@ -246,17 +247,20 @@ def _may_be_numbers(values: pa.ChunkedArray) -> bool:
     kind = values.type.value_type if pt.is_dictionary(values.type) else values.type
     if not is_text(kind):
         return False
+    # at random: every k-th row may be of one kind
+    rows = np.random.default_rng(0).integers(0, max(len(values), 1), _SAMPLE)
+    if len(values) <= _SAMPLE:
+        rows = np.arange(len(values))
     for size in (_SAMPLE // 10, _SAMPLE):
-        step = max(len(values) // size, 1)
-        sample = decoded(values.take(np.arange(0, len(values), step))).drop_null().to_pylist()
+        sample = decoded(values.take(rows[:size])).drop_null().to_pylist()
+        sample = [text for text in sample if not number_formats.is_missing_word(text)]
         n_numbers = sum(map(number_formats.looks_like_number, sample))
         if not n_numbers and len(sample) >= _SAMPLE // 20:
             return False
     if not sample:  # nearly all are missing
         sample = decoded(values.drop_null().slice(0, _SAMPLE)).to_pylist()
         n_numbers = sum(map(number_formats.looks_like_number, sample))
-    n_words = sum(map(number_formats.is_missing_word, sample))
-    return n_numbers > 0 and n_numbers >= 0.4 * (len(sample) - n_words)
+    return n_numbers > 0 and n_numbers >= _LEAST_SHARE * len(sample)
 
 
 def _text_counts(values: pa.ChunkedArray) -> dict[str, int]:
