@@ -67,7 +67,7 @@ ALLOWED = {
         ),
         "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
         "cli": (
-            "data registry startup wording losses files rankers rankers/boosted "
+            "data registry startup losses files rankers rankers/boosted "
             "rankers/trees rankers/online rankers/anomaly workflow payments simulator present "
             "cluster"
         ),
