@@ -35,6 +35,7 @@ def test_a_rival_that_is_ahead_is_named_on_every_data_set():
     assert text.count("CatBoost (+0.100)") == len(experiment.data)
     assert "-0.100 (-0.100 to -0.100)" in text
     assert "It takes a median of 9 seconds. Faster are LightGBM" in text
+    assert "On the ULB card payments, the intervals of LightGBM" in text
 
 
 def test_where_nobody_is_ahead_the_page_says_so_and_the_closest_rival_comes_first():

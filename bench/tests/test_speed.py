@@ -259,7 +259,7 @@ def test_races_run_again_count_and_the_page_shows_earlier_figures(tmp_path):
 
     assert summary.rows["first"]["figure"] == 2.0
     assert summary.earlier == {"first": [3.0, 2.5]}
-    assert "counts; before it were: first 3, 2.5.\n" in speed.text_of(summary) + "\n"
+    assert "counts; earlier: first 3, 2.5.\n" in speed.text_of(summary) + "\n"
 
 
 def test_a_race_that_was_not_recorded_is_added_without_resume(tmp_path):

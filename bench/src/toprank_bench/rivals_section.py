@@ -48,6 +48,7 @@ def rivals_section(experiment: Experiment, rows: list[Row]) -> str:
             "positives, the mean over data sets; seconds are the median of processor time for "
             "fitting and scoring. – was not measured.",
             _where_behind(experiment, found),
+            _where_close(experiment, found),
             f"Settings, every data set and the tests: [{experiment.title.lower()}]"
             f"({experiment.name}.md). Run it again: `toprank bench run {experiment.name}`.",
         ]
@@ -152,6 +153,27 @@ def _where_behind(experiment: Experiment, found: _Means) -> str:
         text += "Ahead of it are:\n\n" + "\n".join(sentences) + "\n\n"
     slower = "It is the fastest." if not faster else f"Faster are {listed(faster)}."
     return text + f"It takes a median of {seconds[OURS]:.0f} seconds. {slower}"
+
+
+def _where_close(experiment: Experiment, found: _Means) -> str:
+    """Return in words which leads on the payments may be chance."""
+    sentences = []
+    for data in _BY_TIME:
+        ours = found.mean(_AP, data, OURS)
+        close = [
+            method.name
+            for method in experiment.methods
+            if method.name != OURS
+            and found.has(data, method.name)
+            and found.intervals[data, method.name][0] <= ours
+            and ours <= found.intervals[data, method.name][1]
+        ]
+        if close:
+            sentences.append(
+                f"On the {data}, the intervals of {listed(close)} contain AutoRanker's figure: "
+                "these differences may be chance."
+            )
+    return " ".join(sentences)
 
 
 def _largest_first(leads: dict[str, float]) -> list[tuple[str, float]]:
