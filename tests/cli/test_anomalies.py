@@ -433,7 +433,7 @@ def test_a_wrong_call_exits_2_and_touches_nothing(options, sentence, data):
             "column holds no value at all: 'amount'; ",
         ),
         (lambda frame: frame[:0], [], "rows.csv must hold at least one row"),
-        (lambda frame: frame[:1], ["--report", "page.html"], "table must hold at least 2 rows"),
+        (lambda frame: frame[:1], ["--report", "page.html"], "table must have at least 2 rows"),
     ],
 )
 def test_rows_that_cannot_be_ranked_are_refused_in_one_sentence(change, options, sentence, rows):

@@ -58,7 +58,7 @@ def test_it_prints_the_account_that_one_machine_prints(fitted):
 
 def test_it_writes_the_model_next_to_the_folder_and_says_that_there_is_no_report(fitted):
     assert fitted.outcome.stderr == (
-        f"Wrote {fitted.model}; of a training on a cluster there is no HTML report.\n"
+        f"Wrote {fitted.model}; there is no HTML report of a training on a cluster.\n"
     )
     assert sorted(path.name for path in fitted.folder.parent.iterdir()) == [
         "payments",

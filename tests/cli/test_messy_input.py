@@ -832,9 +832,9 @@ WITH_CARDS = [
                 card=np.arange(600) % 40,
             )
         )(frame),
-        "rank {cards} {data} -k 3",
+        "rank {cards} {data} -k 3 -o list.csv",
         0,
-        ("600 rows scored",),
+        ("600 rows scored", "Wrote list.csv and list.html"),
     ),
 ]
 

@@ -404,6 +404,7 @@ def test_models_without_a_past_know_no_history(days):
     outcome = run_main("rank", "plain.toprank", "plain.parquet", "--remember")
     assert outcome.exit_code == 2
     assert "fitted without --card" in outcome.stderr
+    Path("a.history").mkdir()
     command = ("rank", "plain.toprank", "plain.parquet", "--history", "a.history")
     sentence = one_sentence(run_main(*command))
     assert "fitted without a card" in sentence

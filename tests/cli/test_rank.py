@@ -268,6 +268,7 @@ def test_the_page_never_replaces_the_report_of_the_model(csv, fitted):
     ],
 )
 def test_a_page_that_cannot_be_written_is_reported_before_the_scoring(options, sentence, fitted):
+    Path("not-read-yet.csv").touch()
     outcome = run_main("rank", fitted.model, "not-read-yet.csv", *options)
 
     assert outcome.exit_code != 0
@@ -336,7 +337,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_scoring(output, se
     outcome = run_main("rank", fitted.model, "not-read-yet.csv", "-o", output)
 
     assert one_sentence(outcome).startswith(sentence)
-    assert names_here() == ["not-read.csv"]
+    assert names_here() == ["not-read-yet.csv"]
 
 
 def with_facts(model, facts):

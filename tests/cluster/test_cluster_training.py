@@ -175,7 +175,7 @@ def test_times_that_pandas_wrote_as_an_index_are_a_column(one_worker, payments, 
         ({"is_fraud": None}, "label column 'is_fraud' must hold two classes; all its values"),
         ({"amount": np.inf}, "column 'amount' must hold finite numbers"),
         ({"paid_at": "soon"}, "column 'paid_at' must hold times"),
-        ({"paid_at": "2024-01-01"}, "the test part would be empty"),
+        ({"paid_at": "2024-01-01"}, "there would be no test rows"),
         (
             {"is_fraud": np.arange(1200) == 7},
             "part must have both classes; got 1|part must have both classes; got 0",
@@ -198,7 +198,7 @@ def test_files_that_cannot_be_used_are_refused(one_worker, source):
         (source.parent / "torn.parquet", {}, "must be complete Parquet files"),
         (source, {"time": "payed_at"}, "column 'payed_at' is not in .*did you mean 'paid_at'"),
         (source, {"drop": ["hour"]}, "column 'hour' is not in"),
-        (source, {"time": "is_fraud"}, "time must be another column than the label"),
+        (source, {"time": "is_fraud"}, "`time` must be another column than `label`"),
         (
             source,
             {"drop": ["paid_at", "amount", "country", "number"]},

@@ -38,7 +38,7 @@ def folds_or_skip(time, **options):
     try:
         return splits.prequential(time, **options)
     except ValueError as error:
-        assume("must hold rows" not in str(error) and "folds need" not in str(error))
+        assume("must have rows" not in str(error) and "folds need" not in str(error))
         raise
 
 

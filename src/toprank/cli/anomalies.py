@@ -1,5 +1,6 @@
 """`toprank anomalies`: the most unusual rows of a table that has no labels."""
 
+from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -88,7 +89,7 @@ def anomalies(
     report: Path | None,
     as_json: bool,
     seed: int,
-    reading: Any,
+    reading: Callable[[], Any],
 ) -> None:
     """List the rows of DATA that are most unusual, with what makes them so.
 
@@ -104,7 +105,8 @@ def anomalies(
     from toprank.workflow.alert_list import most_unusual
 
     _check_outputs(data, output, model, report)
-    table = _read(data, label, [*drop, *keep], reading)
+    how = reading()
+    table = _read(data, label, [*drop, *keep], how)
     features, known = _features_and_labels(table, label, drop, keep)
     if compare:
         _compare(features, known, seed, as_json)
@@ -124,7 +126,7 @@ def anomalies(
     if report is not None:
         _write_report(report, data, fitted, alerts, features, bounds, seed, remarks)
     if output is not None:
-        write_list(as_written(alerts, data, output, reading), output)
+        write_list(as_written(alerts, data, output, how), output)
         screen.remark(f"Wrote {output}")
     if as_json:
         screen.print_json(
@@ -133,7 +135,7 @@ def anomalies(
     elif tree:
         _print_tree(fitted, None if output else alerts)
     elif output is None:
-        print_list(alerts if screen.is_terminal() else as_written(alerts, data, reading=reading))
+        print_list(alerts if screen.is_terminal() else as_written(alerts, data, reading=how))
 
 
 def _check_call(

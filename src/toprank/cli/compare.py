@@ -109,7 +109,7 @@ def compare(
     jobs: int | None,
     output: Path | None,
     as_json: bool,
-    reading: Any,
+    reading: Callable[[], Any],
 ) -> None:
     """Let every learner learn from the labelled rows of DATA, and say which are better.
 
@@ -130,7 +130,7 @@ def compare(
         else _learners(learners, budget=budget, time_limit=60 * minutes)
     )
     task = _task(
-        data, label, time, gap, output, reading,
+        data, label, time, gap, output, reading(),
         positive_label=positive, drop=drop, keep=keep, seed=seed,
     )  # fmt: skip
     if not imbalance:

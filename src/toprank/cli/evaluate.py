@@ -1,6 +1,6 @@
 """`toprank evaluate`: how a model ranks labelled rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ def evaluate(
     history: Path | None,
     budget: int | None,
     as_json: bool,
-    reading: Any,
+    reading: Callable[[], Any],
 ) -> None:
     """Measure how well MODEL ranks the labelled rows of DATA."""
     from toprank.cli import paths, screen
@@ -54,8 +54,8 @@ def evaluate(
         label = label or payments.label_column
         if not label:
             raise click.UsageError("--label must name the column of labels; the model names none.")
-        reading = paths.reading_for(payments, reading, time or payments.time)
-        with paths.batches(data, payments.schema_, "scoring", reading=reading) as batches:
+        how = paths.reading_for(payments, reading(), time or payments.time)
+        with paths.batches(data, payments.schema_, "scoring", reading=how) as batches:
             named = [label] if time is None else [label, time]
             rows = _with_columns(batches, named, data.name)
             figures = payments.evaluate(rows, budget, label=label, time=time)

@@ -1,6 +1,6 @@
 """`toprank explain`: why a row is where it is, or above another; or the whole tree of a model."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import floor, log10
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def explain(
     is_tree: bool,
     output: Path | None,
     as_json: bool,
-    reading: Any,
+    reading: Callable[[], Any],
 ) -> None:
     """Say which columns moved a row's suspicion most, or make it differ from another row.
 
@@ -77,7 +77,7 @@ def explain(
         raise click.UsageError(f"--above must name another row than --row; got {row} for both.")
     paths.check_inputs(model, data, history)
     numbers = [row] if above is None else [row, above]
-    _explain_rows(model, data, history, numbers, reasons, as_json, reading)
+    _explain_rows(model, data, history, numbers, reasons, as_json, reading())
 
 
 def _explain_rows(

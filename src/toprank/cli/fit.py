@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -143,7 +143,7 @@ def fit(
     as_json: bool,
     cluster: str | None,
     loss: str | None,
-    reading: Any,
+    reading: Callable[[], Any],
 ) -> None:
     """Learn from the labelled rows of DATA and write a model and a report.
 
@@ -196,7 +196,7 @@ def fit(
             random_state=seed,
             n_jobs=-1 if jobs is None else jobs,
         )
-        table = _read(path, label, time, [*drop, *keep], roles, reading)
+        table = _read(path, label, time, [*drop, *keep], roles, reading())
         written = fit_and_write(model, table, output, path.name)
         trained = model.training_
         figures = trained.chosen.test

@@ -1,6 +1,7 @@
 """`toprank label`: verdicts and claims that came later, for the ledger of a model."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def label(
     known_at: str | None,
     source: str | None,
     who: str,
-    reading: Any,
+    reading: Callable[[], Any],
 ) -> None:
     """Record the labels of payments that the history of MODEL remembers.
 
@@ -69,12 +70,17 @@ def label(
                 "payments; it was not; fit it again with both."
             )
         times = () if known_at is None else (known_at,)
+        required = [payments.row_id, *times]
+        labels = [payments.label_column, VERDICT]
+        how = replace(reading(), times=times)
+        there = tables.column_names(data, how)
         table = tables.read_table(
             data,
+            columns=[name for name in (*required, *labels) if name in there] or None,
             as_text=[payments.row_id],
-            required=[payments.row_id, *times],
-            labels=[payments.label_column, VERDICT],
-            reading=replace(reading, times=times),
+            required=required,
+            labels=labels,
+            reading=how,
         )
         found = verdicts_in(table, payments.row_id, payments.label_column, payments.classes_)
         known = None

@@ -1,5 +1,6 @@
 """`toprank rank`: the rows to check, most suspicious first."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def rank(
     page: Path | None,
     no_page: bool,
     as_json: bool,
-    reading: Any,
+    reading: Callable[[], Any],
 ) -> None:
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
 
@@ -79,15 +80,14 @@ def rank(
     """
     from toprank.cli import paths, screen
 
-    if output is not None:
-        paths.check_output(output, data)
+    page = _page_path(page, no_page, output, model)
+    for place in (output, page):
+        if place is not None:
+            paths.check_output(place, data)
     paths.check_inputs(model, data, history)
     _check_span(cleared_within)
     if output is not None:
         paths.check_list_output(output, data)
-    page = _page_path(page, no_page, output, model)
-    if page is not None:
-        paths.check_output(page, data)
     given_names = None if names is None else read_names(names)
     as_text = not as_json and is_text(output)
     with paths.opened_model(model, history, for_writing=is_remembered, data=data) as payments:
@@ -98,8 +98,8 @@ def rank(
         if given_names is not None:
             payments.names = {**(payments.names or {}), **given_names}
             note_unknown_names(given_names, payments)
-        reading = paths.reading_for(payments, reading)
-        with paths.batches(data, payments.schema_, "scoring", as_text, reading) as batches:
+        how = paths.reading_for(payments, reading())
+        with paths.batches(data, payments.schema_, "scoring", as_text, how) as batches:
             alerts = payments.rank(
                 batches,
                 budget,
@@ -110,8 +110,8 @@ def rank(
         shown: Any = None
         if page is not None:
             is_shown = as_text or not len(alerts.suspicion)
-            as_listed = alerts if is_shown else as_written(alerts, data, reading=reading)
-            shown = _alert_page(as_listed, payments, model, data, is_remembered)
+            as_listed = alerts if is_shown else as_written(alerts, data, reading=how)
+            shown = _alert_page(as_listed, payments, model, data, is_remembered, how)
     screen.remark(_what_was_done(alerts, payments))
     if budget is not None and budget > alerts.n_seen:
         screen.remark(
@@ -119,7 +119,7 @@ def rank(
         )
     written = []
     if output is not None:
-        listed = alerts if as_text else as_written(alerts, data, output, reading)
+        listed = alerts if as_text else as_written(alerts, data, output, how)
         write_list(listed, output, for_verdicts=bool(payments.label_column))
         written.append(str(output))
     if page is not None:
@@ -241,7 +241,9 @@ def _page_path(page: Path | None, no_page: bool, output: Path | None, model: Pat
     return output.parent / f"{stem}.alerts.html" if is_report else default
 
 
-def _alert_page(alerts: Any, payments: Any, model: Path, data: Path, is_remembered: bool) -> Any:
+def _alert_page(
+    alerts: Any, payments: Any, model: Path, data: Path, is_remembered: bool, how: Any
+) -> Any:
     """Return the page of a list, with the latest payments of each card from the history."""
     from toprank import __version__
     from toprank.cli import paths
@@ -253,7 +255,7 @@ def _alert_page(alerts: Any, payments: Any, model: Path, data: Path, is_remember
         if is_remembered:
             rows = payments.recent_payments(alerts, PAST_DAYS)
         else:
-            with paths.batches(data, payments.schema_, "reading again") as batches:
+            with paths.batches(data, payments.schema_, "reading again", reading=how) as batches:
                 rows = payments.recent_payments(alerts, PAST_DAYS, batches)
         pasts = [
             past_rows(each, payments.facts, payments.label_column, fact)

@@ -13,9 +13,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple, Self
 from zlib import crc32
 
-from toprank.data.tables.delimited import MISSING
-from toprank.data.tables.positive_class import same_label
-
 LONGEST_LINE = 1_000_000  # bytes
 
 _CHUNK = 2**20
@@ -264,6 +261,8 @@ def label_of(value: Any) -> Any:
     """
     if type(value) is not str:
         return value
+    from toprank.data.tables.number_formats import MISSING
+
     text = value.strip()
     if text in MISSING:
         return None
@@ -283,6 +282,8 @@ def label_as_known(label: Any, known: Iterable[Any]) -> Any:
     >>> label_as_known("YES", ["yes", "no"]), label_as_known("1", [1, 0]), label_as_known("x", [])
     ('yes', 1, 'x')
     """
+    from toprank.data.tables.positive_class import same_label
+
     return next((each for each in known if same_label(each, label)), label)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple
 
 from toprank.cli import screen
+from toprank.cli.option_names import as_typed
 from toprank.cli.stream_input import (
     LONGEST_LINE,
     BadLineError,
@@ -45,8 +47,8 @@ class Names(NamedTuple):
 
     def in_words_of_the_user(self, error: Exception) -> str:
         """Return the message of an error with the options that were typed."""
-        text = str(error).replace("positive_label", "--positive")
-        return text.replace("event_id must", f"field {self.event_id!r} must")
+        named = re.sub(r"^(event_)?id(?= must)", f"field {self.event_id!r}", str(error))
+        return as_typed(named)
 
 
 class Run:

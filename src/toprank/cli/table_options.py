@@ -1,7 +1,7 @@
 """Options of every command that reads a table: how its file is written."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import click
@@ -14,7 +14,8 @@ _SEPARATORS = {typed: separator for separator, typed in SEPARATORS.items()}
 def table_options(*, times: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options and passes them on as one `reading`.
 
-    `reading` is a `toprank.data.tables.Reading`. Without `times`, there is no --time-format.
+    `reading()` returns a `toprank.data.tables.Reading`: the command calls it when it knows that
+    its files exist, since the import takes a while. Without `times`, there is no --time-format.
     """
     options = [
         click.option(
@@ -52,7 +53,7 @@ def table_options(*, times: bool = True) -> Callable[[Callable[..., Any]], Calla
         ) -> Any:
             return command(
                 *arguments,
-                reading=_reading(encoding, decimal, thousands, time_format),
+                reading=partial(_reading, encoding, decimal, thousands, time_format),
                 **others,
             )
 

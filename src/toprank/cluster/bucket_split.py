@@ -150,10 +150,8 @@ def _split(
 def _first_bucket(n_rows: NDArray[np.int64], n_before: float, part: str, gap: int) -> int:
     """Return the index of the bucket that has the closest to `n_before` rows before it."""
     if n_before <= 0 or n_rows.size < 2:
-        way_out = f"Choose a smaller gap (it is {gap} days), or add rows of more days."
-        raise ValueError(
-            f"the {part} part would be empty. {way_out if gap else 'Add rows or days.'}"
-        )
+        way_out = f"; choose a shorter `gap` (it is {gap} days), or" if gap else ";"
+        raise ValueError(f"there would be no {part} rows{way_out} bring rows of more days.")
     rows_before = np.cumsum(n_rows)[:-1]
     return 1 + int(np.abs(rows_before - n_before).argmin())
 

@@ -206,6 +206,21 @@ def _of_numbers(values: pa.ChunkedArray, name: str, place: Place) -> Times:
     return Times(microseconds.view("datetime64[us]"), None)
 
 
+def microseconds_of(number: float) -> int:
+    """Return one number as a time in microseconds, as a column with it alone would be read.
+
+    >>> microseconds_of(2.5), microseconds_of(20250101) == microseconds_of(1735689600)
+    (2500000, True)
+    """
+    is_day = _FIRST_DAY <= number <= _LAST_DAY
+    if is_day or _FIRST_DAY * 10**6 <= number < (_LAST_DAY + 1) * 10**6:
+        whole = int(number) if number == int(number) else number
+        moments = _of_numbers(pa.chunked_array([[whole]]), "time", str).moments
+        return int(moments.view(np.int64)[0])
+    factor = next(factor for limit, factor in _UNITS if abs(number) < limit)
+    return round(number * factor)
+
+
 def _check_complete(values: pa.ChunkedArray, name: str, place: Place) -> None:
     if values.null_count:
         first = pc.index(values.is_null(), True).as_py()

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from toprank.data.tables import ids
 from toprank.data.tables.columns import TableError, shortened
-from toprank.data.tables.times import time_column
+from toprank.data.tables.times import microseconds_of, time_column
 from toprank.data.tables.values import is_number, true_or_false
 
 _EPOCH, _UTC_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = float(np.finfo(np.float32).max)
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
-_LAST_SECOND = 1e11  # as for tables: numbers beyond are milliseconds or finer
+_LATEST = 1e19  # nanoseconds, far beyond what a time can be
 
 
 def instant(value: Any, name: str) -> int:
@@ -38,9 +38,9 @@ def instant(value: Any, name: str) -> int:
     if isinstance(value, date) and not isinstance(value, datetime):
         return (value - _EPOCH.date()).days * 86_400_000_000
     if isinstance(value, Real) and not isinstance(value, bool):
-        seconds = float(value)
-        if abs(seconds) <= _LAST_SECOND:
-            return int(np.round(seconds * 1e6))
+        moment = float(value)
+        if abs(moment) <= _LATEST:
+            return microseconds_of(moment)
     raise TableError(
         f"{name} must be a time: a datetime, ISO text or seconds since the start of 1970; got "
         f"{shortened(value)}."
@@ -117,7 +117,7 @@ def id_texts(values: pa.ChunkedArray, name: str) -> pa.Array:
 
 
 def _parsed(text: str, name: str) -> datetime | float:
-    """Return the time in a text: digits are seconds, as in the column of a table."""
+    """Return the time in a text: digits are read as in the column of a table."""
     try:
         return float(text) if _NUMBER.fullmatch(text) else datetime.fromisoformat(text)
     except ValueError:

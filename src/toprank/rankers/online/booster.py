@@ -390,7 +390,7 @@ class OnlineBooster(RankingScore, ClassifierMixin, BaseEstimator):
         classes = self.model_.classes
         if classes.positive is None and classes.places:
             raise ValueError(
-                "the positive label must be named (positive_label), since none of the labels "
+                "the positive label must be named by `positive_label`, since none of the labels "
                 f"{shortened(classes.sorted().tolist())} is positive by its name."
             )
 

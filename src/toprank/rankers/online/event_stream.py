@@ -194,8 +194,8 @@ class EventStream:
             )
         if trial.positive is None:
             raise ValueError(
-                "labels must be true and false, 1 and 0, 1 and -1, yes and no, or the like "
-                f"unless the positive label is named; got {shortened(label)}."
+                "labels must be true and false, 1 and 0, 1 and -1, yes and no or the like, or "
+                f"`positive_label` must name the suspicious one; got {shortened(label)}."
             )
         if len(trial.places) > 2:
             known = " and ".join(map(shortened, classes.places))

@@ -156,7 +156,7 @@ def positives_of(learner: OnlineBooster, labels: NDArray) -> NDArray[np.bool_]:
     classes.places_of(labels.tolist())
     if classes.positive is None:
         raise ValueError(
-            "the positive label must be named (positive_label), since none of the labels "
+            "the positive label must be named by `positive_label`, since none of the labels "
             f"{shortened(classes.sorted().tolist())} is positive by its name."
         )
     return np.asarray(labels == classes.positive)
