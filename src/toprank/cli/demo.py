@@ -12,6 +12,16 @@ Examples:
   toprank demo --folder try --seed 7
 """
 _TREES, _SECONDS = 100, 6  # a demo is to be short
+_NAMES = {
+    "merchant_type": "type of merchant",
+    "night": "at night",
+    "distance_from_home": "distance from home",
+    "amount_to_usual": "amount compared with the card's usual one",
+    "hours_since_last": "hours since the card's last payment",
+    "payments_last_day": "payments of the card in the last 24 hours",
+    "terminal_payments_last_day": "payments at the terminal in the last 24 hours",
+    "terminal_foreign_share_last_week": "share of foreign cards at the terminal last week",
+}
 
 
 @click.command(epilog=EXAMPLES, short_help="Try it all on made-up payments with hidden frauds.")
@@ -29,13 +39,16 @@ _TREES, _SECONDS = 100, 6  # a demo is to be short
 def demo(folder: Path, budget: int, seed: int) -> None:
     """Make payments with hidden frauds, learn from them, and list the alerts of the last day.
 
-    Writes payments.parquet, last-day.parquet, the model, its report and alerts.csv.
+    Writes payments.parquet, last-day.parquet, the model, its report, and the list as alerts.csv
+    and as a page, alerts.html.
     """
     from toprank.cli import screen
     from toprank.cli.fit import fit_and_write
+    from toprank.cli.rank import alert_page, write_list
     from toprank.data import tables
     from toprank.payments.payment_model import PaymentModel
     from toprank.present import summary
+    from toprank.present.alert_page import write_alert_page
     from toprank.simulator import simulate
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,13 +60,15 @@ def demo(folder: Path, budget: int, seed: int) -> None:
 
     model = PaymentModel(
         "is_fraud", time="paid_at", drop=("card", "terminal"), budget=budget,
-        n_estimators=_TREES, time_limit=_SECONDS, random_state=seed, n_jobs=-1,
+        n_estimators=_TREES, time_limit=_SECONDS, random_state=seed, n_jobs=-1, names=_NAMES,
     )  # fmt: skip
     written = fit_and_write(model, known, folder / "payments.toprank", "Made-up card payments")
     click.echo(summary.text_of(model.training_, "frauds"))
 
     alerts = model.rank(today.drop_columns(["is_fraud"]))
-    tables.write_rows(alerts.to_table(), folder / "alerts.csv")
+    write_list(alerts, folder / "alerts.csv")
+    last_day, page = folder / "last-day.parquet", folder / "alerts.html"
+    write_alert_page(alert_page(alerts, model, folder / "payments.toprank", last_day), page)
     n_shown, n_listed = min(3, len(alerts.suspicion)), len(alerts.suspicion)
     click.echo(
         f"\nThe first {n_shown} of {n_listed:,} alerts of the last day, "
@@ -66,7 +81,7 @@ def demo(folder: Path, budget: int, seed: int) -> None:
         f"\nExpected {summary.counted(alerts.expected)} frauds in the {n_listed:,}; "
         f"there were {truth[alerts.row_numbers - 1].sum()}, of {truth.sum()} that day."
     )
-    screen.remark(f"Wrote {folder / 'alerts.csv'}, {written}")
+    screen.remark(f"Wrote {folder / 'alerts.csv'}, {page}, {written}")
 
 
 def _last_day_apart(payments: Any) -> tuple[Any, Any]:

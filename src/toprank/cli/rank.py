@@ -111,7 +111,7 @@ def rank(
         if page is not None:
             is_shown = as_text or not len(alerts.suspicion)
             as_listed = alerts if is_shown else as_written(alerts, data, reading=how)
-            shown = _alert_page(as_listed, payments, model, data, is_remembered, how)
+            shown = alert_page(as_listed, payments, model, data, is_remembered, how)
     screen.remark(_what_was_done(alerts, payments))
     if budget is not None and budget > alerts.n_seen:
         screen.remark(
@@ -241,8 +241,13 @@ def _page_path(page: Path | None, no_page: bool, output: Path | None, model: Pat
     return output.parent / f"{stem}.alerts.html" if is_report else default
 
 
-def _alert_page(
-    alerts: Any, payments: Any, model: Path, data: Path, is_remembered: bool, how: Any
+def alert_page(
+    alerts: Any,
+    payments: Any,
+    model: Path,
+    data: Path,
+    is_remembered: bool = False,
+    how: Any = None,
 ) -> Any:
     """Return the page of a list, with the latest payments of each card from the history."""
     from toprank import __version__

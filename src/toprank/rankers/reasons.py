@@ -242,9 +242,9 @@ def reasons_for_list(
 ) -> list[RowReasons]:
     """Return, for every row of `X`, why it should be checked and what speaks against it.
 
-    A value that is usual, for everyone and for the row's own card, is no reason; nor is what adds
-    less than a twentieth of the largest reason, or says again what a larger reason says. At most
-    two features are named that make the row less suspicious.
+    A value that is usual, for everyone and for the row's own card, is no reason either way; nor is
+    what adds less than a twentieth of the largest reason, or says again what a larger reason says.
+    At most two features are named that make the row less suspicious.
 
     >>> from toprank import BoostedRanker
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
@@ -402,8 +402,9 @@ def _chosen(
             described = describer.describe(place, column, value, usual[i])
             if (described.about or column.name) in said:
                 continue
-            if sign > 0 and _is_ordinary(value, column, usual[i], described):
-                found.together.append(described.words.partition("; ")[0])
+            if _is_ordinary(value, column, usual[i], described):
+                if sign > 0:
+                    found.together.append(described.words.partition("; ")[0])
                 continue
             said.add(described.about or column.name)
             chosen.append(
