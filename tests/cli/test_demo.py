@@ -17,6 +17,7 @@ def test_the_demo_trains_and_lists_in_under_a_minute():
     assert time.perf_counter() - begin < 60
     assert sorted(path.name for path in Path("try/it").iterdir()) == [
         "alerts.csv",
+        "alerts.html",
         "last-day.parquet",
         "payments.html",
         "payments.parquet",

@@ -592,7 +592,10 @@ BAD = [
     ('{"amount": 1, "label": [1]}', "field 'label' must be a number"),
     ('{"amount": 1, "id": 1.5}', "field 'id' must hold ids, text or whole numbers; got 1.5"),
     ('{"amount": 1, "id": true}', "field 'id' must hold ids, text or whole numbers; got True"),
-    ('{"amount": 1, "id": "%s"}' % ("a" * 257), "field 'id' must have at most 256 characters; got 257"),
+    (
+        '{"amount": 1, "id": "%s"}' % ("a" * 257),
+        "field 'id' must have at most 256 characters; got 257",
+    ),
     ('{"%s": 1}' % ("a" * 257), "a field's name must have at most 256 characters"),
     ('{"\\ud800": 1}', "a field's name must be Unicode text"),
     ('{"amount": 1, "label": "\\ud800"}', "a label must be Unicode text"),

@@ -223,7 +223,9 @@ def test_our_rankers_work_in_imbalanced_learns_pipeline(payments):
 def test_a_model_of_scikit_learn_inside_is_not_saved(payments, tmp_path):
     frame, is_positive = payments
     ranker = SampledRanker(LogisticRegression()).fit(frame[["amount"]], is_positive)
-    with pytest.raises(TypeError, match="inner ranker must be one of toprank's to be saved; got Logistic"):
+    with pytest.raises(
+        TypeError, match="inner ranker must be one of toprank's to be saved; got Logistic"
+    ):
         toprank.save(ranker, tmp_path / "model.toprank")
     assert not list(tmp_path.iterdir())
 

@@ -651,7 +651,7 @@ def test_what_makes_no_sense_is_refused_when_it_is_described(make, message):
     [
         ({"time": None}, "time must be a time"),
         ({"time": "yesterday"}, "time must be an ISO time such as 2018-04-01 10:30:00"),
-        ({"time": 1.7e12}, "time must be a time"),
+        ({"time": 1e20}, "time must be a time"),
         ({"amount": "12"}, "amount must be a finite number"),
         ({"amount": math.inf}, "amount must be a finite number"),
         ({"label": 3}, "label must be true or false, or 1 or 0; got 3"),
@@ -685,7 +685,13 @@ def test_labels_without_delay_need_the_time_they_were_known():
     assert history.label(1, True, known_at=timedelta(seconds=5) + datetime(1970, 1, 1)).n_new == 1
 
 
-@pytest.mark.parametrize("at", ["20250101", "1700000000", "1.5e9", "2025-01-01 10:00"])
+@pytest.mark.parametrize(
+    "at",
+    [
+        *("20250101", "20250101093000", "1700000000", "1700000000000", "1.5e9"),
+        *("2025-01-01 10:00", 1_700_000_000_123, 1_700_000_000.25, 20250101),
+    ],
+)
 def test_a_time_in_text_is_the_same_in_a_table_and_in_a_row(at):
     table, row = (History([SinceLast("card")], time="at") for _ in range(2))
     table.batch(pa.table({"at": [at], "card": ["A"]}))

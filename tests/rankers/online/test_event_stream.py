@@ -218,7 +218,7 @@ def test_a_bad_label_is_refused_and_changes_nothing(label):
 
 
 def test_text_labels_without_a_known_positive_one_need_a_positive_label():
-    with pytest.raises(ValueError, match=r"labels must be .* the positive label is named; got"):
+    with pytest.raises(ValueError, match=r"labels must be .* `positive_label` must name .*; got"):
         fresh().learn({"amount": 1.0}, "stolen")
     stream = fresh(learner=small(positive_label="stolen"))
     stream.learn({"amount": 1.0}, "fine")
