@@ -16,6 +16,7 @@ demo: $(READY)  ## train on made-up payments and show the alert list
 	$(BIN)/toprank demo
 
 test: $(READY)  ## every behaviour, in minutes
+	$(BIN)/python tests/compile_kernels.py
 	$(TESTS)
 
 test-slow: $(READY) $(BENCH)  ## slow proofs: crashes, clusters, many examples, kernels uncompiled
