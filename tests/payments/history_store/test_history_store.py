@@ -268,7 +268,7 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
         store.remember(table(0, 5))
         before = names_in(folder), (folder / "log-000001").stat().st_size
         wrong = table(5, 7).set_column(1, "at", pa.array(["yesterday", "today"]))
-        with pytest.raises(TableError, match="column 'at' must hold times.*yesterday"):
+        with pytest.raises(TableError, match=r"column 'at' must hold times.*yesterday"):
             store.remember(wrong)
         with pytest.raises(TableError, match="column 'card' is not in the table"):
             store.remember(table(5, 7).drop_columns("card"))
