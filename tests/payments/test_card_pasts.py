@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from toprank.data.tables import Column
+from toprank.data.tables import Column, TableWarning
 from toprank.payments.card_pasts import CardPasts, OwnValues
 from toprank.payments.features import History, Recent, SinceLast, ToUsual, Value
 from toprank.payments.history_store import HistoryStore
@@ -162,3 +162,12 @@ def test_the_own_past_is_said_so_that_the_difference_shows(name, past, value, ow
     said = words.describe(0, column, value, Usual(1.0, 2.0))
     assert (said.own, said.is_own_usual) == (own, is_usual)
     assert f"; this card: {own}; others: " in said.words
+
+
+def test_cards_written_in_another_way_than_before_are_noted(recwarn):
+    state, end = in_memory(payments()), START + 24 * 40 * HOUR
+    CardPasts(state, ROLES, list("ABCDE"), instants([end] * 5))
+    assert not recwarn.list
+
+    with pytest.warns(TableWarning, match=r"none of the 5 listed cards.*'card'"):
+        CardPasts(state, ROLES, list("abcde"), instants([end] * 5))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from toprank.data.tables import Column, Schema, TableError
+from toprank.data.tables import Column, Schema, TableError, TableWarning
 from toprank.data.tables.ids import id_texts
 from toprank.payments.features import History, LabelRisk, cells
 from toprank.payments.features.kinds import Feature, columns_of
@@ -23,6 +23,8 @@ APART = 86_400_000_000
 """Microseconds: a row of the same day is no past to compare with, it may be the same fraud."""
 FEW_ROWS = 5
 """With fewer earlier rows, nothing is usual for a card yet."""
+MANY_CARDS = 5
+"""With as many listed cards, at least one of them has paid before."""
 
 _NO_TIME = int(np.iinfo(np.int64).min)
 _USUAL_SHARE = 0.1
@@ -95,6 +97,13 @@ class CardPasts:
         self._encoded: dict[str, NDArray[np.float32] | None] = {}
         if order.size:
             self._add_features(state.history, roles)
+        if len(known) >= MANY_CARDS and not any(map(self._has_past, range(len(self._cards)))):
+            warnings.warn(
+                f"none of the {len(known):,} listed cards is in the history; if they should be, "
+                f"column {roles.card!r} is written in another way than before.",
+                TableWarning,
+                stacklevel=2,
+            )
 
     def values(self, place: int, column: Column, is_flag: bool = False) -> OwnValues | None:
         """Return what a column held in the earlier rows of a listed card; None if not known."""
@@ -109,6 +118,11 @@ class CardPasts:
         rows = self._places.get(card, np.empty(0, dtype=np.intp))
         rows = rows[self._moments[rows] < self._times[place] - APART]
         return OwnValues(encoded[rows], is_code=is_flag or column.kind != "number")
+
+    def _has_past(self, place: int) -> bool:
+        """Return whether the history has an earlier row of a listed card."""
+        rows = self._places.get(self._cards[place] or "", np.empty(0, dtype=np.intp))
+        return bool((self._moments[rows] < self._times[place] - APART).any())
 
     def _add_features(self, history: History, roles: Roles) -> None:
         """Give each earlier row the features it had, where the card's rows are enough for that."""

@@ -39,6 +39,8 @@ STORED_NOONS = {
     "month by name": pa.table({"at": ["1-Apr-2018 12:00"]}),
     "digits": pa.table({"at": ["20180401120000"]}),
     "whole number of digits": pa.table({"at": [20180401120000]}),
+    "short year first": pa.table({"at": ["18-04-01 12:00", "18-04-13 01:00"]}),
+    "short year last": pa.table({"at": ["01/04/18 12:00", "13/04/18 01:00"]}),
     "weekday": pa.table({"at": ["Sun, 01 Apr 2018 14:00:00 +0200"]}),
 }
 

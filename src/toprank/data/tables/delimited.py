@@ -401,8 +401,8 @@ def _warn_if_ambiguous(
         example = max(cells, key=len)
         warnings.warn(
             f"column {name!r} holds numbers such as {shortened(example)}, taken to have a decimal "
-            f"{'point' if separator == '.' else 'comma'}; if it separates thousands, say so with "
-            f"`thousands={separator!r}`.",
+            f"{'point' if separator == '.' else 'comma'}; use `thousands={separator!r}` if it "
+            "separates thousands.",
             TableWarning,
             stacklevel=4,
         )

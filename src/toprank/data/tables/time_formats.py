@@ -53,6 +53,8 @@ _CLOCK = re.compile(
     r"(?P<half> ?[ap]\.?m\.?)?(?P<zone> ?(?:Z|[+-]\d{2}:?\d{2}))?",
     re.IGNORECASE,
 )
+_SHORT_DATE = re.compile(r"\s*(\d{2})[-/.]\d{1,2}[-/.](\d{2})(?!\d)")
+_SHORT_FORM = re.compile(r"%[dm]([-/.])%[dm]\1%y")
 _DAY_NAME_FIRST = re.compile(rf"({_DAY_NAME})(,?) ", re.IGNORECASE)
 
 
@@ -79,8 +81,11 @@ def format_of(texts: Sequence[str]) -> TimeFormat | None:
     """
     counts: Counter[str] = Counter()
     n_times = 0
+    is_year_first = _year_comes_first(texts)
     for text in texts:
         forms = _formats_of(text.strip())
+        if is_year_first:
+            forms = list({_SHORT_FORM.sub(r"%y\1%m\1%d", form) for form in forms})
         counts.update(forms)
         n_times += bool(forms)
     alike: Counter[str] = Counter()  # but for seconds, which some cells may leave out
@@ -92,6 +97,17 @@ def format_of(texts: Sequence[str]) -> TimeFormat | None:
     longest = max((form for form in counts if _without_seconds(form) == best), key=len)
     is_both = alike[_swapped(best)] == most and _swapped(best) != best
     return TimeFormat(longest, _swapped(longest) if is_both else None)
+
+
+def _year_comes_first(texts: Sequence[str]) -> bool:
+    """Return whether dates such as 24-01-05 begin with the year: the part that changes least.
+
+    >>> _year_comes_first(["24-01-05", "24-01-06"]), _year_comes_first(["05/01/24", "06/01/24"])
+    (True, False)
+    """
+    found = [each.groups() for each in map(_SHORT_DATE.match, texts) if each]
+    first, last = ({each[place] for each in found} for place in (0, 1))
+    return len(first) < len(last)
 
 
 def ordered_format(found: TimeFormat, values: pa.ChunkedArray) -> TimeFormat:
