@@ -232,7 +232,7 @@ def test_labels_make_cards_leave_the_list_or_flag_them(model, today):
     blocked, cleared = alerts["card"].iloc[:2]
     assert blocked not in set(again["card"])
     assert "rows of cards known as fraud were left out" in outcome.stderr
-    assert "1 of the cards were cleared lately" in outcome.stderr
+    assert "1 of the cards was cleared lately" in outcome.stderr
     assert again.loc[again["cleared"] != "", "card"].tolist() == [cleared]
     later = run_main("rank", model, "today.csv", "--cleared-within", "0s", "--json")
     assert later.exit_code == 0

@@ -285,14 +285,17 @@ def _what_was_done(alerts: Any, payments: Any) -> str:
 
     n_listed = len(alerts.suspicion)
     noun = "" if payments.card is None else f" {summary.plural('card', n_listed)}"
-    line = f"{alerts.n_seen:,} rows scored, {n_listed:,}{noun} listed"
+    scored = f"{alerts.n_seen:,} {summary.plural('row', alerts.n_seen)} scored"
+    line = f"{scored}, {n_listed:,}{noun} listed"
     if alerts.expected is not None:
         positives = summary.noun_of(payments.label_column)
         line += f"; expect about {summary.counted(alerts.expected)} {positives} among them"
     if alerts.n_left_out:
         line += f"; {alerts.n_left_out:,} rows of cards known as fraud were left out"
     if alerts.cleared is not None and (n_cleared := int((~np.isnat(alerts.cleared)).sum())):
-        line += f"; {n_cleared:,} of the cards were cleared lately"
+        line += (
+            f"; {n_cleared:,} of the cards {'was' if n_cleared == 1 else 'were'} cleared lately"
+        )
     return f"{line}."
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from toprank.data.tables import TableWarning, time_column
 from toprank.payments.features import History
+from toprank.wording import plural
 
 _GAP = np.timedelta64(1, "D")
 
@@ -78,10 +79,10 @@ class JoinWatch:
     def _see_gap(self, first: np.datetime64) -> None:
         if self._until is None or first - self._until <= _GAP:
             return
-        days = (first - self._until) / np.timedelta64(1, "D")
+        days = round((first - self._until) / np.timedelta64(1, "D"))
         _warn(
-            f"the history ends {days:.0f} days before the first of these rows; payments in "
-            "between are missing from their features; add them first (--remember)."
+            f"the history ends {days} {plural('day', days)} before the first of these rows; "
+            "payments in between are missing from their features; add them first (--remember)."
         )
 
 
