@@ -97,8 +97,8 @@ def test_a_zip_bomb_stops_at_the_size_it_declares(saved_file):
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b"", "it is not a zip archive"),
-        (b"card,amount\n1,2\n", "it is not a zip archive"),
+        (b"", "it is not a model of toprank"),
+        (b"card,amount\n1,2\n", "it is not a model of toprank"),
         (b"PK", "the end of the zip archive is missing"),
         (b"PK\x05\x06" + bytes(18), "manifest.json is missing"),
     ],

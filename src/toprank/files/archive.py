@@ -122,7 +122,7 @@ def _checked_ends(stream: BinaryIO) -> int:
     n_bytes = stream.seek(0, os.SEEK_END)
     stream.seek(0)
     if stream.read(2) != b"PK":
-        raise ValueError("it is not a zip archive.")
+        raise ValueError("it is not a model of toprank.")
     tail_bytes = min(n_bytes, _END_RECORD_BYTES + _ZIP64_LOCATOR_BYTES + _ZIP64_END_BYTES)
     stream.seek(n_bytes - tail_bytes)
     tail = stream.read(tail_bytes)

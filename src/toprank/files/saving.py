@@ -49,7 +49,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     load(table)
     Traceback (most recent call last):
         ...
-    toprank.files.faults.ModelFileError: cards.csv cannot be loaded: it is not a zip archive.
+    toprank.files.faults.ModelFileError: cards.csv cannot be loaded: it is not a model of toprank.
     """
     return open_model(path)[0]
 

@@ -44,6 +44,7 @@ _SPACES = re.compile(r"\s")  # which for text are also those that do not break a
 _AMBIGUOUS = re.compile(r"\s*[+-]?([1-9]\d{0,2}[.,]\d{3}|\d{1,3})\s*", re.ASCII)
 _DIGIT = re.compile(r"\d", re.ASCII)
 _LONGEST = 60  # characters of a number
+_CONVERT = "convert them to one unit"
 _CODES_SHARE = 0.02  # with fewer cells that are no numbers, they are mistakes
 
 
@@ -153,6 +154,9 @@ class NotNumbers(NamedTuple):
 
     text: str
     reason: str
+    way_out: str = (
+        "correct or empty such cells, say how numbers are written with `decimal` and `thousands`"
+    )
 
 
 class NumericCodes(NamedTuple):
@@ -238,10 +242,10 @@ def reading_of(
     if len(units) > 1:
         rare = units.most_common()[-1][0]
         text = next(text for text, cell in cells.items() if cell.unit == rare)
-        return NotNumbers(text, f"its cells are in different units, {_listed(units)}")
+        return NotNumbers(text, f"its cells are in different units, {_listed(units)}", _CONVERT)
     if "%" in units and len({cell.unit for cell in cells.values()}) > 1:
         text = next(text for text, cell in cells.items() if not cell.unit)
-        return NotNumbers(text, "some of its cells are percentages and others are not")
+        return NotNumbers(text, "only some of its cells are percentages", _CONVERT)
     allowed = allowed_formats(decimal, thousands)
     form, other, unread = _best_format(cells, allowed, known, default)
     if unread is not None:

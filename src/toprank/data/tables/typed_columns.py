@@ -303,9 +303,9 @@ def _converted(
 
 def _not_numbers(name: str, found: NotNumbers, place: str) -> TableError:
     return TableError(
-        f"column {name!r} cannot be read as numbers: {found.reason}, but {place} has "
-        f"{shortened(found.text)}; correct or empty such cells, say how numbers are written with "
-        f"`decimal` and `thousands`, or leave the column out with `drop={[name]!r}`."
+        f"column {name!r} cannot be read as numbers: {found.reason}; {place} has "
+        f"{shortened(found.text)}; {found.way_out}, or leave the column out with "
+        f"`drop={[name]!r}`."
     )
 
 
