@@ -75,7 +75,7 @@ def test_fit_learns_from_the_past_and_says_what_checking_cards_brings(fitted):
     assert fitted.stdout.splitlines()[0].split(", ")[1] == "45 features (1 category)"
     assert "gap 7 days" in fitted.stdout
     assert "Checking 5 cards a day and blocking those found: " in fitted.stdout
-    assert "that their frauds moved." in fitted.stdout
+    assert "in amounts of their frauds." in fitted.stdout
     assert "payments.toprank" in fitted.stderr
     assert "payments.history" in fitted.stderr
     facts = files.read_manifest("payments.toprank")["facts"]

@@ -191,7 +191,7 @@ def card_lines(test: Evaluation, noun: str) -> list[str]:
     if figures.money is None:
         return [f"{line}."]
     caught, lost = figures.money
-    return [f"{line},", f"with {caught:,.0f} of the {lost:,.0f} that their {noun} moved."]
+    return [f"{line},", f"and {caught:,.0f} of the {lost:,.0f} in amounts of their {noun}."]
 
 
 def cautions(test: Evaluation, noun: str) -> list[str]:
