@@ -26,5 +26,5 @@ def test_the_demo_trains_and_lists_in_under_a_minute():
     assert "Expect about" in stdout
     assert "The first 3 of 20 alerts of the last day" in stdout
     assert stderr.splitlines()[0] == "Making 100 days of card payments with hidden frauds ..."
-    assert stderr.splitlines()[-1].startswith("Wrote try/it/alerts.csv, try/it/payments.toprank")
+    assert stderr.splitlines()[-1].startswith("Wrote try/it/alerts.csv, try/it/alerts.html, ")
     assert "is_fraud" not in pd.read_csv("try/it/alerts.csv")
