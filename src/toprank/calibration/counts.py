@@ -1,5 +1,8 @@
 """Ranges for counts, and for other figures that cannot leave a range."""
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import betaincinv
 
@@ -19,6 +22,28 @@ def count_range(
     # `level` of cases on average, not more.
     low, high = bounded_range(mean, variance, -0.5, most + 0.5, level)
     low, high = max(np.ceil(low), 0.0) + 0.0, min(np.floor(high), most)  # never -0
+    return float(min(low, np.floor(mean))), float(max(high, np.ceil(mean)))
+
+
+def mid_range(
+    below: Callable[[float], float], most: int, mean: float, level: float = 0.9
+) -> tuple[float, float]:
+    """Return the whole numbers between which a count of 0 to `most` is in `level` of cases.
+
+    `below(c)` is the chance of at most `c`. As in `count_range`, a count at the end is included
+    if more than half of its chance is: rounding errs either way equally often.
+
+    >>> mid_range(lambda count: (count + 1) / 101, most=100, mean=50.0)
+    (5.0, 95.0)
+    """
+    tail = (1 - checks.number_above(level, "level", 0, 0.999)) / 2
+
+    def middle(count: int) -> float:
+        return (below(count - 1) + below(count)) / 2
+
+    counts = range(most + 1)
+    low = bisect_left(counts, tail, key=middle)
+    high = bisect_right(counts, 1 - tail, key=middle) - 1
     return float(min(low, np.floor(mean))), float(max(high, np.ceil(mean)))
 
 
