@@ -32,7 +32,8 @@ class BetaCalibration(ShapedCalibration):
         """Return the calibrated log-odds, in the order of the raw scores."""
         return _design(self.line.log_odds(raw)) @ self.theta
 
-    def _counted(self, raw: Vector) -> tuple[Vector, float]:
+    def counted(self, raw: Vector) -> tuple[Vector, float]:
+        """Return the probabilities to add up, and the calibration's variance of their sum."""
         design = _design(self.line.log_odds(raw))
         probability = expit(design @ self.theta)
         slope = (probability * (1 - probability)) @ design

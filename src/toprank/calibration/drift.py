@@ -14,9 +14,12 @@ day; what is not known (where it starts, how fast it moves, how much days differ
 a few values of each, by the evidence of the lists.
 """
 
+from __future__ import annotations
+
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -42,16 +45,17 @@ _LEAST_CHANCE = 1e-9
 _LARGEST = 100.0
 
 
-class ListOutcome(NamedTuple):
-    """One list: the probabilities of its rows, how many were positive, and the model's age then.
+class ListDay(NamedTuple):
+    """The rows of a list that are of one day: their probabilities, and the model's age then.
 
-    `doubt` is the variance of the expected number due to the calibration.
+    `doubt` is the variance of their expected number due to the calibration; `found` says how many
+    were positive, once it is known.
     """
 
     probability: Vector
-    found: float
     age: float
     doubt: float = 0.0
+    found: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Drift:
     `noise` that of one list. `oldest` is the greatest age that was backtested.
 
     >>> drift = Drift(mean=-0.2, start=0.04, growth=0.01, noise=0.02, oldest=30.0)
-    >>> promised = drift.expected([np.full(50, 0.7)], ages=[10.0])
+    >>> promised = drift.expected([ListDay(np.full(50, 0.7), age=10.0)])
     >>> promised.value < 35, promised.low < 28, promised.high > 36
     (True, True, True)
     """
@@ -74,34 +78,31 @@ class Drift:
     oldest: float
     since: float = 0.0
 
-    def expected(
-        self,
-        probabilities: Sequence[ArrayLike],
-        ages: ArrayLike,
-        doubt: float = 0.0,
-        level: float = 0.9,
-    ) -> Interval:
+    def expected(self, days: Sequence[ListDay], level: float = 0.9) -> Interval:
         """Return how many positives to expect in a list, and the range of `level` of cases.
 
-        The list's rows come in groups of one day each, with the model's age then. `doubt` is the
-        variance of the expected number due to the calibration.
+        The rows of the list come in groups of one day each.
         """
-        groups = [_inner(each) for each in probabilities]
-        rows = np.concatenate(groups)
-        mean, variance = self._shift(groups, np.asarray(ages, dtype=np.float64), doubt)
-        weight = _normal(mean, variance)
-        counts = _Counts.of(rows)
-        value = float(weight @ counts.mean)
-        below = partial(counts.below, weight=weight)
-        return Interval(value, *mid_range(below, rows.size, value, level))
+        return self.likely([days], level)
 
-    def after(self, lists: Iterable[ListOutcome]) -> Self:
+    def likely(self, lists: Sequence[Sequence[ListDay]], level: float = 0.9) -> Interval:
+        """Return how many positives to expect in a list like one of these, and the range."""
+        chances = [self._chances(days) for days in lists]
+        value = float(np.mean([weight @ counts.mean for counts, weight in chances]))
+        longest = max(counts.n_rows for counts, _ in chances)
+
+        def below(count: float) -> float:
+            return float(np.mean([counts.below(count, weight) for counts, weight in chances]))
+
+        return Interval(value, *mid_range(below, longest, value, level))
+
+    def after(self, lists: Iterable[ListDay]) -> Self:
         """Return the drift as it is known once these lists' labels have arrived, in order of age.
 
         The level is where the lists put it; from there, it may move on.
         """
         level, since = _normal(self.mean, self.start), self.since
-        for each in sorted(lists, key=lambda outcome: outcome.age):
+        for each in sorted(lists, key=lambda day: day.age):
             grown = max(each.age - since, 0.0) * self.growth
             level = level @ _kernel(grown) * _chance(each, self.noise)
             level /= level.sum()
@@ -110,14 +111,20 @@ class Drift:
         variance = float(level @ (_SHIFTS - mean) ** 2)
         return type(self)(mean, variance, self.growth, self.noise, self.oldest, since)
 
-    def _shift(self, groups: list[Vector], ages: Vector, doubt: float) -> tuple[float, float]:
-        """Return mean and variance of the list's shift: the mean over its rows that can move."""
+    def _chances(self, days: Sequence[ListDay]) -> tuple[_Counts, Vector]:
+        """Return the counts of a list at each shift, and how likely each shift is.
+
+        The shift of a list is that of its days, each by how far its rows can move.
+        """
+        groups = [_inner(day.probability) for day in days]
         slope = np.array([(each * (1 - each)).sum() for each in groups])
         share = slope / slope.sum()
-        age = np.maximum(ages - self.since, 0.0)
+        age = np.maximum([day.age - self.since for day in days], 0.0)
         together = self.start + self.growth * np.minimum.outer(age, age)
         variance = share @ (together + self.noise * np.eye(age.size)) @ share
-        return self.mean, float(variance + doubt / slope.sum() ** 2)
+        # the calibration is off in the same way on all days
+        doubt = np.sum([np.sqrt(day.doubt) for day in days]) ** 2 / slope.sum() ** 2
+        return _Counts.of(np.concatenate(groups)), _normal(self.mean, float(variance + doubt))
 
     def to_json(self) -> dict[str, float]:
         """Return the drift as plain numbers."""
@@ -137,7 +144,7 @@ class Drift:
         return drift
 
 
-def fit_drift(paths: Sequence[Sequence[ListOutcome]]) -> Drift | None:
+def fit_drift(paths: Sequence[Sequence[ListDay]]) -> Drift | None:
     """Return the drift that the lists of a backtest show; None if there are none.
 
     Each path holds the lists of one model, in order of age: several paths tell what models have
@@ -165,7 +172,7 @@ def fit_drift(paths: Sequence[Sequence[ListOutcome]]) -> Drift | None:
 
 
 def _evidence(
-    path: Sequence[ListOutcome], chances: Sequence[Vector], levels: Matrix, growth: float
+    path: Sequence[ListDay], chances: Sequence[Vector], levels: Matrix, growth: float
 ) -> Vector:
     """Return the log-evidence of one model's lists, for each of these levels to start from."""
     total, age = np.zeros(len(levels)), 0.0
@@ -183,14 +190,14 @@ def _log_prior(mean: float, start: float, way: float, noise: float) -> float:
     return -((mean / _PRIOR_OF_MEAN) ** 2) / 2 - spread / _PRIOR_OF_SPREAD**2 / 2
 
 
-def _chance(outcome: ListOutcome, noise: float) -> Vector:
+def _chance(day: ListDay, noise: float) -> Vector:
     """Return how likely what was found is at each level, up to a common factor."""
-    probability = _inner(outcome.probability)
+    probability = _inner(day.probability)
     # 1 - p + p exp(s), taken together so that neither tail loses digits
     total = np.log1p(np.multiply.outer(probability, np.expm1(_SHIFTS))).sum(axis=0)
-    height = outcome.found * _SHIFTS - total
+    height = day.found * _SHIFTS - total
     slope = float((probability * (1 - probability)).sum())
-    chance = np.exp(height - height.max()) @ _kernel(noise + outcome.doubt / slope**2)
+    chance = np.exp(height - height.max()) @ _kernel(noise + day.doubt / slope**2)
     return np.maximum(chance, _LEAST_CHANCE)
 
 

@@ -34,7 +34,8 @@ class IsotonicCalibration(ShapedCalibration):
         """Return the calibrated log-odds; equal for all rows of a step."""
         return self.values[self._step(np.asarray(raw, dtype=np.float64))]
 
-    def _counted(self, raw: Vector) -> tuple[Vector, float]:
+    def counted(self, raw: Vector) -> tuple[Vector, float]:
+        """Return the probabilities to add up, and the calibration's variance of their sum."""
         step = self._step(raw)
         n_members = np.bincount(step, minlength=self.values.size)
         share = expit(self.values)

@@ -21,7 +21,7 @@ _LARGEST = 1e100
 class ShapedCalibration:
     """A calibration that is more than a line; `line` is Platt's, from which it starts.
 
-    A shape writes `log_odds`, `_counted` and `_check`; its fields other than the line are arrays.
+    A shape writes `log_odds`, `counted` and `_check`; its fields other than the line are arrays.
     """
 
     line: SigmoidCalibration
@@ -41,12 +41,12 @@ class ShapedCalibration:
         calibration. It does not allow for new rows that differ from the calibrated ones.
         """
         raw = checks.finite_vector(raw, "raw")
-        probability, doubt = self._counted(raw)
+        probability, doubt = self.counted(raw)
         expected = float(probability.sum())
         chance = float((probability * (1 - probability)).sum())
         return Interval(expected, *count_range(expected, chance + doubt, raw.size, level))
 
-    def _counted(self, raw: Vector) -> tuple[Vector, float]:
+    def counted(self, raw: Vector) -> tuple[Vector, float]:
         """Return the probabilities to add up, and the calibration's variance of their sum."""
         raise NotImplementedError
 

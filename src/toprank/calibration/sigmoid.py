@@ -52,17 +52,21 @@ class SigmoidCalibration(NamedTuple):
         Interval(value=50.0, low=42.0, high=58.0)
         """
         raw = checks.finite_vector(raw, "raw")
+        probability, doubt = self.counted(raw)
+        expected = float(probability.sum())
+        chance = float((probability * (1 - probability)).sum())
+        return Interval(expected, *count_range(expected, chance + doubt, raw.size, level))
+
+    def counted(self, raw: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return the probabilities to add up, and the calibration's variance of their sum."""
         probability = self.probability(raw)
         spread = probability * (1 - probability)
         by_slope, by_intercept = float((spread * raw).sum()), float(spread.sum())
-        variance = (
-            by_intercept
-            + by_slope**2 * self.slope_variance
+        return probability, (
+            by_slope**2 * self.slope_variance
             + 2 * by_slope * by_intercept * self.covariance
             + by_intercept**2 * self.intercept_variance
         )
-        expected = float(probability.sum())
-        return Interval(expected, *count_range(expected, variance, raw.size, level))
 
 
 def fit_sigmoid(

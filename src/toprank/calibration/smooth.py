@@ -54,7 +54,8 @@ class SmoothCalibration(ShapedCalibration):
         """Return the calibrated log-odds, in the order of the raw scores."""
         return _read(self.line.log_odds(raw), self.knots, self.rising)
 
-    def _counted(self, raw: Vector) -> tuple[Vector, float]:
+    def counted(self, raw: Vector) -> tuple[Vector, float]:
+        """Return the probabilities to add up, and the calibration's variance of their sum."""
         left, way = _places(self.line.log_odds(raw), self.knots)
         probability = expit((1 - way) * self.values[left] + way * self.values[left + 1])
         spread = probability * (1 - probability)
