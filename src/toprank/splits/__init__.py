@@ -7,12 +7,15 @@ test begins.
     time ->   [ train | validation | gap | test ]          chronological
     time ->   [ train | gap | test ]
                       [ train | gap | test ]               prequential
+    time ->   [ train | gap | test ]
+              [ train       | gap | test ]                 rolling_origins
 """
 
 from toprank.data.tables.spans import DAY
 from toprank.splits.by_chance import folds, held_out, stratified
 from toprank.splits.by_time import checked_gap, chronological, latest
 from toprank.splits.moments import days
+from toprank.splits.origins import rolling_origins
 from toprank.splits.parts import Split, check_positives
 from toprank.splits.splitter import PrequentialSplit
 from toprank.splits.time_folds import Fold, prequential
@@ -30,5 +33,6 @@ __all__ = [
     "held_out",
     "latest",
     "prequential",
+    "rolling_origins",
     "stratified",
 ]

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 from contracts import check_ranker
@@ -16,8 +17,8 @@ from toprank.losses import make_loss
 from toprank.metrics import average_precision
 from toprank.rankers import reasons
 from toprank.rankers.auto import judge, search
-from toprank.rankers.auto.auto_ranker import _n_folds
 from toprank.rankers.auto.forest_member import ForestMember
+from toprank.rankers.auto.judged_folds import random_folds
 
 PLAIN_ONLY = {"time_limit": 1e-9, "n_estimators": 10, "n_jobs": 1}
 SMALL = {"n_estimators": 6, "n_bags": 2, "n_jobs": 1}
@@ -131,17 +132,20 @@ def test_rows_of_an_eval_set_are_judged_on_and_then_learned_from(payments, monke
     assert ranker.suspicion(frame) == approx(both.suspicion(frame), abs=1e-5)
 
 
-def test_with_time_the_latest_fifth_is_judged_on(payments, monkeypatch):
-    frame, risk = payments
+def test_with_time_windows_of_the_latest_half_are_judged_on(payments, monkeypatch):
+    frame, _ = payments
     folds = watched_folds(monkeypatch)
     hours = np.random.default_rng(0).permutation(500)
     time = np.datetime64("2025-01-01T00", "h") + hours
-    ranker = AutoRanker(**PLAIN_ONLY).fit(frame, risk, time=pd.Series(time))
+    ranker = AutoRanker(**PLAIN_ONLY)
+    ranker.fit(frame, frame["amount"] > 100, time=pd.Series(time), gap="1d")
 
-    (fold,) = folds
-    assert hours[fold.judged].min() > hours[fold.train].max()
-    assert fold.judged.size == 100
-    assert ranker.account_.judged_on == "the latest fifth of the rows"
+    assert len(folds) == 4
+    for fold in folds:
+        assert hours[fold.judged].min() - hours[fold.train].max() == 25
+    judged = np.concatenate([fold.judged for fold in folds])
+    assert set(hours[judged]) == set(range(hours[judged].min(), 500))
+    assert ranker.account_.judged_on == "4 later windows, resampled by day"
 
 
 @pytest.mark.parametrize("weight", [1.0, np.arange(500) % 7], ids=["one", "many"])
@@ -149,19 +153,48 @@ def test_time_goes_with_weights(payments, weight, monkeypatch):
     frame, risk = payments
     folds = watched_folds(monkeypatch)
     time = np.datetime64("2025-01-01T00", "h") + np.arange(500)
-    AutoRanker(**PLAIN_ONLY).fit(frame, risk, weight, time=time)
+    ranker = AutoRanker(**PLAIN_ONLY).fit(frame, risk, weight, time=time)
 
-    (fold,) = folds
     n_rows = np.count_nonzero(np.broadcast_to(weight, 500))  # rows with zero weight are ignored
-    assert fold.train.size + fold.judged.size == n_rows
-    assert fold.train.max() < fold.judged.min()
+    for fold in folds:
+        assert fold.train.max() < fold.judged.min()
+    assert folds[-1].judged.max() == n_rows - 1
+    assert np.broadcast_to(weight, 500)[ranker.judged_.row].all()
+    assert ranker.judged_.row.max() == 499
+
+
+def test_a_gap_without_time_is_rejected_instead_of_ignored(payments):
+    with pytest.raises(ValueError, match="gap must be None without time; got '7d'"):
+        AutoRanker(**PLAIN_ONLY).fit(*payments, gap="7d")
+
+
+def test_every_judged_row_is_kept_with_its_fold_and_the_winners_suspicion(payments):
+    frame, risk = payments
+    ranker = AutoRanker(**SMALL).fit(frame, risk)
+    row, origin, suspicion = ranker.judged_
+
+    assert np.array_equal(np.sort(row), np.arange(500))
+    assert np.array_equal(np.unique(origin), np.arange(5))
+    assert average_precision(risk[row], suspicion) == approx(
+        ranker.account_.chosen.average_precision
+    )
+
+
+def test_judged_rows_of_an_eval_set_are_numbered_within_it(payments):
+    frame, risk = payments
+    weight = np.where(np.arange(200) % 2, 1.0, 0.0)
+    ranker = AutoRanker(**PLAIN_ONLY)
+    ranker.fit(frame[:300], risk[:300], eval_set=(frame[300:], risk[300:], weight))
+
+    assert np.array_equal(ranker.judged_.row, np.arange(1, 200, 2))
+    assert not ranker.judged_.origin.any()
 
 
 def watched_folds(monkeypatch):
     """Return the list that the folds of the next judge will be put into."""
     folds, start = [], judge.Judge.__post_init__
     monkeypatch.setattr(
-        judge.Judge, "__post_init__", lambda self: (folds.extend(self.folds), start(self))
+        judge.Judge, "__post_init__", lambda self: (folds.extend(self.judging.folds), start(self))
     )
     return folds
 
@@ -169,7 +202,7 @@ def watched_folds(monkeypatch):
 @pytest.mark.parametrize(
     ("n_rows", "n_positive", "n_folds"),
     [
-        (100, 1, 0),
+        (100, 1, 1),
         (100, 2, 2),
         (100, 4, 4),
         (100, 50, 5),
@@ -183,7 +216,8 @@ def watched_folds(monkeypatch):
 )
 def test_many_rows_and_many_positives_need_fewer_folds(n_rows, n_positive, n_folds):
     is_positive = np.arange(n_rows) < n_positive
-    assert _n_folds(TrainingRows(np.empty((n_rows, 0), np.float32), is_positive, None)) == n_folds
+    rows = TrainingRows(np.empty((n_rows, 0), np.float32), is_positive, None)
+    assert len(random_folds(rows, seed=0).folds) == n_folds
 
 
 def test_weights_of_an_eval_set_weigh_in_the_judgement(payments):
@@ -304,6 +338,41 @@ def test_a_member_that_scored_every_row_alike_does_not_dominate_the_others():
     assert average_precision(y, ranker.suspicion(X)) > 0.8
 
 
+# The chosen recipe on other rows
+
+
+def test_refit_fits_the_chosen_recipe_to_other_rows_and_keeps_the_rest(payments):
+    frame, risk = payments
+    ranker = AutoRanker(**SMALL).fit(frame[:250], risk[:250])
+    account, calibration = ranker.account_, ranker.calibration_
+    before = ranker.suspicion(frame)
+    again = ranker.refit(frame, risk)
+
+    assert again is ranker
+    assert ranker.account_ is account
+    assert ranker.calibration_ is calibration
+    assert not np.array_equal(ranker.suspicion(frame), before)
+    assert np.array_equal(ranker.refit(frame[:250], risk[:250]).suspicion(frame), before)
+
+
+def test_refit_learns_categories_that_are_new(payments):
+    frame, risk = payments
+    is_new = frame["country"] == "US"
+    ranker = AutoRanker(**SMALL).fit(frame[~is_new], risk[~is_new])
+    assert "US" not in ranker.schema_.columns[1].categories
+    assert "US" in ranker.refit(frame, risk).schema_.columns[1].categories
+
+
+def test_refit_needs_a_fitted_ranker_and_the_same_columns_and_classes(payments, fitted):
+    frame, risk = payments
+    with pytest.raises(NotFittedError):
+        AutoRanker(**SMALL).refit(frame, risk)
+    with pytest.raises(ValueError, match="columns must be those of fit"):
+        fitted.refit(frame[["amount"]], risk)
+    with pytest.raises(ValueError, match="classes must be those of fit"):
+        fitted.refit(frame, np.where(risk, "fraud", "genuine"))
+
+
 # Time limit, budget, expectations
 
 
@@ -386,6 +455,7 @@ def test_the_expected_number_of_positives_holds_on_new_rows(n_seeds, least_cover
     [
         ({"budget": 0}, ValueError, "budget must be at least 1; got 0"),
         ({"budget": 2.5}, TypeError, "budget must be a whole number; got 2.5"),
+        ({"effort": "high"}, ValueError, "effort must be one of .*'normal'.*; got 'high'"),
         ({"time_limit": 0}, ValueError, "time_limit must be greater than 0; got 0"),
         ({"time_limit": "1h"}, TypeError, "time_limit must be a number; got '1h'"),
         ({"n_estimators": 0}, ValueError, "n_estimators must be at least 1; got 0"),

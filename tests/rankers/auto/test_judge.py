@@ -11,7 +11,8 @@ from rankers.auto.encoded import number_columns
 from toprank import splits
 from toprank.data.inputs import TrainingRows
 from toprank.rankers.auto.boosted import BoostedTrees
-from toprank.rankers.auto.judge import Judge, JudgedFold, RecipeStanding
+from toprank.rankers.auto.judge import Judge, RecipeStanding
+from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds
 
 
 @dataclass
@@ -34,7 +35,7 @@ def numbered(n, n_positive, weighted=False):
 
 
 def judge_of(rows, folds, seed=0):
-    return Judge(rows, number_columns(1), folds, seed, n_threads=3)
+    return Judge(rows, number_columns(1), JudgedFolds(folds, "some"), seed, n_threads=3)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

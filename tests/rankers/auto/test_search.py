@@ -13,7 +13,8 @@ from toprank.data.inputs import TrainingRows
 from toprank.rankers.auto import search as search_module
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.forest_member import RandomisedForest
-from toprank.rankers.auto.judge import Judge, JudgedFold
+from toprank.rankers.auto.judge import Judge
+from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds
 from toprank.rankers.auto.search import LOSSES_TRIED, blend, centre_spread, scales_of, search
 from toprank.rankers.auto.smooth_member import SmoothModel
 
@@ -48,7 +49,8 @@ def kind_of(recipe):
 def scripted(qualities, n=2000, n_positive=100, columns=None):
     columns = number_columns(3) if columns is None else columns
     rows = numbers(n, n_columns=len(columns), n_positive=n_positive)
-    judge = Scripted(rows, columns, [JudgedFold(np.arange(n), np.arange(n))], 0, 1)
+    judging = JudgedFolds([JudgedFold(np.arange(n), np.arange(n))], "all")
+    judge = Scripted(rows, columns, judging, 0, 1)
     judge.qualities = qualities
     return judge
 
@@ -59,7 +61,8 @@ def kinds_of(trial):
 
 def found(rows, columns, n_trees, **options):
     folds = [JudgedFold(*part) for part in splits.folds(rows.is_positive, 3)]
-    return search(Judge(rows, columns, folds, 0, 1), n_trees, **options)
+    judge = Judge(rows, columns, JudgedFolds(folds, "folds"), 0, 1)
+    return search(judge, n_trees, **options)
 
 
 # What wins
@@ -78,7 +81,7 @@ def test_a_tie_goes_to_plain_log_loss():
             return self.rows.features[:, 0].astype(float), 1.0
 
     judge = scripted({})
-    same = AllTheSame(judge.rows, judge.columns, judge.folds, 0, 1)
+    same = AllTheSame(judge.rows, judge.columns, judge.judging, 0, 1)
     outcome = search(same, 60)
 
     assert outcome.winner is outcome.plain
@@ -183,7 +186,7 @@ def test_stages_are_shares_of_the_given_number_of_trees():
 
     for n_trees, n_positive in ((300, 50), (300, 200), (1, 50)):
         judge = scripted({}, n_positive=n_positive)
-        search(Asked(judge.rows, judge.columns, judge.folds, 0, 1), n_trees)
+        search(Asked(judge.rows, judge.columns, judge.judging, 0, 1), n_trees)
     assert set(asked) == {(50, 100, 200, 300), (100, 200, 300, 600), (1,)}
 
 
@@ -229,7 +232,7 @@ def test_nothing_is_started_that_would_end_past_the_deadline(monkeypatch):
 
     monkeypatch.setattr(search_module.time, "monotonic", lambda: now[0])
     judge = scripted({}, n_positive=20)
-    slow = Slow(judge.rows, judge.columns, judge.folds, 0, 1)
+    slow = Slow(judge.rows, judge.columns, judge.judging, 0, 1)
     outcome = search(slow, 60, deadline=104.5)
 
     # four seconds are used; a fifth recipe would end half a second late
@@ -261,7 +264,7 @@ def test_columns_that_say_nothing_leave_plain_log_loss():
     rows = numbers(300, n_positive=30)
     rows = rows._replace(features=np.ones_like(rows.features))
     fold = JudgedFold(*splits.held_out(rows.is_positive, 0.5))
-    outcome = search(Judge(rows, number_columns(3), [fold], 0, 1), 12)
+    outcome = search(Judge(rows, number_columns(3), JudgedFolds([fold], "half"), 0, 1), 12)
 
     assert len(outcome.trials) > 5
     assert outcome.winner is outcome.plain

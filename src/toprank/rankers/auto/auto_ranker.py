@@ -3,13 +3,13 @@
 import time as clock
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from toprank import splits
 from toprank.calibration import fit_calibration
 from toprank.data import checks, inputs
 from toprank.data.inputs import TrainingRows
@@ -21,23 +21,39 @@ from toprank.rankers import jobs, reasons
 from toprank.rankers.auto.blend import Member, Recipe
 from toprank.rankers.auto.boosted import BoostedMember, BoostedTrees
 from toprank.rankers.auto.forest_member import ForestMember
-from toprank.rankers.auto.judge import Judge, JudgedFold
-from toprank.rankers.auto.search import LOSSES_TRIED, Outcome, blend, plain_only, scales_of, search
+from toprank.rankers.auto.judge import Judge
+from toprank.rankers.auto.judged_folds import (
+    TRAINING_ROWS,
+    JudgedFolds,
+    folds_after,
+    folds_in_time,
+    random_folds,
+)
+from toprank.rankers.auto.search import LOSSES_TRIED, blend, plain_only, scales_of, search
 from toprank.rankers.auto.search_log import SearchLog, account_of
 from toprank.rankers.auto.smooth_member import SmoothMember
 from toprank.rankers.base import Ranker, seed_of
 from toprank.rankers.progress import Progress
+
+EFFORTS = ("quick", "normal", "thorough")
 
 _KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
     "boosted": BoostedMember,
     "forest": ForestMember,
     "smooth": SmoothMember,
 }
-_MANY_ROWS = 50_000
-_MANY_POSITIVES = 1_000
-_WINDOW = 0.2
-_TRAINING_ROWS = "the training rows"
 _LARGEST_SCALE = 1e50
+
+
+class JudgedRows(NamedTuple):
+    """The rows that the winner was judged on, each scored by a model that had not seen it.
+
+    `row` is the row's number in `X` (or in the `eval_set`), `origin` that of the fold or window.
+    """
+
+    row: NDArray[np.intp]
+    origin: NDArray[np.intp]
+    suspicion: NDArray[np.float64]
 
 
 class AutoRanker(Ranker):
@@ -50,6 +66,9 @@ class AutoRanker(Ranker):
     ----------
     budget : int or None
         How many rows of a list will be checked: what `expected_positives` counts by default.
+    effort : "quick", "normal" or "thorough"
+        How much work to spend on the search. Work is counted, not timed: the same rows, seed and
+        effort give the same model on any machine.
     time_limit : float or None
         Seconds after which no new recipe is started. Plain log-loss and the final fit always run.
     n_estimators : int
@@ -74,6 +93,9 @@ class AutoRanker(Ranker):
     account_ : what was tried, with its results, and why the winner won; print it
     plain_scores_ : suspicion of the judged rows by plain log-loss trained without them;
         available after `fit` only: a model file does not keep it
+    judged_ : for each judged row, its number, the number of its fold or window, and the winner's
+        suspicion out of sample; available after `fit` only
+    recipes_ : what `refit` fits again; available after `fit` only
     members_ : the fitted members of the blend
     calibration_ : from suspicion to probability, fitted to scores of rows that the
         scoring model has not seen (with a single positive, to the training rows)
@@ -94,6 +116,7 @@ class AutoRanker(Ranker):
         self,
         budget: int | None = None,
         *,
+        effort: str = "normal",
         time_limit: float | None = None,
         n_estimators: int = 300,
         n_bags: int = 5,
@@ -103,6 +126,7 @@ class AutoRanker(Ranker):
         n_jobs: int | None = None,
     ) -> None:
         self.budget = budget
+        self.effort = effort
         self.time_limit = time_limit
         self.n_estimators = n_estimators
         self.n_bags = n_bags
@@ -118,40 +142,65 @@ class AutoRanker(Ranker):
         sample_weight: ArrayLike | None = None,
         *,
         time: ArrayLike | None = None,
+        gap: Any = None,
         eval_set: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn to rank the positives of `y` first.
 
         Recipes are judged on `eval_set`, which is `(X, y)`, `(X, y, weights)` or a list of one of
-        these, or on the latest fifth of the rows when `time` gives each row's moment, or out of
-        fold. The winner is then fitted to all of these rows. `sample_weight` is a row's value at
-        risk: it weighs in every loss and in the judgement. `progress(what, done, total)` is
-        called at every step.
+        these; or, when `time` gives each row's moment, on windows of the latest half of the rows,
+        each by what came before it and before the `gap`, a span such as "7d" whose labels would
+        not be known yet; or out of fold. The winner is then fitted to all of these rows.
+        `sample_weight` is a row's value at risk: it weighs in every loss and in the judgement.
+        `progress(what, done, total)` is called at every step.
         """
         self._check_parameters()
         deadline = None if self.time_limit is None else clock.monotonic() + self.time_limit
         seed, n_threads = seed_of(self.random_state), jobs.n_threads(self.n_jobs)
         rows = self._training_rows(X, y, sample_weight)
-        rows, folds, judged_on = self._split(rows, time, eval_set, seed, sample_weight)
-        if rows.weight is not None:
-            # only relative weights matter; penalties are tuned to a mean weight of 1
-            rows = rows._replace(weight=rows.weight / rows.weight.mean())
-        judge = Judge(rows, self.schema_.columns, folds, seed, n_threads)
-        if judged_on == _TRAINING_ROWS:
+        rows, judging = self._judged_folds(rows, time, gap, eval_set, seed, sample_weight)
+        rows = _of_mean_weight_1(rows)
+        judge = Judge(rows, self.schema_.columns, judging, seed, n_threads)
+        if judging.judged_on == TRAINING_ROWS:
             outcome = plain_only(
                 judge, self.n_estimators, "a single positive is too few to compare recipes"
             )
         else:
             losses = self._losses_to_try()
             outcome = search(judge, self.n_estimators, deadline, progress, losses)
-        self.account_ = account_of(outcome, judged_on)
+        self.account_ = account_of(outcome, judging.judged_on)
         self.plain_scores_ = outcome.plain.scores[0]
+        suspicion = outcome.winner.blended
         # unweighted: probabilities must add up to a count of rows
-        self.calibration_ = fit_calibration(judge.is_positive, outcome.winner.blended)
+        self.calibration_ = fit_calibration(judge.is_positive, suspicion)
+        numbers = self._numbers_given(judging, sample_weight, eval_set)
+        self.judged_ = JudgedRows(numbers, judging.origin, suspicion)
         del judge  # frees the bins of its rows: the winner learns from more
-        self._fit_winner(outcome, rows._replace(bins={}), seed, n_threads, progress)
-        self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
+        self.recipes_ = [self._bagged(recipe) for recipe in outcome.winner.recipes]
+        self.scales_ = scales_of(outcome.winner.scores)
+        self._fit_members(rows._replace(bins={}), seed, n_threads, progress)
+        return self
+
+    def refit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit the recipe that `fit` chose to these rows, which may include newer ones.
+
+        Nothing is chosen again: `account_`, `calibration_` and `judged_` stay as they are.
+        Columns and classes must be those of `fit`.
+        """
+        check_is_fitted(self, "recipes_")
+        reader = clone(self)
+        rows = _of_mean_weight_1(reader._training_rows(X, y, sample_weight))
+        self._check_same(reader)
+        self.schema_ = reader.schema_  # the same columns, perhaps with new categories
+        seed, n_threads = seed_of(self.random_state), jobs.n_threads(self.n_jobs)
+        self._fit_members(rows._replace(bins={}), seed, n_threads, progress)
         return self
 
     def contributions(self, X: Any) -> NDArray[np.float64]:
@@ -188,6 +237,7 @@ class AutoRanker(Ranker):
     def _check_parameters(self) -> None:
         if self.budget is not None:
             checks.whole_number(self.budget, "budget", 1)
+        checks.one_of(self.effort, "effort", EFFORTS)
         if self.time_limit is not None:
             checks.number_above(self.time_limit, "time_limit", 0)
         checks.whole_number(self.n_estimators, "n_estimators", 1)
@@ -205,58 +255,70 @@ class AutoRanker(Ranker):
             checks.one_of(name, "losses", tuple(LOSSES))
         return tuple(dict.fromkeys(name for name in self.losses if name != "log"))
 
-    def _split(
+    def _check_same(self, other: Self) -> None:
+        """Raise a ValueError if another ranker has read other columns or classes."""
+        if other.schema_.names != self.schema_.names:
+            raise ValueError(
+                f"the columns must be those of fit, {list(self.schema_.names)}; got "
+                f"{list(other.schema_.names)}."
+            )
+        mine, others = (
+            [*ranker.classes_.tolist(), ranker.positive_label_] for ranker in (self, other)
+        )
+        if mine != others:
+            raise ValueError(
+                f"the classes must be those of fit, {mine[:2]} with {mine[2]!r} positive; got "
+                f"{others[:2]} with {others[2]!r} positive."
+            )
+
+    def _judged_folds(
         self,
         rows: TrainingRows,
         time: ArrayLike | None,
+        gap: Any,
         eval_set: Any,
         seed: int,
         sample_weight: ArrayLike | None,
-    ) -> tuple[TrainingRows, list[JudgedFold], str]:
-        """Return all rows, the folds they are judged in, and a name for these."""
-        n_rows = rows.is_positive.size
+    ) -> tuple[TrainingRows, JudgedFolds]:
+        """Return all rows, and the folds they are judged in."""
+        if time is None and gap is not None:
+            raise ValueError(f"gap must be None without time; got {gap!r}.")
         if eval_set is not None:
             if time is not None:
                 raise ValueError(
                     "time must be None if there is an eval_set: recipes are judged on that."
                 )
             judged = self._eval_rows(eval_set)
-            folds = [JudgedFold(np.arange(n_rows), n_rows + np.arange(judged.is_positive.size))]
-            return rows.followed_by(judged), folds, "the eval_set"
+            folds = folds_after(rows.is_positive.size, judged.is_positive.size)
+            return rows.followed_by(judged), folds
         if time is not None:
             moments = _moments_of_rows(time, sample_weight)
-            earlier, latest = splits.latest(moments, rows.is_positive, _WINDOW)
-            return rows, [JudgedFold(earlier, latest)], "the latest fifth of the rows"
-        n_folds = _n_folds(rows)
-        if n_folds == 0:
-            # a single positive cannot be both learned from and judged on
-            return rows, [JudgedFold(np.arange(n_rows), np.arange(n_rows))], _TRAINING_ROWS
-        drawn = splits.folds(rows.is_positive, n_folds, seed)
-        if len(drawn) == 1:
-            return rows, [JudgedFold(*drawn[0])], "a fifth of the rows, drawn at random"
-        return rows, [JudgedFold(*fold) for fold in drawn], f"{len(drawn)} folds"
+            return rows, folds_in_time(moments, rows.is_positive, gap)
+        return rows, random_folds(rows, seed)
 
-    def _fit_winner(
-        self,
-        outcome: Outcome,
-        rows: TrainingRows,
-        seed: int,
-        n_threads: int,
-        progress: Progress | None,
+    def _numbers_given(
+        self, judging: JudgedFolds, sample_weight: ArrayLike | None, eval_set: Any
+    ) -> NDArray[np.intp]:
+        """Return the judged rows by their numbers in what `fit` was given."""
+        if eval_set is None:
+            return _numbers_of_rows(sample_weight, judging.row.max() + 1)[judging.row]
+        weight = (*inputs.one_eval_set(eval_set), None)[2]
+        return _numbers_of_rows(weight, judging.row.size)
+
+    def _fit_members(
+        self, rows: TrainingRows, seed: int, n_threads: int, progress: Progress | None
     ) -> None:
+        """Fit the chosen recipes to all of these rows."""
         self.members_: list[Member] = []
-        n_recipes = len(outcome.winner.recipes)
-        for number, recipe in enumerate(outcome.winner.recipes):
+        for number, recipe in enumerate(self.recipes_):
             if progress is not None:
-                progress("fitting the winner", number, n_recipes)
+                progress("fitting the winner", number, len(self.recipes_))
             self.members_.append(
-                self._bagged(recipe).fit(
-                    rows, self.schema_.columns, seed=seed, n_threads=n_threads
-                )
+                recipe.fit(rows, self.schema_.columns, seed=seed, n_threads=n_threads)
             )
         if progress is not None:
-            progress("fitting the winner", n_recipes, n_recipes)
-        self.scales_ = scales_of(outcome.winner.scores)
+            progress("fitting the winner", len(self.recipes_), len(self.recipes_))
+        self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
 
     def _bagged(self, recipe: Recipe) -> Recipe:
         if isinstance(recipe, BoostedTrees) and recipe.random_share < 1:
@@ -314,22 +376,22 @@ def _kind_of(member: Member) -> str:
     return next(name for name, kind in _KINDS.items() if isinstance(member, kind))
 
 
-def _moments_of_rows(time: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
-    """Return the times of the rows; those with zero weight are ignored."""
-    moments, weight = np.asarray(time), np.asarray(sample_weight)
+def _numbers_of_rows(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.intp]:
+    """Return the numbers, as given to `fit`, of the rows that have weight; others are ignored."""
+    weight = np.asarray(sample_weight)
     if sample_weight is None or weight.ndim == 0:
-        return moments
-    if moments.shape != weight.shape:
+        return np.arange(n_rows)
+    return np.flatnonzero(weight > 0)
+
+
+def _moments_of_rows(time: ArrayLike, sample_weight: ArrayLike | None) -> NDArray:
+    """Return the times of the rows that have weight."""
+    moments, weight = np.asarray(time), np.asarray(sample_weight)
+    if sample_weight is not None and weight.ndim and moments.shape != weight.shape:
         raise ValueError(f"time must have {weight.size} values, one per row; got {moments.size}.")
-    return moments[weight > 0]
+    return moments[_numbers_of_rows(sample_weight, moments.size)]
 
 
-def _n_folds(rows: TrainingRows) -> int:
-    """Return how many folds to judge on: with many positives, one is enough."""
-    n_positive = int(np.count_nonzero(rows.is_positive))
-    rarer = min(n_positive, rows.is_positive.size - n_positive)
-    if rarer < 2:
-        return 0
-    if rarer >= _MANY_POSITIVES:
-        return 1
-    return min(5, rarer) if rows.is_positive.size <= _MANY_ROWS else min(3, rarer)
+def _of_mean_weight_1(rows: TrainingRows) -> TrainingRows:
+    """Return the rows with relative weights: penalties are tuned to a mean weight of 1."""
+    return rows if rows.weight is None else rows._replace(weight=rows.weight / rows.weight.mean())

@@ -13,20 +13,15 @@ from numpy.typing import NDArray
 
 from toprank.data.inputs import TrainingRows
 from toprank.data.tables.row_numbers import as_slice
+from toprank.metrics.block_resamples import BlockResamples
 from toprank.metrics.positive_resamples import PositiveResamples
 from toprank.rankers.auto.blend import Columns, Recipe
 from toprank.rankers.auto.boosted import BoostedTrees
+from toprank.rankers.auto.judged_folds import JudgedFolds
 
 _N_RESAMPLES = 400
 
 Scores = NDArray[np.float64]
-
-
-class JudgedFold(NamedTuple):
-    """Indices of the rows to learn from and of the rows to be judged on."""
-
-    train: NDArray[np.intp]
-    judged: NDArray[np.intp]
 
 
 class RecipeStanding(NamedTuple):
@@ -52,19 +47,19 @@ class Judge:
 
     rows: TrainingRows
     columns: Columns
-    folds: list[JudgedFold]
+    judging: JudgedFolds
     seed: int
     n_threads: int
     is_positive: NDArray[np.bool_] = field(init=False)
     weight: Scores | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._judged = np.concatenate([fold.judged for fold in self.folds])
-        self.is_positive = self.rows.is_positive[self._judged]
-        self.weight = None if self.rows.weight is None else self.rows.weight[self._judged]
+        judged = self.judging.row
+        self.is_positive = self.rows.is_positive[judged]
+        self.weight = None if self.rows.weight is None else self.rows.weight[judged]
         # a fold's rows are binned once for all recipes
-        self._bins: list[dict[Any, Any]] = [{} for _ in self.folds]
-        self._resamples = PositiveResamples(self.is_positive, self.weight, _N_RESAMPLES, self.seed)
+        self._bins: list[dict[Any, Any]] = [{} for _ in self.judging.folds]
+        self._resamples = self._drawn()
 
     def scores(self, recipe: Recipe) -> tuple[Scores, float]:
         """Return the recipe's score of every judged row, and the seconds it took."""
@@ -82,6 +77,14 @@ class Judge:
         precisions = self._resamples.average_precisions(scores)
         return RecipeStanding(float(precisions[0]), precisions[1:])
 
+    def _drawn(self) -> PositiveResamples | BlockResamples:
+        origin, blocks = self.judging.origin, self.judging.blocks
+        if blocks is None:
+            return PositiveResamples(self.is_positive, self.weight, _N_RESAMPLES, self.seed)
+        return BlockResamples(
+            self.is_positive, self.weight, origin, blocks, _N_RESAMPLES, self.seed
+        )
+
     def _joined(self, tried: Callable[..., NDArray[np.float64]]) -> tuple[NDArray, float]:
         begin = time.perf_counter()
         parts = [
@@ -92,6 +95,6 @@ class Judge:
                 seed=self.seed + number,
                 n_threads=self.n_threads,
             )
-            for number, fold in enumerate(self.folds)
+            for number, fold in enumerate(self.judging.folds)
         ]
         return np.concatenate(parts), time.perf_counter() - begin
