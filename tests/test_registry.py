@@ -23,6 +23,7 @@ from toprank.rankers.base import Ranker
 from toprank.registry import LearnerRow, OfferedLearner
 from toprank.simulator import simulate
 from toprank.workflow import comparison, training
+from toprank.workflow.task import prepare
 
 PACKAGE = Path(toprank.__file__).parent
 
@@ -79,7 +80,7 @@ def with_row(monkeypatch):
 @pytest.fixture(scope="module")
 def task():
     payments = simulate(n_cards=100, n_terminals=200, n_days=40)
-    return training.prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])
+    return prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])
 
 
 # A learner that was made up

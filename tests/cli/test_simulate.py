@@ -13,7 +13,7 @@ from cli.running import names_here, one_sentence, run_main, start
 from cli.test_screen import shown_on_a_terminal
 from toprank.data import tables
 from toprank.simulator import Simulation, tables_by_day
-from toprank.workflow import training
+from toprank.workflow.task import prepare
 
 SMALL = ("--cards", 60, "--terminals", 120, "--days", 30)
 
@@ -92,7 +92,7 @@ def test_a_bar_shows_the_time_left_on_a_terminal():
 def test_what_it_wrote_can_be_learned_from():
     ran("-o", "payments.parquet", "--cards", 150, "--terminals", 300, "--days", 60, "--details")
     table = tables.read_table(Path("payments.parquet"))
-    task = training.prepare(table, "is_fraud", time="paid_at", drop=["id", "card", "terminal"])
+    task = prepare(table, "is_fraud", time="paid_at", drop=["id", "card", "terminal"])
 
     assert list(task.features.column_names) == ["amount", "country", "channel", "merchant_type"]
     assert task.is_positive.sum() == sum(table["is_fraud"].to_pylist()) > 0

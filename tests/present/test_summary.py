@@ -16,6 +16,7 @@ from toprank.wording import percent
 from toprank.workflow import training
 from toprank.workflow.evaluation import Evaluation, evaluate
 from toprank.workflow.plain_facts import training_facts
+from toprank.workflow.task import Task, prepare
 
 HOUR = np.timedelta64(1, "h")
 
@@ -119,7 +120,7 @@ def task_of(times, *, positives=3):
     bounds = {
         name: (times[rows[name]][0], times[rows[name]][-1]) for name in rows if name != "gap"
     }
-    return training.Task(
+    return Task(
         pa.table({"x": np.arange(n)}),
         np.arange(n) < positives,
         *(True, False, times, Split(**rows, periods=bounds), np.arange(n) + 1, 0),
@@ -176,7 +177,7 @@ def test_a_gap_is_given_in_the_largest_unit_that_fits_twice(gap, text):
     rows = {name: np.array(each, dtype=int) for name, each in parts.items()}
     bounds = {name: (times[each[0]], times[each[-1]]) for name, each in parts.items() if each}
     task = task_of([first] * 8)
-    task = training.Task(
+    task = Task(
         *(task.features, task.is_positive, True, False, np.array(times)),
         *(Split(**rows, periods=bounds), task.row_numbers, 0),
     )
@@ -185,7 +186,7 @@ def test_a_gap_is_given_in_the_largest_unit_that_fits_twice(gap, text):
 
 def test_without_times_the_shares_of_the_parts_are_given():
     table = pa.table({"x": np.arange(200), "y": np.arange(200) % 10 == 0})
-    line = summary.periods_line(training.prepare(table, "y"))
+    line = summary.periods_line(prepare(table, "y"))
     assert line == "drawn at random: train 60 % | validate 15 % | test 25 %"
 
 
@@ -205,7 +206,7 @@ def trained_on(columns):
             "is_fraud": x + generator.normal(size=n) / 2 > 1.5,
         }
     )
-    task = training.prepare(table, "is_fraud", time="paid_at")
+    task = prepare(table, "is_fraud", time="paid_at")
     return training.train(task, 5, n_estimators=5, n_jobs=1)
 
 

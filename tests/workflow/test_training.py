@@ -16,7 +16,8 @@ from toprank import BoostedRanker, MetaAP, RankForest, TreeRank
 from toprank.calibration import fit_calibration
 from toprank.data.tables import TableError, values
 from toprank.registry import fit_choices
-from toprank.workflow.training import PLAIN, Task, prepare, train
+from toprank.workflow.task import Task, prepare
+from toprank.workflow.training import PLAIN, train
 
 START = np.datetime64("2025-01-01T00:00", "s")
 DAY = np.timedelta64(1, "D")

@@ -30,7 +30,8 @@ from toprank.calibration.counts import mid_range
 from toprank.data import checks
 from toprank.metrics import Interval
 
-Vector = Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 _STEP = 0.1
 _SHIFTS = _STEP * np.arange(-50, 51)
@@ -210,7 +211,7 @@ def _kernel(variance: float) -> Matrix:
         matrix = np.where(near, aside, 0.0)
         np.fill_diagonal(matrix, 1 - 2 * aside)
     else:
-        matrix = np.exp(-np.subtract.outer(_SHIFTS, _SHIFTS) ** 2 / (2 * variance))
+        matrix = np.exp(-(np.subtract.outer(_SHIFTS, _SHIFTS) ** 2) / (2 * variance))
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 

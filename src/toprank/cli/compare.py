@@ -275,9 +275,9 @@ def _prepared(
     table: Any, label: str, time: str | None, gap: float | None, seed: int, **options: Any
 ) -> Any:
     from toprank.cli import screen
-    from toprank.workflow import training
+    from toprank.workflow.task import prepare
 
-    task = training.prepare(table, label, time=time, gap=gap_of(gap), random_state=seed, **options)
+    task = prepare(table, label, time=time, gap=gap_of(gap), random_state=seed, **options)
     if task.n_unlabelled:
         screen.remark(f"note: {task.n_unlabelled:,} rows without a label were left out.")
     return task

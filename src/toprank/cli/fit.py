@@ -87,12 +87,21 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     help="Trees of the plain recipe; other recipes have up to twice as many.",
 )
 @click.option(
-    "--minutes",
-    default=10.0,
+    "--effort",
+    default="normal",
     show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="Time for trying recipes; past it, no new one is started.",
+    type=click.Choice(["quick", "normal", "thorough"]),
+    help="How much to try. The same effort gives the same model on any machine.",
 )
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Most minutes to learn for; what did not fit in is reported.  [default: no limit]",
+)
+@click.option(
+    "--no-refit", is_flag=True,
+    help="Write the model that the figures are of, which has not learned from the newest rows.",
+)  # fmt: skip
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
     help="Random seed.",
@@ -135,7 +144,9 @@ def fit(
     keep: tuple[str, ...],
     learner: str,
     trees: int,
-    minutes: float,
+    effort: str,
+    minutes: float | None,
+    no_refit: bool,
     seed: int,
     losses: str | None,
     jobs: int | None,
@@ -149,7 +160,8 @@ def fit(
 
     DATA is a CSV, Parquet, JSON, Excel or Feather file. The rows are split by time when --time is
     given (train, validation, gap, test), at random otherwise. The printed figures are those of
-    the test rows, which nothing was learned from.
+    the test rows, which nothing was learned from. The model that is written then also learns
+    from these, the newest rows.
 
     Columns that only name their rows are left out, and a note says so. What else is remarkable
     about DATA, such as numbers written as text, is noted as well.
@@ -192,7 +204,9 @@ def fit(
             learner=learner,
             losses=_loss_names(losses),
             n_estimators=trees,
-            time_limit=60 * minutes,
+            effort=effort,
+            time_limit=None if minutes is None else 60 * minutes,
+            refit=not no_refit,
             random_state=seed,
             n_jobs=-1 if jobs is None else jobs,
         )
@@ -204,7 +218,7 @@ def fit(
     else:
         trained = fit_on_cluster(
             cluster, data, output, budget, label=label, loss=loss or "log", trees=trees,
-            seed=seed, **options,
+            seed=seed, refit=not no_refit, **options,
         )  # fmt: skip
         written = f"{output}; there is no HTML report of a training on a cluster."
     from toprank.present import summary
@@ -313,6 +327,7 @@ def _check_place(cluster: str | None, loss: str | None) -> None:
         "--cluster",
         {
             "minutes": "one recipe is trained there; --trees says how long it takes",
+            "effort": "one recipe is trained there; --trees says how long it takes",
             "losses": "one recipe is trained there; --loss names what it learns",
             "jobs": "the threads are those of the workers",
             "names": "no report is written there; give it to rank",
@@ -392,8 +407,9 @@ def _check_learner(learner: str, cluster: str | None) -> None:
             f"--learner {learner} must be trained on one machine; with --cluster, leave it out "
             "and choose what boosted trees learn with --loss."
         )
-    if _is_given("minutes"):
-        screen.remark(f"note: --minutes has no effect with --learner {learner}.")
+    for option in ("minutes", "effort"):
+        if _is_given(option):
+            screen.remark(f"note: --{option} has no effect with --learner {learner}.")
     trees = "it has none"
     if row.trees is not None:
         trees = "it is one tree" if row.trees == "one" else f"it has {row.default('n_estimators')}"

@@ -18,6 +18,7 @@ def fit_on_cluster(
     trees: int,
     seed: int,
     loss: str,
+    refit: bool = True,
     **options: Any,
 ) -> Any:
     """Train on the cluster of a scheduler, write the model and return the outcome."""
@@ -36,12 +37,12 @@ def fit_on_cluster(
             for remark in task.remarks():
                 screen.remark(f"note: {remark}")
             trained = cluster_training.train(
-                client, task, budget, loss=loss, n_estimators=trees, random_state=seed,
-                progress=progress,
+                client, task, budget, loss=loss, n_estimators=trees, refit=refit,
+                random_state=seed, progress=progress,
             )  # fmt: skip
         except LostWorkerError as error:
             raise ConnectionError(str(error)) from error
-    files.save(trained.chosen.ranker, output, training_facts(trained, label, time))
+    files.save(trained.ranker, output, training_facts(trained, label, time))
     return trained
 
 

@@ -33,7 +33,7 @@ Examples:
 )
 @click.option(
     "--minutes", type=click.FloatRange(0, min_open=True),
-    help="Time for trying recipes.  [default: as fitted]",
+    help="Most minutes to learn for.  [default: as fitted]",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")

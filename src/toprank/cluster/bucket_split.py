@@ -77,6 +77,7 @@ class BucketSplit:
     """The buckets of each part, with the rows in them.
 
     `scored` has the buckets whose scores are fetched: all of validation and test, or a sample.
+    `everything` has those of all rows, also of the gap.
     `periods` gives the first and the last moment of each part's days.
     """
 
@@ -85,6 +86,7 @@ class BucketSplit:
     rows: dict[str, Counted]
     scored_rows: dict[str, Counted]
     periods: dict[str, tuple[np.datetime64, np.datetime64]] | None
+    everything: NDArray[np.int64]
 
     def parts(self) -> dict[str, Counted]:
         """Return the rows of train, validation and test under their names."""
@@ -105,6 +107,7 @@ def split_buckets(
         {part: counts.inside(each) for part, each in buckets.items()},
         {part: counts.inside(each) for part, each in scored.items()},
         None if roles.time is None else {part: period(each) for part, each in buckets.items()},
+        counts.buckets,
     )
     _check_classes("train", split.rows["train"])
     for part, rows in split.scored_rows.items():

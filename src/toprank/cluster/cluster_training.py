@@ -3,7 +3,7 @@
 Does what `toprank.workflow.training` does on one machine, but rows stay on the workers. They count
 their rows by bucket, and each part is made of whole buckets. One ranker learns from train.
 Validation calibrates its probabilities and test gives the figures: scores, labels and days of at
-most a million rows each are sent to the client.
+most a million rows each are sent to the client. Then the same trees are grown on all rows.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from toprank.calibration import fit_calibration
 from toprank.cluster import cluster_fit
 from toprank.cluster.bucket_split import BucketCounts, BucketSplit, Counted, period, split_buckets
 from toprank.cluster.buckets import PartCounts, SplitColumns, Wanted, chosen_rows, counted_buckets
@@ -29,8 +29,11 @@ from toprank.data.tables.labels import positive_and_negative
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.boosted.boosted_ranker import BoostedRanker
 from toprank.rankers.progress import Progress
+from toprank.workflow.backtest import ScoredWindow, backtested, newest_calibration
 from toprank.workflow.evaluation import evaluate
-from toprank.workflow.training import Candidate, class_names, feature_names
+from toprank.workflow.promise import Promise
+from toprank.workflow.task import class_names, feature_names
+from toprank.workflow.training import Candidate
 
 _TEXT_TABLES = (".csv", ".tsv", ".txt")
 
@@ -67,15 +70,21 @@ class ClusterTask:
 
 @dataclass(frozen=True)
 class ClusterTrained:
-    """The ranker that a cluster trained, with its figures on the test rows."""
+    """The ranker that a cluster trained, and its figures before it learned from all rows."""
 
     task: ClusterTask
+    ranker: BoostedRanker
     chosen: Candidate
+    promise: Promise | None
     account: None = None  # one recipe is trained, without others to compare it with
 
     @property
     def candidates(self) -> list[Candidate]:
         return [self.chosen]
+
+    @property
+    def is_refitted(self) -> bool:
+        return self.ranker is not self.chosen.ranker
 
 
 def prepare(
@@ -122,28 +131,64 @@ def train(
     *,
     loss: str = "log",
     n_estimators: int = 300,
+    refit: bool = True,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> ClusterTrained:
-    """Return the ranker that the workers of `client` train on the task, and its figures."""
+    """Return the ranker that the workers of `client` train on the task, and its figures.
+
+    It learns from all rows in the end; without `refit`, from train alone.
+    """
     checks.whole_number(budget, "budget", 1)
     positive, negative = class_names(task.positive, task.negative)
     ranker = BoostedRanker(
         loss, n_estimators=n_estimators, positive_label=positive, random_state=random_state
     )
-    rows = _training_rows(task, np.array([negative, positive]))
-    cluster_fit.fit(
-        ranker, rows[task.features], rows[task.roles.label], client=client, progress=progress
-    )
-
+    names = np.array([negative, positive])
+    _fit(client, task, ranker, task.split.buckets["train"], names, progress)
     scores = _scores(client, task, ranker, progress)
-    validation = scores.of(task.split.scored["validation"])
-    ranker.calibration_ = fit_calibration(validation.is_positive, validation.suspicion)
+    windows = [_window(task, scores.of(each)) for each in task.split.scored.values()]
+    ranker.calibration_ = newest_calibration(windows[:1])
     test = scores.of(task.split.scored["test"])
     probability = ranker.calibration_.probability(test.suspicion)
     day = None if task.time is None else test.buckets
     figures = evaluate(test.is_positive, test.suspicion, probability, budget, day)
-    return ClusterTrained(task, Candidate(BoostedTrees(loss).name, ranker, figures))
+    chosen = Candidate(BoostedTrees(loss).name, ranker, figures)
+    until = windows[0].until
+    if refit:
+        ranker = clone(ranker)
+        _fit(client, task, ranker, task.split.everything, names, progress)
+        ranker.calibration_ = newest_calibration(windows)
+        until = None if task.time is None else task.time[-1]
+    promise = None
+    if until is not None:
+        promise = backtested(windows, newest_calibration(windows), until, budget)
+    return ClusterTrained(task, ranker, chosen, promise)
+
+
+def _fit(
+    client: Any,
+    task: ClusterTask,
+    ranker: BoostedRanker,
+    buckets: NDArray[np.int64],
+    names: NDArray,
+    progress: Progress | None,
+) -> None:
+    """Let the ranker learn from the rows of these buckets."""
+    rows = _training_rows(task, buckets, names)
+    cluster_fit.fit(
+        ranker, rows[task.features], rows[task.roles.label], client=client, progress=progress
+    )
+
+
+def _window(task: ClusterTask, scores: _Scores) -> ScoredWindow:
+    """Return rows as scored by the ranker that learned from train."""
+    if task.split.periods is None:
+        return ScoredWindow(scores.is_positive, scores.suspicion)
+    noon = scores.buckets.astype("datetime64[D]") + np.timedelta64(12, "h")
+    time = noon.astype("datetime64[us]")
+    until = task.split.periods["train"][1]
+    return ScoredWindow(scores.is_positive, scores.suspicion, time, until)
 
 
 def _opened(source: str | Path, roles: SplitColumns, drop: list[str]) -> tuple[Any, list[str]]:
@@ -168,10 +213,10 @@ def _label_counts(found: list[PartCounts]) -> Counter[Any]:
     return totals
 
 
-def _training_rows(task: ClusterTask, names: NDArray) -> Any:
-    """Return a Dask frame of the training rows, the label written as one of two names."""
+def _training_rows(task: ClusterTask, buckets: NDArray[np.int64], names: NDArray) -> Any:
+    """Return a Dask frame of the buckets' rows, the label written as one of two names."""
     columns = [*task.features, task.roles.label]
-    wanted = Wanted(task.roles, task.positive, task.split.buckets["train"])
+    wanted = Wanted(task.roles, task.positive, buckets)
     return import_dask().dataframe.from_delayed(
         for_each_partition(task.frame, _named_rows, wanted, columns, names),
         meta=task.frame._meta[columns],

@@ -26,13 +26,16 @@ from toprank.payments.payment_state import PaymentState
 from toprank.payments.roles import Roles
 from toprank.payments.versions import FIRST, other_versions, version_path
 from toprank.workflow.plain_facts import training_facts
-from toprank.workflow.training import class_names
+from toprank.workflow.promise import Promise
+from toprank.workflow.task import class_names
 
 LATE = np.timedelta64(7, "D")  # rows older than the newest by up to this have all their features
 FORGET = np.timedelta64(400, "D")  # cards and ids not seen for longer are forgotten
 DEFAULT_BUDGET = 100
 
-_SETTINGS = ("delay", "learner", "losses", "n_estimators", "time_limit", "random_state")
+_SETTINGS = (
+    "delay", "learner", "losses", "n_estimators", "effort", "time_limit", "refit", "random_state",
+)  # fmt: skip
 
 
 def history_folder(model: Path) -> Path:
@@ -64,6 +67,7 @@ def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -
     _check_kind(ranker, path)
     model = kind(**settings_in(manifest["facts"], ranker))
     model.ranker_, model.facts_ = ranker, manifest["facts"]
+    model.promise_ = _noted_promise(manifest["facts"].get("promise"))
     model.reading_ = Reading.from_json(manifest["facts"].get("reading"))
     model.classes_ = class_names(*_classes_of(ranker)) if hasattr(ranker, "classes_") else None
     model.state_ = _opened_state(path, model, history, for_writing)
@@ -239,6 +243,14 @@ def _shortest_delay(features: Iterable[Feature], default: str) -> str:
 def _classes_of(ranker: Any) -> tuple[Any, Any]:
     first, second = ranker.classes_.tolist()
     return (first, second) if first == ranker.positive_label_ else (second, first)
+
+
+def _noted_promise(noted: Any) -> Promise | None:
+    """Return the saved promise; None if there is none, or it is not valid."""
+    try:
+        return None if noted is None else Promise.from_json(noted)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _noted_names(noted: Any) -> dict[str, str] | None:

@@ -48,6 +48,7 @@ from toprank.rankers.reasons import Difference, Reason, ScoredRow
 from toprank.workflow import evaluation, training
 from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
+from toprank.workflow.task import class_names, prepare
 
 CLEARED_WITHIN = "14d"
 """Cards that an investigator cleared within this time are flagged on the list."""
@@ -74,10 +75,13 @@ class PaymentModel(BaseEstimator):
         Columns and features in words, such as `{"TX_AMOUNT": "amount in euros"}`, for reasons.
     positive_label
         The label to rank first; None for 1, yes, fraud and the like, else the rarer label.
-    drop, gap, budget, learner, losses, n_estimators, time_limit, random_state, n_jobs
+    drop, gap, budget, learner, losses, n_estimators, effort, time_limit, random_state, n_jobs
         The options of `toprank fit`: columns to leave out, time left out before the test, checks
-        per day, the learner, the losses it may try, trees, seconds for trying recipes, random
-        seed, threads.
+        per day, the learner, the losses it may try, trees, how much to try, seconds that all of
+        it may take at most, random seed, threads.
+    refit
+        Whether the chosen recipe also learns from the test rows, once they have been used for the
+        figures, and from those of the gap.
     keep
         Columns to learn from although they look like ids, which are left out otherwise.
 
@@ -91,6 +95,8 @@ class PaymentModel(BaseEstimator):
         The history of the payments and the ledger of their labels; None without a card.
     training_
         The training, with the figures on the test rows; only after `fit`.
+    promise_
+        What later lists are expected to hold, from a backtest; None without times.
     reading_
         How numbers and times were written in the file that the model was fitted on.
 
@@ -127,7 +133,9 @@ class PaymentModel(BaseEstimator):
         learner: str = "auto",
         losses: Sequence[str] | None = None,
         n_estimators: int = 300,
-        time_limit: float | None = 600.0,
+        effort: str = "normal",
+        time_limit: float | None = None,
+        refit: bool = True,
         random_state: int = 0,
         n_jobs: int | None = None,
         keep: Iterable[str] = (),
@@ -148,7 +156,9 @@ class PaymentModel(BaseEstimator):
         self.learner = learner
         self.losses = losses
         self.n_estimators = n_estimators
+        self.effort = effort
         self.time_limit = time_limit
+        self.refit = refit
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.keep = keep
@@ -164,7 +174,7 @@ class PaymentModel(BaseEstimator):
         # a time that is dropped still splits the rows
         table = table.drop_columns([name for name in set(self.drop) if name != self.time])
         labels = tables.split_label(table, self.label_column, self.positive_label)
-        self.classes_ = training.class_names(labels.positive, labels.negative)
+        self.classes_ = class_names(labels.positive, labels.negative)
         self.state_: PaymentState | None = None
         if roles is not None:
             self.state_ = MemoryState(
@@ -192,19 +202,21 @@ class PaymentModel(BaseEstimator):
                 *options["drop"],
                 *_without_values(table, self.state_.history.names),
             ]
-        task = training.prepare(table, self.label_column, labels=labels, **options)
+        task = prepare(table, self.label_column, labels=labels, **options)
         self.training_ = training.train(
             task,
             self.budget,
             learner=self.learner,
             losses=self.losses,
             n_estimators=self.n_estimators,
+            effort=self.effort,
             time_limit=self.time_limit,
+            refit=self.refit,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             progress=progress,
         )
-        self.ranker_ = self.training_.ranker
+        self.ranker_, self.promise_ = self.training_.ranker, self.training_.promise
         return self
 
     # Ranking
@@ -238,6 +250,7 @@ class PaymentModel(BaseEstimator):
             left_out=known.blocked,
             facts=self.facts,
             describer_of=partial(self._describer, is_compared=compare_past),
+            promise=self.promise_,
         )
         return alerts if self.card is None else known.flagged(alerts, self.card)
 

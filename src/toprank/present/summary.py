@@ -20,7 +20,8 @@ if TYPE_CHECKING:  # words need no learner: `toprank rank` must not load all of 
     from toprank.workflow.alert_list import AlertList
     from toprank.workflow.evaluation import Evaluation
     from toprank.workflow.plain_facts import Findings
-    from toprank.workflow.training import Task
+    from toprank.workflow.promise import Promise
+    from toprank.workflow.task import Task
 
 FEW_POSITIVES = 10
 FEW_DAYS = 5
@@ -41,7 +42,9 @@ def text_of(trained: Findings, noun: str) -> str:
             aligned(figures_rows([(each.name, each.test) for each in trained.candidates], noun)),
             *choice_lines(trained),
             *tree_lines(trained.chosen.ranker, noun),
-            headline(trained.chosen.test, noun),
+            *refit_lines(trained),
+            headline(trained.chosen.test, noun, trained.promise),
+            *held_lines(trained.promise, trained.chosen.test),
             *card_lines(trained.chosen.test, noun),
             *cautions(trained.chosen.test, noun),
         )
@@ -150,12 +153,42 @@ def indented(text: str) -> str:
     return lines.replace(_GLUE, " ")
 
 
-def headline(test: Evaluation, noun: str) -> str:
+def refit_lines(trained: Findings) -> list[str]:
+    """Return what the written model learned from besides the rows before the test."""
+    if not trained.is_refitted:
+        return []
+    task = trained.task
+    if task.split.periods is None:
+        return ["The model written learned from all rows; the figures are from before that."]
+    write = moment_writer(task)
+    newest, before = task.time.max(), task.split.periods["validation"][1]
+    return [
+        f"The model written learned from all rows up to {write(newest)}; the figures are those of "
+        "the\nsame recipe before it also learned from the last "
+        f"{_duration(newest - before)}."
+    ]
+
+
+def held_lines(promise: Promise | None, test: Evaluation) -> list[str]:
+    """Return how often the range held in the test period, or what it takes for granted."""
+    if test.day is None:
+        return ["The range is for new rows that are like these."]
+    if promise is None:
+        return []
+    n_held, n_lists = promise.held
+    listed = "days" if np.unique(test.day).size == n_lists else "parts"
+    return [
+        f"Such a range, made before the test, held on {n_held} of its {n_lists} {listed} "
+        "(9 of 10 are meant to)."
+    ]
+
+
+def headline(test: Evaluation, noun: str, promise: Promise | None = None) -> str:
     """Return how many positives to expect in the budget's checks, and what more checks would add.
 
     Twice as many checks are mentioned only if they would find noticeably more.
     """
-    value, low, high = test.likely
+    value, low, high = test.likely if promise is None else promise.likely
     range_text = f"{low:.0f}-{high:.0f}"
     checked = f"your {test.budget:,} {plural('check', test.budget)}"
     if test.day is None:

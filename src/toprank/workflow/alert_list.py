@@ -11,12 +11,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from toprank.data import checks, inputs
-from toprank.data.tables import TableError, TableWarning, WrittenBatch, check_columns, key_codes
+from toprank.data.tables import (
+    TableError,
+    TableWarning,
+    WrittenBatch,
+    check_columns,
+    key_codes,
+    time_column,
+)
 from toprank.data.tables.ids import id_texts
 from toprank.metrics import Interval
 from toprank.rankers import reasons
 from toprank.rankers.reasons import NO_REASON, Reason
 from toprank.wording import significant
+from toprank.workflow.promise import Promise
 
 _LEAST_ROWS_TO_WARN = 5
 _PROBABILITY_DIGITS, _SUSPICION_DIGITS = 3, 4  # that people read
@@ -111,6 +119,7 @@ def top_alerts(
     left_out: Collection[str] = (),
     facts: Mapping[str, str] | None = None,
     describer_of: DescriberOf | None = None,
+    promise: Promise | None = None,
 ) -> AlertList:
     """Return the `budget` most suspicious rows of all batches; of equals, the earlier.
 
@@ -120,6 +129,7 @@ def top_alerts(
 
     `facts` names columns to keep as they were read, each under its key; a column that is not
     there is left out. `describer_of` is given them and returns who chooses the words of reasons.
+    With a `promise` and times among the facts, what to expect allows for the model's age.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -144,7 +154,7 @@ def top_alerts(
         best = found.first(budget) if best is None else best.joined(found.first(budget), budget)
     if best is None:
         raise ValueError("there are no rows to rank.")
-    alerts = _listed(ranker, best, n_reasons, n_seen, describer_of)
+    alerts = _listed(ranker, best, n_reasons, n_seen, describer_of, promise)
     return replace(alerts, n_left_out=n_left_out)
 
 
@@ -270,7 +280,12 @@ class _Top(NamedTuple):
 
 
 def _listed(
-    ranker: Any, best: _Top, n_reasons: int, n_seen: int, describer_of: DescriberOf | None = None
+    ranker: Any,
+    best: _Top,
+    n_reasons: int,
+    n_seen: int,
+    describer_of: DescriberOf | None = None,
+    promise: Promise | None = None,
 ) -> AlertList:
     """Return the list of these rows."""
     if not best.scores.size:
@@ -287,13 +302,29 @@ def _listed(
         best.scores,
         ranker.calibration_.probability(best.scores),
         [row.reasons for row in found],
-        ranker.calibration_.expected_positives(best.scores),
+        _expected(ranker, best, promise),
         n_seen,
         less_suspicious=[row.less_suspicious for row in found],
         facts=best.facts,
         has_reasons=n_reasons > 0 and hasattr(ranker, "contributions"),
         together=[row.together for row in found],
     )
+
+
+def _expected(ranker: Any, best: _Top, promise: Promise | None) -> Interval:
+    """Return how many positives to expect among the rows."""
+    if promise is None:
+        return ranker.calibration_.expected_positives(best.scores)
+    times = time_column(best.facts, "time") if "time" in best.facts.column_names else None
+    if times is not None and (beyond := promise.days_beyond(times)):
+        warnings.warn(
+            f"the newest listed row is {beyond:.0f} days older than the model was in its backtest "
+            f"({promise.drift.oldest:.0f} days): what to expect may be further off than its range "
+            "says; fit or refit the model with newer rows.",
+            TableWarning,
+            stacklevel=4,
+        )
+    return promise.expected(ranker.calibration_, best.scores, times)
 
 
 def _unusual(detector: Any, best: _Top, n_reasons: int, n_seen: int) -> AlertList:

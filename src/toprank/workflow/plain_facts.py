@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 from toprank.rankers.auto.search_log import SearchLog
 from toprank.workflow.evaluation import Evaluation
+from toprank.workflow.promise import Promise
 from toprank.workflow.training import Candidate
 
 
@@ -22,6 +23,12 @@ class Findings(Protocol):
     @property
     def account(self) -> SearchLog | None: ...
 
+    @property
+    def promise(self) -> Promise | None: ...
+
+    @property
+    def is_refitted(self) -> bool: ...
+
 
 def training_facts(trained: Findings, label: str, time: str | None) -> dict[str, Any]:
     """Return what training found in plain values, as the model file and `--json` keep it."""
@@ -35,8 +42,11 @@ def training_facts(trained: Findings, label: str, time: str | None) -> dict[str,
         "positives": int(task.is_positive.sum()),
         "periods": {name: [str(begin), str(end)] for name, (begin, end) in periods.items()},
         "chosen": trained.chosen.name,
+        "learned_from_test": trained.is_refitted,
         "test": {each.name: evaluation_facts(each.test) for each in trained.candidates},
     }
+    if trained.promise is not None:
+        facts["promise"] = trained.promise.to_json()
     if trained.account is not None:
         facts["account"] = trained.account.to_json()
     if hasattr(trained.chosen.ranker, "groups_"):

@@ -1,102 +1,35 @@
 """From a labelled table to a ranker with honest figures.
 
-The rows are split into train, validation and test, by time where there is one. Recipes learn
-from train and are judged on validation, which also calibrates; the winner then learns from both.
-So does a requested tree, its settings chosen by cross-validation on train.
-The test rows are used once, for the figures.
+The rows are split into train, validation and test, by time where there is one. Recipes are judged
+on validation, or with times on several windows of train and validation; the winner then learns
+from both. So does a requested tree, its settings chosen by cross-validation on train. The test
+rows are used once, for the figures. In the end the same recipe learns from all rows, the test's
+included: that is the ranker to use, and its probabilities come from rows that were scored before
+they were learned from.
 """
 
+import copy
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+from sklearn.base import clone
 
-from toprank import registry, splits
-from toprank.calibration import fit_calibration
-from toprank.data import checks, tables
-from toprank.data.inputs import Encoded, LearnedColumns
-from toprank.data.tables import CodedTable, Labels, Schema, TableWarning
-from toprank.data.tables.columns import shortened
-from toprank.data.tables.id_columns import without_ids
-from toprank.data.tables.positive_class import named_by_itself
-from toprank.data.tables.row_numbers import as_slice, rows_of
+from toprank import registry
+from toprank.data import checks
 from toprank.rankers.auto.search_log import SearchLog
 from toprank.rankers.base import Ranker
 from toprank.rankers.boosted.boosted_ranker import BoostedRanker
 from toprank.rankers.progress import Progress, renamed, silent
-from toprank.splits import Split
-from toprank.wording import percent
-from toprank.workflow.evaluation import Cards, Evaluation, cards_of, evaluate
-from toprank.workflow.likely_leaks import likely_leaks
+from toprank.workflow.backtest import ScoredWindow, backtested, newest_calibration
+from toprank.workflow.evaluation import Evaluation, evaluate
+from toprank.workflow.promise import Promise
+from toprank.workflow.task import Task
 
 PLAIN = "plain log-loss trees"
-
-
-@dataclass(frozen=True)
-class Task:
-    """A table made ready to learn from: features, labels, times and the split.
-
-    `row_numbers` says which rows of the table these are, counted from 1.
-    """
-
-    features: pa.Table
-    is_positive: NDArray[np.bool_]
-    positive: Any
-    negative: Any
-    time: NDArray[np.datetime64] | None
-    split: Split
-    row_numbers: NDArray[np.int64]
-    n_unlabelled: int
-    cards: Cards | None = None
-
-    def rows(self, *parts: str) -> tuple[pa.Table, NDArray]:
-        """Return the features and the original labels of one part, or of several in order."""
-        chosen = as_slice(self._chosen(parts))
-        return rows_of(self.features, chosen), self._labels(chosen)
-
-    def encoded(self, schema: Schema, *parts: str) -> tuple[Encoded, NDArray]:
-        """Return the same as `rows`, the features as `schema` encodes them.
-
-        The table is read once, however often this is called.
-        """
-        chosen = as_slice(self._chosen(parts))
-        columns = LearnedColumns(schema, are_named=True)
-        return Encoded(self.coded.encoded(schema)[chosen], columns), self._labels(chosen)
-
-    def schema(self, *parts: str) -> Schema:
-        """Return the columns as the rows of one part show them, or of several."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TableWarning)  # `prepare` warned of all rows
-            return self.coded.schema(self._chosen(parts))
-
-    @cached_property
-    def coded(self) -> CodedTable:
-        """The features as numbers."""
-        return CodedTable(self.features)
-
-    def days(self, part: str) -> NDArray[np.int64] | None:
-        """Return the day of each row of one part; None without times."""
-        return None if self.time is None else splits.days(self.time)[self.split.parts()[part]]
-
-    def cards_in(self, part: str) -> Cards | None:
-        """Return the card of each row of one part; None without cards."""
-        if self.cards is None:
-            return None
-        rows = self.split.parts()[part]
-        amount = self.cards.amount
-        return Cards(self.cards.card[rows], None if amount is None else amount[rows])
-
-    def _chosen(self, parts: Iterable[str]) -> NDArray[np.int64]:
-        return np.concatenate([self.split.parts()[part] for part in parts])
-
-    def _labels(self, chosen: NDArray[np.int64] | slice) -> NDArray:
-        names = np.array([self.negative, self.positive])
-        return names[self.is_positive[chosen].astype(int)]
 
 
 @dataclass(frozen=True)
@@ -110,82 +43,31 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Trained:
-    """The outcome of training: the chosen ranker and, unless it is that one, plain log-loss."""
+    """The outcome of training: the ranker to use, and what was measured on the test rows.
+
+    The candidates are the chosen recipe and, unless it is that one, plain log-loss, as they were
+    before the test rows were learned from. `promise` is what later lists are expected to hold;
+    None without times.
+    """
 
     task: Task
     ranker: Ranker
     candidates: list[Candidate]
+    promise: Promise | None = None
 
     @property
     def chosen(self) -> Candidate:
         return self.candidates[0]
 
     @property
+    def is_refitted(self) -> bool:
+        """Whether the ranker also learned from the rows that the figures are from."""
+        return self.ranker is not self.chosen.ranker
+
+    @property
     def account(self) -> SearchLog | None:
         """What AutoRanker tried, and why it kept what it did; None of another learner."""
         return getattr(self.ranker, "account_", None)
-
-
-def prepare(
-    table: pa.Table,
-    label: str,
-    *,
-    time: str | None = None,
-    positive_label: Any = None,
-    drop: Iterable[str] = (),
-    keep: Iterable[str] = (),
-    gap: np.timedelta64 | None = None,
-    card: str | None = None,
-    amount: str | None = None,
-    random_state: int = 0,
-    labels: Labels | None = None,
-) -> Task:
-    """Return the task of ranking the positives of column `label`; unlabelled rows are left out.
-
-    So are columns that only name their rows, unless `keep` names them. A warning says which, and
-    others point out what may be wrong with the rest of the table.
-
-    With `card`, it is also measured how checking cards does, and with `amount` the money caught.
-    Who has parsed the label already passes what `tables.split_label` gave as `labels`.
-
-    >>> table = pa.table({"amount": range(60), "is_fraud": [i % 10 == 0 for i in range(60)]})
-    >>> task = prepare(table, "is_fraud")
-    >>> {part: rows.size for part, rows in task.split.parts().items()}
-    {'train': 35, 'validation': 9, 'test': 16}
-    """
-    if labels is None:
-        labels = tables.split_label(table, label, positive_label)
-    known = np.flatnonzero(labels.known)
-    names = feature_names(table.column_names, label, time, list(drop), list(keep))
-    features = table.select(without_ids(table, names, list(keep)))
-    if known.size < table.num_rows:
-        tables.check_finite_columns(features)  # what is wrong is said of all rows
-        features = rows_of(features, as_slice(known))
-    is_positive = labels.is_positive[known]
-    _warn_of_positive(label, labels, is_positive, positive_label)
-    times = None
-    if time is not None:
-        times = tables.time_column(table, time)[known]
-        tables.warn_of_odd_times(table[time], times, time)
-    if times is None:
-        split = splits.stratified(is_positive, random_state=random_state)
-    else:
-        split = splits.chronological(times, gap=gap)
-    splits.check_positives(split, is_positive)
-    task = Task(
-        features,
-        is_positive,
-        *class_names(labels.positive, labels.negative),
-        times,
-        split,
-        row_numbers=known + 1,
-        n_unlabelled=table.num_rows - known.size,
-        cards=None if card is None else cards_of(table, card, amount, known),
-    )
-    # what is wrong with a column is found now, not once the trees are grown
-    task.coded.schema(np.arange(known.size))
-    _warn_of_leaks(task)
-    return task
 
 
 def train(
@@ -194,145 +76,137 @@ def train(
     *,
     learner: str = "auto",
     n_estimators: int = 300,
+    effort: str = "normal",
     time_limit: float | None = None,
     losses: Sequence[str] | None = None,
+    refit: bool = True,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Return a fitted ranker and plain log-loss, both with their figures on the test rows.
+    """Return a fitted ranker, and its figures and those of plain log-loss on the test rows.
 
     `learner` is a name that `toprank.registry` offers to `fit`. "auto" is what AutoRanker chose
-    on the validation rows within `time_limit`, trying no losses but log-loss and `losses` (None
+    with this `effort` and within `time_limit`, trying no losses but log-loss and `losses` (None
     is its default). "metaap" and "treerank" are one tree each, for when every alert must be
     justified by a rule; "rank-forest" is many of them. `n_estimators` counts the trees of all
-    but these three.
+    but these three. The ranker has learned from all rows; without `refit`, from train and
+    validation only, as the one that was measured.
     """
     checks.whole_number(budget, "budget", 1)
     choices = registry.fit_choices()
     choice = choices[checks.one_of(learner, "learner", tuple(choices))]
     options = {"positive_label": task.positive, "random_state": random_state, "n_jobs": n_jobs}
-    chosen: Ranker
     if choice.row.judges_itself:
-        chosen = choice.make(
+        searched = choice.make(
             budget=budget,
+            effort=effort,
             time_limit=time_limit,
             n_estimators=n_estimators,
             losses=losses,
             **options,
         )
-        schema = task.schema("train")
-        judged = task.encoded(schema, "validation")
-        chosen.fit(*task.encoded(schema, "train"), eval_set=judged, progress=progress)
-        name = PLAIN if chosen.account_.is_plain else chosen.account_.chosen.name
-        plain_apart = chosen.plain_scores_
+        chosen = _searched(searched, task, progress)
     else:
-        chosen, name = choice.make(**options), choice.row.title or choice.row.name
-        _fit_as_a_winner(chosen, task, f"growing {name}", progress)
-        plain_apart = None
-    rankers = {name: chosen}
-    if name != PLAIN:
+        name = choice.row.title or choice.row.name
+        chosen = _fit_as_a_winner(choice.make(**options), task, name, f"growing {name}", progress)
+    measured = [chosen]
+    if chosen.name != PLAIN:
         plain = BoostedRanker("log", n_estimators=n_estimators, **options)
+        doing = "plain log-loss, to compare with"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd about the table was said before
-            _fit_as_a_winner(plain, task, "plain log-loss, to compare with", progress, plain_apart)
-        rankers[PLAIN] = plain
+            measured.append(_fit_as_a_winner(plain, task, PLAIN, doing, progress, chosen.plain))
     candidates = [
-        Candidate(name, ranker, _judged(ranker, task, budget)) for name, ranker in rankers.items()
+        Candidate(each.name, each.ranker, _judged(each.ranker, task, budget)) for each in measured
     ]
-    return Trained(task, chosen, candidates)
+    return _ready(task, chosen, candidates, budget, refit, progress)
 
 
-def feature_names(
-    names: list[str], label: str, time: str | None, drop: list[str], keep: Sequence[str] = ()
-) -> list[str]:
-    """Return the columns to learn from: all but the label, the time and those to drop.
+class _Measurable(NamedTuple):
+    """A ranker that learned from train and validation, and what its recipe scored before that.
 
-    >>> feature_names(["paid_at", "amount", "is_fraud"], "is_fraud", "paid_at", drop=[])
-    ['amount']
+    `plain` is what plain log-loss scored in the same windows, where that is known.
     """
-    if time == label:
-        raise ValueError(f"`time` must be another column than `label`; got {label!r} for both.")
-    tables.check_columns([*drop, *keep], names)
-    left_out = {label, time, *drop}
-    for name in keep:
-        if name in left_out:
-            raise ValueError(
-                f"`keep` must name columns to learn from; {name!r} is the label, the time or "
-                "dropped."
-            )
-    features = [name for name in names if name not in left_out]
-    if not features:
-        raise tables.TableError(
-            "the table must have a column to learn from in addition to the label, the time and "
-            f"the dropped ones; got only {', '.join(map(repr, names))}."
-        )
-    return features
+
+    name: str
+    ranker: Ranker
+    windows: list[ScoredWindow]
+    plain: list[ScoredWindow] | None = None
 
 
-def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
-    """Return the label's values as classes may be called: decimals as whole numbers or text.
-
-    >>> class_names(1.0, 0.0)
-    (1, 0)
-    """
-    both = (positive, negative)
-    if all(isinstance(value, str | int) for value in both):
-        return both
-    as_class = int if all(float(value).is_integer() for value in both) else str
-    return as_class(positive), as_class(negative)
-
-
-def _warn_of_positive(
-    label: str, labels: Labels, is_positive: NDArray[np.bool_], given: Any
-) -> None:
-    """Say which value is taken as positive, where that may surprise."""
-    if given is not None:
-        return
-    positive, negative = (shortened(each) for each in (labels.positive, labels.negative))
-    share = percent(is_positive.mean())
-    other = f"rank the others first with `positive_label={str(labels.negative)!r}`."
-    if named_by_itself([labels.positive, labels.negative]) is None:
-        why = "the less frequent one"
-    elif 2 * np.count_nonzero(is_positive) > is_positive.size:
-        why = "by its name, although most rows have it"
+def _searched(ranker: Any, task: Task, progress: Progress | None) -> _Measurable:
+    """Return an AutoRanker that chose on validation; with times, on windows of both parts."""
+    if task.time is None:
+        schema, rows = task.schema("train"), task.split.validation
+        judged = task.encoded(schema, "validation")
+        ranker.fit(*task.encoded(schema, "train"), eval_set=judged, progress=progress)
     else:
-        return
-    warnings.warn(
-        f"of the values of {label!r}, {positive} is taken as positive ({share} of the rows), "
-        f"{why}, and {negative} as negative; {other}",
-        TableWarning,
-        stacklevel=3,
-    )
+        schema, rows = task.schema("train", "validation"), task.rows_in("train", "validation")
+        known = task.encoded(schema, "train", "validation")
+        ranker.fit(*known, time=task.time[rows], gap=task.gap, progress=progress)
+    windows, of_plain = [], []
+    for origin in np.unique(ranker.judged_.origin):
+        is_here = ranker.judged_.origin == origin
+        here = rows[ranker.judged_.row[is_here]]
+        until = None if task.time is None else task.time[here].min() - task.gap
+        windows.append(task.window(here, ranker.judged_.suspicion[is_here], until))
+        of_plain.append(task.window(here, ranker.plain_scores_[is_here], until))
+    ranker.calibration_ = newest_calibration(windows)
+    name = PLAIN if ranker.account_.is_plain else ranker.account_.chosen.name
+    return _Measurable(name, ranker, windows, of_plain)
 
 
-def _warn_of_leaks(task: Task) -> None:
-    """Warn of columns that give the label away."""
-    schema = task.schema("train")
-    parts = []
-    for part in ("train", "validation"):
-        rows, labels = task.encoded(schema, part)
-        parts.append((rows.features, labels == task.positive))
-    for name, ap in likely_leaks(schema, *parts).items():
-        warnings.warn(
-            f"column {name!r} alone ranks the validation rows with AP {ap:.2f}: it probably gives "
-            f"the label away and will not be known in time; leave it out with `drop={[name]!r}`.",
-            TableWarning,
-            stacklevel=3,
-        )
+def _ready(
+    task: Task,
+    chosen: _Measurable,
+    candidates: list[Candidate],
+    budget: int,
+    refit: bool,
+    progress: Progress | None,
+) -> Trained:
+    """Return the training with the ranker to use, and what its lists may be promised."""
+    scored = candidates[0].test.suspicion
+    until = None if task.split.periods is None else task.split.periods["validation"][1]
+    windows = [*chosen.windows, task.window(task.split.test, scored, until)]
+    calibration, ranker = newest_calibration(windows), chosen.ranker
+    if refit:
+        ranker = _refitted(chosen.ranker, task, progress)
+        ranker.calibration_, until = calibration, task.newest
+    promise = None
+    if until is not None:
+        promise = backtested(windows, calibration, until, budget)
+    return Trained(task, ranker, candidates, promise)
+
+
+def _refitted(ranker: Any, task: Task, progress: Progress | None) -> Ranker:
+    """Return a ranker of the same recipe that learned from all rows."""
+    doing = "learning from all rows"
+    rows = task.encoded(task.schema())
+    row = registry.row_of(ranker)
+    if row.judges_itself:
+        return copy.copy(ranker).refit(*rows, progress=renamed(progress, doing))
+    if row.takes_progress:
+        return clone(ranker).fit(*rows, progress=renamed(progress, doing))
+    report = partial(progress or silent, doing)
+    report(0, 1)
+    fitted = clone(ranker).fit(*rows)
+    report(1, 1)
+    return fitted
 
 
 def _fit_as_a_winner(
     ranker: Ranker,
     task: Task,
+    name: str,
     doing: str,
     progress: Progress | None,
-    apart: NDArray[np.float64] | None = None,
-) -> None:
+    windows: list[ScoredWindow] | None = None,
+) -> _Measurable:
     """Let the ranker learn from train and validation.
 
     Its probabilities come from validation rows as scored by the ranker that learned from train:
-    from `apart`, where those scores are known already.
+    from `windows`, where such scores are known already.
 
     Settings that a tree chooses are chosen on train, too: the scale of its scores follows them,
     and with it what the probabilities are learned for.
@@ -341,8 +215,8 @@ def _fit_as_a_winner(
     report = partial(progress or silent, doing)
     if not takes_progress:
         report(0, 2)
-    if apart is None:
-        apart = _scores_apart(ranker, task)
+    if windows is None:
+        windows = [_scored_apart(ranker, task)]
     both = task.schema("train", "validation")
     rows, validation = task.encoded(both, "train", "validation"), task.encoded(both, "validation")
     if takes_progress:
@@ -353,14 +227,17 @@ def _fit_as_a_winner(
         report(1, 2)
         ranker.fit(*rows)
         report(2, 2)
-    ranker.calibration_ = fit_calibration(validation[1] == task.positive, apart)
+    ranker.calibration_ = newest_calibration(windows)
+    return _Measurable(name, ranker, windows)
 
 
-def _scores_apart(ranker: Ranker, task: Task) -> NDArray[np.float64]:
-    """Return the suspicion of the validation rows by the ranker fitted to train alone."""
+def _scored_apart(ranker: Ranker, task: Task) -> ScoredWindow:
+    """Return the validation rows as scored by the ranker fitted to train alone."""
     train = task.schema("train")
     ranker.fit(*task.encoded(train, "train"))
-    return ranker.suspicion(task.encoded(train, "validation")[0])
+    suspicion = ranker.suspicion(task.encoded(train, "validation")[0])
+    until = None if task.split.periods is None else task.split.periods["train"][1]
+    return task.window(task.split.validation, suspicion, until)
 
 
 def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:

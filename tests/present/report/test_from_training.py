@@ -13,6 +13,7 @@ from toprank.present.report.markup import prose
 from toprank.present.summary import date_text
 from toprank.rankers import reasons
 from toprank.workflow import training
+from toprank.workflow.task import prepare
 
 START = np.datetime64("2025-01-01T00:00", "s")
 
@@ -35,7 +36,7 @@ def payments(n=700, limit=170):
 
 
 def train(table, learner="auto", **options):
-    task = training.prepare(table, "is_fraud", **options)
+    task = prepare(table, "is_fraud", **options)
     return training.train(task, 4, learner=learner, n_estimators=10, n_jobs=1)
 
 

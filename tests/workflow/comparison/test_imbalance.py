@@ -23,7 +23,7 @@ from toprank.workflow.comparison.imbalance import (
 )
 from toprank.workflow.comparison.methods import METHODS, RemedyTrial
 from toprank.workflow.evaluation import evaluate
-from toprank.workflow.training import prepare
+from toprank.workflow.task import prepare
 
 FAST = {"n_estimators": 8, "n_jobs": 1}
 

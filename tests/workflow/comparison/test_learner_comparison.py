@@ -26,7 +26,7 @@ from toprank.workflow.comparison import (
 )
 from toprank.workflow.comparison.differences import N_RESAMPLES
 from toprank.workflow.evaluation import evaluate
-from toprank.workflow.training import prepare
+from toprank.workflow.task import prepare
 
 FAST = {"n_estimators": 10, "n_jobs": 1}
 

@@ -24,7 +24,8 @@ from toprank.present.report.contents import (
 from toprank.rankers import reasons
 from toprank.rankers.auto.search_log import lead_text
 from toprank.workflow.alert_list import top_of_scored
-from toprank.workflow.training import Candidate, Task, Trained
+from toprank.workflow.task import Task
+from toprank.workflow.training import Candidate, Trained
 
 _ALERTS_SHOWN = 10
 _VALUES_SHOWN = 6
@@ -46,7 +47,7 @@ def report_of(
     describer = describer or reasons.ColumnNames({})
     return Report(
         title=title,
-        headline=summary.headline(chosen.test, noun),
+        headline=summary.headline(chosen.test, noun, trained.promise),
         budget=chosen.test.budget,
         per_day=chosen.test.day is not None,
         rows=task.is_positive.size,
@@ -58,6 +59,8 @@ def report_of(
         columns=columns_of(chosen.ranker, task.features),
         parameters={name: str(value) for name, value in chosen.ranker.get_params().items()},
         remarks=[
+            *summary.held_lines(trained.promise, chosen.test),
+            *summary.refit_lines(trained),
             *summary.cautions(chosen.test, noun),
             *(line.replace("\n", " ") for line in summary.choice_lines(trained)),
             *remarks,

@@ -32,7 +32,7 @@ from toprank.workflow.comparison.differences import (
 from toprank.workflow.comparison.learner_comparison import compile_kernels, make_learner
 from toprank.workflow.comparison.methods import BASELINE, METHODS, RemedyTrial
 from toprank.workflow.evaluation import Evaluation, evaluate
-from toprank.workflow.training import Task
+from toprank.workflow.task import Task
 
 MEASURES = ("AP", "F1", "AUC")
 """What methods are compared in; F1 is that at each one's own threshold."""
@@ -125,10 +125,10 @@ def compare_methods(
     that methods are put around. What fails is noted and the others are still tried, unless the
     baseline fails.
 
-    >>> from toprank.workflow import training
+    >>> from toprank.workflow.task import prepare
     >>> from toprank.simulator import simulate
     >>> payments = simulate(n_cards=100, n_terminals=200, n_days=40)
-    >>> task = training.prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])
+    >>> task = prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])
     >>> compared = compare_methods(task, ["weights"], [0.1, 1], n_estimators=20)
     >>> [str(each.trial) for each in compared.tried]
     ['none', 'weights (ratio .1)', 'weights (ratio 1)']

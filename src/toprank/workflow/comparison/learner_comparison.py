@@ -27,7 +27,7 @@ from toprank.workflow.comparison.differences import (
     ranking_lead,
 )
 from toprank.workflow.evaluation import Evaluation, evaluate
-from toprank.workflow.training import Task
+from toprank.workflow.task import Task
 
 BASELINE = "log"
 """Plain log-loss boosting: what every other learner is measured against."""
@@ -126,10 +126,10 @@ def compare_learners(
     `time_limit` is for AutoRanker's search. A learner that fails is noted and the others
     are still compared; when all of them fail, the first one's error is raised.
 
-    >>> from toprank.workflow import training
+    >>> from toprank.workflow.task import prepare
     >>> from toprank.simulator import simulate
     >>> payments = simulate(n_cards=100, n_terminals=200, n_days=40)
-    >>> task = training.prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])
+    >>> task = prepare(payments, "is_fraud", time="paid_at", drop=["card", "terminal"])
     >>> compared = compare_learners(task, 10, ["ap-exp"], n_estimators=20)
     >>> sorted(each.name for each in compared.judged)
     ['ap-exp', 'log']
