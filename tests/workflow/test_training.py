@@ -1,5 +1,6 @@
 """Training: parts that never look ahead, the choice between candidates, and names in errors."""
 
+import copy
 import warnings
 from dataclasses import replace
 from decimal import Decimal
@@ -16,6 +17,8 @@ from toprank import BoostedRanker, MetaAP, RankForest, TreeRank
 from toprank.calibration import fit_calibration
 from toprank.data.tables import TableError, values
 from toprank.registry import fit_choices
+from toprank.workflow import backtest
+from toprank.workflow.backtest import ENOUGH_POSITIVES
 from toprank.workflow.task import Task, prepare
 from toprank.workflow.training import PLAIN, train
 
@@ -212,7 +215,7 @@ def test_plain_log_loss_is_shown_next_to_another_winner():
         outcome.ranker.account_.chosen.name,
         PLAIN,
     ]
-    assert outcome.chosen.ranker is outcome.ranker
+    assert outcome.chosen.ranker.account_ == outcome.ranker.account_
 
 
 def test_plain_log_loss_is_shown_alone_when_nothing_leads_it():
@@ -224,9 +227,14 @@ def test_plain_log_loss_is_shown_alone_when_nothing_leads_it():
     assert [each.name for each in outcome.candidates] == [PLAIN]
 
 
-def test_recipes_are_judged_on_the_validation_rows_and_the_winner_learns_from_them_too(trained):
-    assert trained.ranker.account_.judged_on == "the eval_set"
+def test_recipes_are_judged_in_time_before_the_test_and_the_winner_learns_from_all_of_that(
+    trained,
+):
+    assert trained.ranker.account_.judged_on == "2 later windows, resampled by day"
     task = trained.task
+    judged = task.rows_in("train", "validation")[trained.chosen.ranker.judged_.row]
+    assert np.unique(judged).size == judged.size
+    assert task.time[judged].max() == task.split.periods["validation"][1]
     features, labels = task.rows("train", "validation")
     assert features.num_rows == task.split.train.size + task.split.validation.size
     plain = trained.candidates[-1]
@@ -255,7 +263,7 @@ def test_every_learner_but_auto_is_a_tree_or_a_forest():
 def test_a_tree_comes_before_plain_log_loss_and_has_no_account(grown):
     learner, outcome = grown
     assert type(outcome.ranker) is TREES[learner]
-    assert outcome.chosen.ranker is outcome.ranker
+    assert type(outcome.chosen.ranker) is TREES[learner]
     assert [each.name for each in outcome.candidates][1:] == [PLAIN]
     assert outcome.account is None
     assert outcome.chosen.test.roc_auc.value > 0.8
@@ -263,14 +271,15 @@ def test_a_tree_comes_before_plain_log_loss_and_has_no_account(grown):
 
 def test_a_tree_learns_from_validation_too_but_its_probabilities_from_train_alone(grown):
     learner, outcome = grown
-    task, kept = outcome.task, outcome.ranker.get_params(deep=False)
+    measured = outcome.chosen.ranker
+    task, kept = outcome.task, measured.get_params(deep=False)
     again = TREES[learner](**kept).fit(*task.rows("train", "validation"))
     rows = task.rows("test")[0]
-    assert np.array_equal(outcome.ranker.suspicion(rows), again.suspicion(rows))
+    assert np.array_equal(measured.suspicion(rows), again.suspicion(rows))
     apart = TREES[learner](**kept).fit(*task.rows("train"))
     features, labels = task.rows("validation")
     calibration = fit_calibration(labels == "fraud", apart.suspicion(features))
-    assert outcome.ranker.calibration_ == calibration
+    assert measured.calibration_ == calibration
 
 
 def test_settings_of_a_tree_are_chosen_on_train_and_kept_as_parameters(grown):
@@ -278,7 +287,7 @@ def test_settings_of_a_tree_are_chosen_on_train_and_kept_as_parameters(grown):
     if learner == "rank-forest":  # it has none to choose
         assert not hasattr(outcome.ranker, "settings_")
         return
-    kept, rows = outcome.ranker, outcome.task.rows("train")
+    kept, rows = outcome.chosen.ranker, outcome.task.rows("train")
     chosen = TREES[learner](depth="cv", positive_label="fraud").fit(*rows)
     assert kept.settings_ == chosen.settings_
     assert kept.depth is None
@@ -292,7 +301,8 @@ def test_labels_and_values_of_the_test_rows_change_nothing_in_a_tree():
     amount[test], is_positive[test] = -amount[test], ~is_positive[test]
     features = task.features.set_column(0, "amount", [amount])
     changed = replace(task, features=features, is_positive=is_positive)
-    one, other = (train(each, 5, learner="treerank", **FAST).ranker for each in (task, changed))
+    trainings = [train(each, 5, learner="treerank", **FAST) for each in (task, changed)]
+    one, other = (each.chosen.ranker for each in trainings)
     assert one.to_text() == other.to_text()
     assert one.calibration_ == other.calibration_
 
@@ -416,17 +426,73 @@ def test_an_infinite_number_is_refused_before_any_training(row):
         prepare(table, "outcome", time="paid_at")
 
 
-def test_the_scores_that_calibrate_plain_log_loss_are_those_of_a_fit_to_train_alone(trained):
-    """AutoRanker's search has fitted plain log-loss to train already: once is enough."""
+def test_the_scores_that_calibrate_plain_log_loss_are_those_of_the_search(trained):
+    """AutoRanker's search has scored the judged rows by plain log-loss: once is enough."""
     task, plain = trained.task, trained.candidates[-1].ranker
-    fresh = BoostedRanker("log", positive_label=task.positive, **FAST).fit(*task.rows("train"))
-    features, labels = task.rows("validation")
-    assert np.array_equal(trained.ranker.plain_scores_, fresh.suspicion(features))
-    if isinstance(plain, BoostedRanker):
-        apart = fit_calibration(labels == task.positive, fresh.suspicion(features))
-        assert plain.calibration_ == apart
-        both = fresh.fit(*task.rows("train", "validation"))
-        assert np.array_equal(both.suspicion(features), plain.suspicion(features))
+    ranker = trained.chosen.ranker
+    judged = task.rows_in("train", "validation")[ranker.judged_.row]
+    assert task.is_positive[judged].sum() < ENOUGH_POSITIVES  # so all of them calibrate
+    newest = np.argsort(-ranker.judged_.origin, kind="stable")
+    calibration = fit_calibration(task.is_positive[judged][newest], ranker.plain_scores_[newest])
+    assert plain.calibration_ == calibration
+
+
+# The model that is written
+
+
+def test_the_ranker_to_use_has_learned_from_all_rows_also_those_of_the_gap(trained):
+    task = trained.task
+    features, labels = task.rows()
+    assert (
+        features.num_rows
+        == task.is_positive.size
+        > sum(rows.size for rows in task.split.parts().values())
+    )
+    assert trained.is_refitted
+    again = copy.copy(trained.chosen.ranker).refit(features, labels)
+    assert np.array_equal(trained.ranker.suspicion(features), again.suspicion(features))
+    test = task.rows("test")[0]
+    assert not np.array_equal(trained.ranker.suspicion(test), trained.chosen.test.suspicion)
+
+
+@pytest.mark.parametrize("learner", ["treerank", "rank-forest"])
+def test_a_tree_to_use_has_learned_from_all_rows_with_the_settings_that_were_chosen(learner):
+    outcome = train(prepared(payments(300)), 5, learner=learner, **FAST)
+    features, labels = outcome.task.rows()
+    kept = outcome.chosen.ranker.get_params(deep=False)
+    again = TREES[learner](**kept).fit(features, labels)
+    assert np.array_equal(outcome.ranker.suspicion(features), again.suspicion(features))
+
+
+def test_probabilities_to_use_come_from_the_newest_rows_as_scored_before_they_were_learned_from(
+    monkeypatch,
+):
+    monkeypatch.setattr(backtest, "ENOUGH_POSITIVES", 5)  # of which the test rows have more
+    outcome = train(prepared(), 5, **FAST)
+    test = outcome.chosen.test
+    assert outcome.ranker.calibration_ == fit_calibration(test.is_positive, test.suspicion)
+
+
+def test_without_a_refit_the_ranker_is_the_one_that_was_measured():
+    outcome = train(prepared(payments(500)), 5, refit=False, **FAST)
+    assert outcome.ranker is outcome.chosen.ranker
+    assert not outcome.is_refitted
+    assert outcome.promise.until == outcome.task.split.periods["validation"][1]
+
+
+def test_the_promise_is_of_the_newest_row_and_counts_the_days_of_the_test(trained):
+    task, promise = trained.task, trained.promise
+    assert promise.until == task.time.max()
+    assert promise.held.n_lists == np.unique(task.days("test")).size
+    assert 0 <= promise.likely.low <= promise.likely.value <= promise.likely.high <= 5
+    oldest = (task.time.max() - task.split.periods["validation"][1]) / DAY
+    assert promise.drift.oldest == approx(oldest, abs=1)
+
+
+def test_without_times_nothing_is_promised_of_later_days():
+    outcome = train(prepared(time=None, drop=["card", "paid_at"]), 5, **FAST)
+    assert outcome.promise is None
+    assert outcome.is_refitted
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
