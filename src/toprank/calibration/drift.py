@@ -37,7 +37,7 @@ _STEP = 0.1
 _SHIFTS = _STEP * np.arange(-50, 51)
 # standard deviations of log-odds: of a list's own noise, of the level at the start, and of the
 # level's way over the longest age that was seen
-_NOISES = (0.0, 0.15, 0.3, 0.6)
+_NOISES = (0.0, 0.15, 0.3, 0.6, 1.0, 1.5)
 _STARTS = (0.05, 0.2, 0.5)
 _WAYS = (0.0, 0.2, 0.5, 1.0, 2.0)
 _MEANS = (-1.0, -0.6, -0.3, -0.1, 0.0, 0.1, 0.3, 0.6, 1.0)

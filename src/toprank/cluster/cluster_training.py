@@ -76,6 +76,7 @@ class ClusterTrained:
     ranker: BoostedRanker
     chosen: Candidate
     promise: Promise | None
+    usual: None = None  # no worker has seen all rows
     account: None = None  # one recipe is trained, without others to compare it with
 
     @property

@@ -28,6 +28,7 @@ from toprank.payments.versions import FIRST, other_versions, version_path
 from toprank.workflow.plain_facts import training_facts
 from toprank.workflow.promise import Promise
 from toprank.workflow.task import class_names
+from toprank.workflow.usual_rows import UsualRows
 
 LATE = np.timedelta64(7, "D")  # rows older than the newest by up to this have all their features
 FORGET = np.timedelta64(400, "D")  # cards and ids not seen for longer are forgotten
@@ -67,7 +68,8 @@ def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -
     _check_kind(ranker, path)
     model = kind(**settings_in(manifest["facts"], ranker))
     model.ranker_, model.facts_ = ranker, manifest["facts"]
-    model.promise_ = _noted_promise(manifest["facts"].get("promise"))
+    model.promise_ = _noted(Promise, manifest["facts"].get("promise"))
+    model.usual_rows_ = _noted(UsualRows, manifest["facts"].get("usual_rows"))
     model.reading_ = Reading.from_json(manifest["facts"].get("reading"))
     model.classes_ = class_names(*_classes_of(ranker)) if hasattr(ranker, "classes_") else None
     model.state_ = _opened_state(path, model, history, for_writing)
@@ -245,11 +247,11 @@ def _classes_of(ranker: Any) -> tuple[Any, Any]:
     return (first, second) if first == ranker.positive_label_ else (second, first)
 
 
-def _noted_promise(noted: Any) -> Promise | None:
-    """Return the saved promise; None if there is none, or it is not valid."""
+def _noted(kind: Any, noted: Any) -> Any:
+    """Return what was saved as plain values; None if it was not, or is not valid."""
     try:
-        return None if noted is None else Promise.from_json(noted)
-    except (KeyError, TypeError, ValueError):
+        return None if noted is None else kind.from_json(noted)
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 

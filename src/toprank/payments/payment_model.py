@@ -49,6 +49,7 @@ from toprank.workflow import evaluation, training
 from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
 from toprank.workflow.task import class_names, prepare
+from toprank.workflow.usual_rows import ShiftWatch
 
 CLEARED_WITHIN = "14d"
 """Cards that an investigator cleared within this time are flagged on the list."""
@@ -97,6 +98,8 @@ class PaymentModel(BaseEstimator):
         The training, with the figures on the test rows; only after `fit`.
     promise_
         What later lists are expected to hold, from a backtest; None without times.
+    usual_rows_
+        What the rows learned from are like; `rank` warns of rows that are unlike them.
     reading_
         How numbers and times were written in the file that the model was fitted on.
 
@@ -217,6 +220,7 @@ class PaymentModel(BaseEstimator):
             progress=progress,
         )
         self.ranker_, self.promise_ = self.training_.ranker, self.training_.promise
+        self.usual_rows_ = self.training_.usual
         return self
 
     # Ranking
@@ -241,6 +245,9 @@ class PaymentModel(BaseEstimator):
         """
         check_is_fitted(self, "ranker_")
         known = self.known_cards(cleared_within)
+        watch = None
+        if self.usual_rows_ is not None:
+            watch = ShiftWatch(self.usual_rows_, self.ranker_.schema_.names)
         alerts = top_alerts(
             self.ranker_,
             self._listable(_tables(payments), remember),
@@ -251,7 +258,10 @@ class PaymentModel(BaseEstimator):
             facts=self.facts,
             describer_of=partial(self._describer, is_compared=compare_past),
             promise=self.promise_,
+            watch=watch,
         )
+        for remark in () if watch is None else watch.remarks():
+            warnings.warn(remark, TableWarning, stacklevel=2)
         return alerts if self.card is None else known.flagged(alerts, self.card)
 
     def recent_payments(

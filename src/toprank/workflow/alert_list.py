@@ -25,6 +25,7 @@ from toprank.rankers import reasons
 from toprank.rankers.reasons import NO_REASON, Reason
 from toprank.wording import significant
 from toprank.workflow.promise import Promise
+from toprank.workflow.usual_rows import ShiftWatch
 
 _LEAST_ROWS_TO_WARN = 5
 _PROBABILITY_DIGITS, _SUSPICION_DIGITS = 3, 4  # that people read
@@ -120,6 +121,7 @@ def top_alerts(
     facts: Mapping[str, str] | None = None,
     describer_of: DescriberOf | None = None,
     promise: Promise | None = None,
+    watch: ShiftWatch | None = None,
 ) -> AlertList:
     """Return the `budget` most suspicious rows of all batches; of equals, the earlier.
 
@@ -129,7 +131,8 @@ def top_alerts(
 
     `facts` names columns to keep as they were read, each under its key; a column that is not
     there is left out. `describer_of` is given them and returns who chooses the words of reasons.
-    With a `promise` and times among the facts, what to expect allows for the model's age.
+    With a `promise` and times among the facts, what to expect allows for the model's age. A
+    `watch` sees all rows, to say in the end whether they are unlike those learned from.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -148,6 +151,8 @@ def top_alerts(
             continue
         found = _Top.of(ranker, table, shown, n_seen, one_per, facts or {})
         n_seen += table.num_rows
+        if watch is not None:
+            watch.see(found.features, found.scores)
         if left_out:
             found = found.without(left_out)
             n_left_out += table.num_rows - found.scores.size

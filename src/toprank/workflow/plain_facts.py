@@ -6,6 +6,7 @@ from toprank.rankers.auto.search_log import SearchLog
 from toprank.workflow.evaluation import Evaluation
 from toprank.workflow.promise import Promise
 from toprank.workflow.training import Candidate
+from toprank.workflow.usual_rows import UsualRows
 
 
 class Findings(Protocol):
@@ -25,6 +26,9 @@ class Findings(Protocol):
 
     @property
     def promise(self) -> Promise | None: ...
+
+    @property
+    def usual(self) -> UsualRows | None: ...
 
     @property
     def is_refitted(self) -> bool: ...
@@ -47,6 +51,8 @@ def training_facts(trained: Findings, label: str, time: str | None) -> dict[str,
     }
     if trained.promise is not None:
         facts["promise"] = trained.promise.to_json()
+    if trained.usual is not None:
+        facts["usual_rows"] = trained.usual.to_json()
     if trained.account is not None:
         facts["account"] = trained.account.to_json()
     if hasattr(trained.chosen.ranker, "groups_"):

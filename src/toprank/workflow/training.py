@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from toprank import registry
@@ -28,6 +29,7 @@ from toprank.workflow.backtest import ScoredWindow, backtested, newest_calibrati
 from toprank.workflow.evaluation import Evaluation, evaluate
 from toprank.workflow.promise import Promise
 from toprank.workflow.task import Task
+from toprank.workflow.usual_rows import UsualRows
 
 PLAIN = "plain log-loss trees"
 
@@ -47,13 +49,14 @@ class Trained:
 
     The candidates are the chosen recipe and, unless it is that one, plain log-loss, as they were
     before the test rows were learned from. `promise` is what later lists are expected to hold;
-    None without times.
+    None without times. `usual` is what the rows learned from are like.
     """
 
     task: Task
     ranker: Ranker
     candidates: list[Candidate]
     promise: Promise | None = None
+    usual: UsualRows | None = None
 
     @property
     def chosen(self) -> Candidate:
@@ -176,7 +179,15 @@ def _ready(
     promise = None
     if until is not None:
         promise = backtested(windows, calibration, until, budget)
-    return Trained(task, ranker, candidates, promise)
+    return Trained(task, ranker, candidates, promise, _usual_rows(task, ranker, scored, refit))
+
+
+def _usual_rows(task: Task, ranker: Ranker, scored: NDArray[np.float64], refit: bool) -> UsualRows:
+    """Return what the rows are like that the ranker learned from."""
+    learned = task.encoded(ranker.schema_, *(() if refit else ("train", "validation")))[0]
+    latest = task.encoded(ranker.schema_, "test")[0]
+    names = ranker.schema_.names
+    return UsualRows.of(names, learned.features, latest.features, scored, task.days("test"))
 
 
 def _refitted(ranker: Any, task: Task, progress: Progress | None) -> Ranker:
