@@ -83,6 +83,7 @@ def _refit(
     from toprank.cli import paths, screen
     from toprank.payments import versions
     from toprank.payments.model_files import write_model
+    from toprank.payments.new_version import LEAST_DAYS, LEAST_POSITIVES
     from toprank.payments.new_version import refit as refitted
 
     with paths.opened_model(path, history) as payments:
@@ -94,7 +95,15 @@ def _refit(
         number = versions.next_version(path)
         written = versions.version_path(path, number)
         write_model(outcome.model, written, number)
-    if as_json:
+    if outcome.comparison is None and as_json:
+        screen.print_json({"version": number, "compared": False})
+    elif outcome.comparison is None:
+        click.echo(
+            f"Version {number} learned from rows up to {_day(outcome.model)}, the current one up "
+            f"to {_day(payments)}: fewer than {LEAST_DAYS} days with {LEAST_POSITIVES} frauds "
+            "have matured since, too few to compare the two."
+        )
+    elif as_json:
         screen.print_json(_facts(outcome.comparison, number))
     else:
         for line in _lines(outcome.comparison, number, payments.budget):
@@ -128,6 +137,11 @@ def _lines(compared: Any, number: int, budget: int) -> list[str]:
     ]  # fmt: skip
 
 
+def _day(model: Any) -> str:
+    until = model.learned_until
+    return "an unknown day" if until is None else str(until.astype("datetime64[D]"))
+
+
 def _count(figures: Any) -> str:
     return f"{figures.cards_found:.1f}"
 
@@ -145,6 +159,7 @@ def _facts(compared: Any, number: int) -> dict[str, Any]:
 
     return {
         "version": number,
+        "compared": True,
         "first_day": str(compared.first_day),
         "last_day": str(compared.last_day),
         "rows": compared.n_rows,

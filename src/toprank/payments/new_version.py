@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from toprank import metrics, splits
 from toprank.data import tables
 from toprank.data.tables.ids import id_texts
-from toprank.data.tables.spans import span_of
+from toprank.data.tables.spans import DAY, span_of
 from toprank.metrics import Comparison, Interval
 from toprank.payments.ledger import SOURCES, Ledger
 from toprank.payments.payment_model import PaymentModel
@@ -30,6 +30,9 @@ from toprank.rankers.progress import Progress
 
 SILENCE = "30d"
 """Payments without a verdict or claim for this long count as genuine."""
+
+LEAST_DAYS, LEAST_POSITIVES = 2, 5
+"""How much must have matured since a version was fitted for another to be compared with it."""
 
 
 class VersionFigures(NamedTuple):
@@ -54,10 +57,13 @@ class VersionComparison(NamedTuple):
 
 
 class Refitted(NamedTuple):
-    """The new version, and how it compares with the old one."""
+    """The new version, and how it compares with the old one.
+
+    There is no comparison while hardly any day has matured since the old one was fitted.
+    """
 
     model: PaymentModel
-    comparison: VersionComparison
+    comparison: VersionComparison | None
 
 
 class MaturedRows(NamedTuple):
@@ -84,8 +90,29 @@ def refit(
     new = PaymentModel(**model.get_params(deep=False))
     new.state_, new.classes_ = model.state_, model.classes_
     new.reading_ = model.reading_
-    new.fit_features(rows.table, progress=progress)
+    new_days = _days_since(model, rows)
+    new.fit_features(rows.table, progress=progress, test_begin=new_days)
+    if new_days is None:
+        return Refitted(new, None)
     return Refitted(new, compare_versions(model, new, rows.is_verdict_alone))
+
+
+def _days_since(model: PaymentModel, rows: MaturedRows) -> np.datetime64 | None:
+    """Return the first day that the model did not learn from, if enough came after it to compare.
+
+    The new version is then tested on these days, before it learns from them, too.
+    """
+    time = tables.time_column(rows.table, str(model.time))
+    until = model.learned_until
+    if until is None:
+        return None
+    begin = until.astype("datetime64[D]") + DAY
+    labels = tables.split_label(rows.table, model.label_column, model.classes_[0])
+    is_later = time >= begin
+    n_days = np.unique(time[is_later].astype("datetime64[D]")).size
+    n_positive = int(np.count_nonzero(labels.is_positive[is_later & ~rows.is_verdict_alone]))
+    is_enough = n_days >= LEAST_DAYS and n_positive >= LEAST_POSITIVES
+    return begin.astype("datetime64[us]") if is_enough else None
 
 
 def matured_rows(model: PaymentModel, silence: Any = SILENCE) -> MaturedRows:
@@ -123,7 +150,11 @@ def matured_rows(model: PaymentModel, silence: Any = SILENCE) -> MaturedRows:
 def compare_versions(
     old: PaymentModel, new: PaymentModel, is_verdict_alone: NDArray[np.bool_]
 ) -> VersionComparison:
-    """Return how two versions rank the test rows of the new one, which neither learned from."""
+    """Return how two versions rank the test rows of the new one, which neither learned from.
+
+    The new one is taken as it was before it learned from the test rows, too: at the end of the
+    days that the old one knows, or by the labels' delay before.
+    """
     task = new.training_.task
     assert task.time is not None and task.cards is not None
     test = task.split.parts()["test"]
@@ -131,7 +162,8 @@ def compare_versions(
     rows = test[~left_out]
     y, time, card = task.is_positive[rows], task.time[rows], task.cards.card[rows]
     features = task.features.take(pa.array(rows))
-    before, after = (each.ranker_.suspicion(features) for each in (old, new))
+    rankers = old.ranker_, new.training_.chosen.ranker
+    before, after = (each.suspicion(features) for each in rankers)
     day, k = splits.days(time), new.budget
     ahead = metrics.compare_card_precision(y, after, before, card, day, k)
     figures = [

@@ -197,15 +197,19 @@ class PaymentModel(BaseEstimator):
         *,
         labels: tables.Labels | None = None,
         progress: Progress | None = None,
+        test_begin: np.datetime64 | None = None,
     ) -> Self:
-        """Learn from a table that has the features of the past already."""
+        """Learn from a table that has the features of the past already.
+
+        `test_begin` says from when on rows are the test; by default they are the latest quarter.
+        """
         options = self._training_options(self._checked_roles())
         if self.state_ is not None:  # in a short history, no card may have paid twice in an hour
             options["drop"] = [
                 *options["drop"],
                 *_without_values(table, self.state_.history.names),
             ]
-        task = prepare(table, self.label_column, labels=labels, **options)
+        task = prepare(table, self.label_column, labels=labels, test_begin=test_begin, **options)
         self.training_ = training.train(
             task,
             self.budget,
@@ -512,6 +516,15 @@ class PaymentModel(BaseEstimator):
     def roles(self) -> Roles | None:
         """The roles of the columns; None without a card."""
         return self._checked_roles()
+
+    @property
+    def learned_until(self) -> np.datetime64 | None:
+        """The time of the newest row that the model learned from; None if it is not known."""
+        check_is_fitted(self, "ranker_")
+        if self.promise_ is not None:
+            return self.promise_.until
+        period = getattr(self, "facts_", {}).get("periods", {}).get("validation")
+        return None if period is None else np.datetime64(period[1], "us")
 
     def _checked_roles(self) -> Roles | None:
         """Return the roles of the columns; None without a card."""

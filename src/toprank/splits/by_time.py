@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank.data import checks
 from toprank.data.tables.spans import DAY, in_words, span_of
-from toprank.splits.moments import moments_of
+from toprank.splits.moments import moment_of, moments_of
 from toprank.splits.parts import Split, check_shares
 
 
@@ -17,13 +17,15 @@ def chronological(
     validation: float = 0.15,
     test: float = 0.25,
     gap: Any = None,
+    test_begin: Any = None,
 ) -> Split:
     """Return the split in which validation follows train, and test follows both after a gap.
 
     `validation` and `test` are shares of all rows, met as nearly as whole moments allow: rows of
     equal time stay together, and when the rows span 20 days or more, validation and test begin at
     midnight. `gap` is a span of time such as "7d"; by default, 7 days, or a tenth of a span
-    shorter than 70 days.
+    shorter than 70 days. `test_begin` names the moment from which rows are the test, whatever
+    their share.
 
     >>> time = np.datetime64("2025-01-01T12:00", "us") + np.arange(100) * np.timedelta64(1, "D")
     >>> split = chronological(time)
@@ -41,7 +43,12 @@ def chronological(
     cuts = cuts.astype(ordered.dtype)
 
     period = ordered[0], ordered[-1]
-    test_begin = _nearest_cut(ordered, cuts, (1 - test) * ordered.size, "test", gap, period)
+    n_before = (1 - test) * ordered.size
+    if test_begin is not None:
+        test_begin = moment_of(test_begin, "test_begin")
+        n_before = np.searchsorted(ordered, test_begin)
+        cuts = np.unique(np.append(cuts, test_begin))
+    test_begin = _nearest_cut(ordered, cuts, n_before, "test", gap, period)
     validation_end = test_begin - gap
     before = ordered[: np.searchsorted(ordered, validation_end)]
     n_train = before.size - validation * ordered.size

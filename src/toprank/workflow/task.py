@@ -125,6 +125,7 @@ def prepare(
     amount: str | None = None,
     random_state: int = 0,
     labels: Labels | None = None,
+    test_begin: np.datetime64 | None = None,
 ) -> Task:
     """Return the task of ranking the positives of column `label`; unlabelled rows are left out.
 
@@ -132,7 +133,8 @@ def prepare(
     others point out what may be wrong with the rest of the table.
 
     With `card`, it is also measured how checking cards does, and with `amount` the money caught.
-    Who has parsed the label already passes what `tables.split_label` gave as `labels`.
+    Who has parsed the label already passes what `tables.split_label` gave as `labels`. With
+    times, rows from `test_begin` on are the test; by default it is the latest quarter.
 
     >>> table = pa.table({"amount": range(60), "is_fraud": [i % 10 == 0 for i in range(60)]})
     >>> task = prepare(table, "is_fraud")
@@ -156,7 +158,7 @@ def prepare(
     if times is None:
         split = splits.stratified(is_positive, random_state=random_state)
     else:
-        split = splits.chronological(times, gap=gap)
+        split = splits.chronological(times, gap=gap, test_begin=test_begin)
     splits.check_positives(split, is_positive)
     task = Task(
         features,
