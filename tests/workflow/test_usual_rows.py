@@ -1,4 +1,4 @@
-"""Rows that are unlike those a model learned from: found, named, and not seen where they are not."""
+"""Rows that are unlike those a model learned from: found and named, and no others."""
 
 import json
 

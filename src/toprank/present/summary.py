@@ -198,9 +198,9 @@ def headline(test: Evaluation, noun: str, promise: Promise | None = None) -> str
     sentence = f"Expect about {_positives(value, noun)} in {checked} {list_text}"
     n_more = min(2 * test.budget, test.longest_list)
     if n_more > test.budget:
-        found = test.found_with(n_more)
-        if found - value >= max(_MORE_SHARE * value, _MORE_COUNT):
-            sentence += f"; {n_more:,} checks would find {_short_count(found)}"
+        more = test.found_with(n_more) - test.found.value
+        if more >= max(_MORE_SHARE * value, _MORE_COUNT):
+            sentence += f"; {n_more:,} checks would find {_short_count(value + more)}"
     return f"{sentence}."
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.calibration import Calibration, fit_calibration
-from toprank.calibration.drift import Drift, ListDay, fit_drift
+from toprank.calibration.list_drift import Drift, ListDay, fit_drift
 from toprank.metrics import Interval
 from toprank.splits import DAY
 from toprank.workflow.promise import HeldDays, Promise, Times, age_in_days
@@ -141,5 +141,5 @@ def _likely(drift: Drift, test: ScoredWindow, calibration: Calibration, budget: 
     return drift.likely([[each._replace(age=each.age - first)] for each in lists])
 
 
-NO_DRIFT = Drift(0.0, 0.0, 0.0, 0.0, 0.0)
+NO_DRIFT = Drift(mean=0.0, start=0.0, reach=0.0, memory=1.0, noise=0.0, oldest=0.0)
 """Lists that hold what was promised, but for chance."""

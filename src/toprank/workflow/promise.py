@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.calibration import Calibration
-from toprank.calibration.drift import Drift, ListDay
+from toprank.calibration.list_drift import Drift, ListDay
 from toprank.data import checks
 from toprank.metrics import Interval
 from toprank.splits import DAY

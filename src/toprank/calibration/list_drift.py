@@ -1,0 +1,359 @@
+"""How far what is found strays from what was promised as time passes.
+
+Calibrated probabilities p are right for rows like those they were learned from. Later days differ:
+their log-odds are all off by a shift, which has a slow part and one of each day's own:
+
+    logit p'(day) = logit p + mean + level(age) + noise(day)
+    level         wanders off from around 0 as the model ages, and forgets where it was in time:
+                  a(age) = exp(-age / memory); its variance goes from `start` to `reach`,
+                  start a(age)^2 + reach (1 - a(age)^2)
+    found         each row of the list by chance, at p'
+
+Given the shift, the chance of finding F frauds in a list is known up to a factor: F frauds are
+exp(F shift) / prod(1 - p + p exp(shift)) times as likely as without it. So a backtest's lists say
+how large shifts were, and how they grew. The level is followed on a grid, day by day; what is not
+known (where it starts, how far and how fast it wanders, how much days differ) is averaged over a
+few values of each, by the evidence of the lists. In the end all shifts are scaled so that the
+ranges would have held nine in ten of the lists (a conformal correction).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, expit, logit
+
+from toprank.calibration.counts import mid_range
+from toprank.metrics import Interval
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+_STEP = 0.1
+_SHIFTS = _STEP * np.arange(-50, 51)
+# standard deviations of log-odds: of a list's own noise, of the level at the start, and of the
+# level at the greatest age that was seen; its memory is in units of that age
+_NOISES = (0.0, 0.15, 0.3, 0.6, 1.0, 1.5)
+_STARTS = (0.05, 0.2, 0.5)
+_WAYS = (0.0, 0.2, 0.5, 1.0, 2.0)
+_MEMORIES = (0.1, 0.5, 3.0)
+_MEANS = (-1.0, -0.6, -0.3, -0.1, 0.0, 0.1, 0.3, 0.6, 1.0)  # whole steps of the grid
+_SCALES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
+_LEVEL, _LEAST_LISTS = 0.9, 20
+_PRIOR_OF_MEAN, _PRIOR_OF_SPREAD = 0.5, 1.0
+_LEAST_CHANCE = 1e-9
+_LARGEST = 100.0
+
+
+class ListDay(NamedTuple):
+    """The rows of a list that are of one day: their probabilities, and the model's age then.
+
+    `doubt` is the variance of their expected number due to the calibration; `found` says how many
+    were positive, once it is known.
+    """
+
+    probability: Vector
+    age: float
+    doubt: float = 0.0
+    found: float = math.nan
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The shift of log-odds to expect, by age: see the formulas above.
+
+    `level` and its variance `start` are those at the age `since`: at first 0, later what labels
+    have shown. `oldest` is the greatest age that was backtested.
+
+    >>> drift = Drift(mean=-0.2, start=0.04, reach=0.3, memory=30.0, noise=0.02, oldest=30.0)
+    >>> promised = drift.expected([ListDay(np.full(50, 0.7), age=10.0)])
+    >>> promised.value < 35, promised.low < 28, promised.high > 36
+    (True, True, True)
+    """
+
+    mean: float
+    start: float
+    reach: float
+    memory: float
+    noise: float
+    oldest: float
+    level: float = 0.0
+    since: float = 0.0
+
+    def expected(self, days: Sequence[ListDay], level: float = 0.9) -> Interval:
+        """Return how many positives to expect in a list, and the range of `level` of cases.
+
+        The rows of the list come in groups of one day each.
+        """
+        return self.likely([days], level)
+
+    def likely(self, lists: Sequence[Sequence[ListDay]], level: float = 0.9) -> Interval:
+        """Return how many positives to expect in a list like one of these, and the range."""
+        chances = [self._chances(days) for days in lists]
+        value = float(np.mean([weight @ counts.mean for counts, weight in chances]))
+        longest = max(counts.n_rows for counts, _ in chances)
+
+        def below(count: float) -> float:
+            return float(np.mean([counts.below(count, weight) for counts, weight in chances]))
+
+        return Interval(value, *mid_range(below, longest, value, level))
+
+    def holds(self, day: ListDay, level: float = 0.9) -> bool:
+        """Return whether what was found is in the middle `level` of what was to be expected."""
+        counts, weight = self._chances([day])
+        middle = (counts.below(day.found - 1, weight) + counts.below(day.found, weight)) / 2
+        return abs(middle - 0.5) <= level / 2
+
+    def scaled(self, scale: float) -> Self:
+        """Return a drift whose shifts differ from their mean this many times as much."""
+        start, reach, noise = (scale**2 * each for each in (self.start, self.reach, self.noise))
+        return replace(self, start=start, reach=reach, noise=noise)
+
+    def after(self, lists: Iterable[ListDay]) -> Self:
+        """Return the drift as it is known once these lists' labels have arrived.
+
+        The level is where the lists put it; from there, it wanders on.
+        """
+        level, since = _normal(self.level, self.start), self.since
+        for day in sorted(lists, key=lambda each: each.age):
+            level = level @ self._moves(day.age - since)
+            level *= _moved(_chance(day, self.noise), self.mean)
+            level /= level.sum()
+            since = max(day.age, since)
+        mean = float(level @ _SHIFTS)
+        variance = float(level @ (_SHIFTS - mean) ** 2)
+        return replace(self, level=mean, start=variance, since=since)
+
+    def _chances(self, days: Sequence[ListDay]) -> tuple[_ShiftedCounts, Vector]:
+        """Return the counts of a list at each shift, and how likely each shift is.
+
+        The shift of a list is that of its days, each by how far its rows can move.
+        """
+        groups = [_inner(day.probability) for day in days]
+        slope = np.array([(each * (1 - each)).sum() for each in groups])
+        share = slope / slope.sum()
+        age = np.maximum([day.age - self.since for day in days], 0.0)
+        kept = np.exp(-age / self.memory)
+        first = np.minimum.outer(age, age)
+        kept_until_first = np.exp(-2 * first / self.memory)
+        variance = self.start * kept_until_first + self.reach * (1 - kept_until_first)
+        together = variance * np.exp(-np.abs(np.subtract.outer(age, age)) / self.memory)
+        spread = share @ (together + self.noise * np.eye(age.size)) @ share
+        # the calibration is off in the same way on all days
+        doubt = np.sum([np.sqrt(day.doubt) for day in days]) ** 2 / slope.sum() ** 2
+        centre = self.mean + self.level * float(share @ kept)
+        return _ShiftedCounts.of(np.concatenate(groups)), _normal(centre, float(spread + doubt))
+
+    def _moves(self, days: float) -> Matrix:
+        """Return the matrix that takes the level some days further."""
+        return _kernel(math.exp(-max(days, 0.0) / self.memory), self.reach)
+
+    def to_json(self) -> dict[str, float]:
+        """Return the drift as plain numbers."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> Self:
+        """Return the drift that `to_json` wrote; ValueError if it is not valid."""
+        drift = cls(**{name: float(plain[name]) for name in cls.__dataclass_fields__})
+        for name in ("mean", "level"):
+            if not abs(getattr(drift, name)) < _LARGEST:
+                raise ValueError(f"{name} of a drift must be finite; got {plain[name]}.")
+        for name in ("start", "reach", "noise"):
+            if not 0 <= getattr(drift, name) < _LARGEST:
+                raise ValueError(f"{name} of a drift must be at least 0; got {plain[name]}.")
+        ages = (drift.oldest, drift.since)
+        if not (all(0 <= each < np.inf for each in ages) and 0 < drift.memory < np.inf):
+            raise ValueError(f"ages of a drift must be at least 0; got {drift}.")
+        return drift
+
+
+def fit_drift(paths: Sequence[Sequence[ListDay]]) -> Drift | None:
+    """Return the drift that the lists of a backtest show; None if there are none.
+
+    Each path holds the lists of one model, in order of age: several paths tell what models have
+    in common from what happened to one of them.
+    """
+    paths = [sorted(path, key=lambda each: each.age) for path in paths if path]
+    if not paths:
+        return None
+    oldest = max(path[-1].age for path in paths)
+    starts = [(mean, start**2) for start in _STARTS for mean in _MEANS]
+    settings, evidence = [], []
+    for noise in _NOISES:
+        chances = [[_at_means(_chance(day, noise**2)) for day in path] for path in paths]
+        for way, memory in _wanderings(oldest):
+            reach = way**2 / -math.expm1(-2 * oldest / memory) if way else 0.0
+            prior = [_log_prior(mean, variance, way, noise) for mean, variance in starts]
+            found = [
+                _evidence(path, chance, reach, memory)
+                for path, chance in zip(paths, chances, strict=True)
+            ]
+            settings += [(*each, reach, memory, noise**2) for each in starts]
+            evidence.append(np.add(prior, np.sum(found, axis=0)))
+    drift = _averaged(np.array(settings), np.concatenate(evidence), oldest)
+    return _conformal(drift, [day for path in paths for day in path])
+
+
+def _conformal(drift: Drift, lists: Sequence[ListDay]) -> Drift:
+    """Return the drift with the least spread whose ranges hold nine in ten of these lists.
+
+    Shifts are not normal: a few large ones would widen the range of all other lists. With few
+    lists, the drift is returned as it is.
+    """
+    if len(lists) < _LEAST_LISTS:
+        return drift
+    needed = math.ceil(_LEVEL * (len(lists) + 1))
+
+    def holds(scale: float) -> bool:
+        scaled = drift.scaled(scale)
+        return sum(scaled.holds(day) for day in lists) >= needed
+
+    return drift.scaled(_SCALES[bisect_left(_SCALES, True, hi=len(_SCALES) - 1, key=holds)])
+
+
+def _wanderings(oldest: float) -> list[tuple[float, float]]:
+    """Return how far and how fast the level may wander; a level that stays has one memory."""
+    unit = oldest if oldest > 0 else 1.0
+    ways = _WAYS if oldest > 0 else _WAYS[:1]
+    return [
+        (way, memory * unit) for way in ways for memory in (_MEMORIES if way else _MEMORIES[-1:])
+    ]
+
+
+def _averaged(settings: Matrix, evidence: Vector, oldest: float) -> Drift:
+    """Return the mean of the drifts by their evidence; of the memories, the likeliest."""
+    weight = np.exp(evidence - evidence.max())
+    memories = settings[:, 3]
+    memory = max(np.unique(memories), key=lambda each: weight[memories == each].sum())
+    # those that forget faster or slower count by where the level is at the oldest age
+    kept = np.exp(-2 * oldest / memories)
+    there = settings[:, 2] * (1 - kept)
+    mean, start, noise, way = np.average(
+        np.column_stack([settings[:, [0, 1, 4]], there]), axis=0, weights=weight
+    ).tolist()
+    start += float(np.average((settings[:, 0] - mean) ** 2, weights=weight))
+    reach = way / -math.expm1(-2 * oldest / memory) if way else 0.0
+    return Drift(mean, start, reach, float(memory), noise, oldest)
+
+
+def _evidence(
+    path: Sequence[ListDay], chances: Sequence[Matrix], reach: float, memory: float
+) -> Vector:
+    """Return the log-evidence of one model's lists, for each start and mean."""
+    levels = np.repeat([_normal(0.0, start**2) for start in _STARTS], len(_MEANS), axis=0)
+    total, age = np.zeros(len(levels)), 0.0
+    for day, chance in zip(path, chances, strict=True):
+        moves = _kernel(math.exp(-max(day.age - age, 0.0) / memory), reach)
+        levels = levels @ moves * chance
+        likely = levels.sum(axis=1)
+        total += np.log(likely)
+        levels, age = levels / likely[:, None], day.age
+    return total
+
+
+def _at_means(chance: Vector) -> Matrix:
+    """Return how likely what was found is at each level, for each start and mean in turn."""
+    return np.tile([_moved(chance, mean) for mean in _MEANS], (len(_STARTS), 1))
+
+
+def _moved(chance: Vector, mean: float) -> Vector:
+    """Return how likely what was found is at each level, beside this mean."""
+    return np.interp(_SHIFTS + mean, _SHIFTS, chance)
+
+
+def _log_prior(mean: float, start: float, way: float, noise: float) -> float:
+    """Return how probable such a drift is before any list is seen: small ones are likelier."""
+    spread = start + way**2 + noise**2
+    return -((mean / _PRIOR_OF_MEAN) ** 2) / 2 - spread / _PRIOR_OF_SPREAD**2 / 2
+
+
+def _chance(day: ListDay, noise: float) -> Vector:
+    """Return how likely what was found is at each level, up to a common factor."""
+    probability = _inner(day.probability)
+    # 1 - p + p exp(s), taken together so that neither tail loses digits
+    total = np.log1p(np.multiply.outer(probability, np.expm1(_SHIFTS))).sum(axis=0)
+    height = day.found * _SHIFTS - total
+    slope = float((probability * (1 - probability)).sum())
+    chance = _blurred(np.exp(height - height.max()), noise + day.doubt / slope**2)
+    return np.maximum(chance, _LEAST_CHANCE)
+
+
+def _blurred(chance: Vector, variance: float) -> Vector:
+    """Return the mean of the chances around each shift."""
+    return chance if variance == 0 else _steps(_SHIFTS, variance) @ chance
+
+
+@lru_cache(maxsize=512)
+def _kernel(kept: float, reach: float) -> Matrix:
+    """Return the matrix that moves levels: each keeps a share of itself, and wanders."""
+    return _steps(kept * _SHIFTS, reach * (1 - kept**2))
+
+
+def _steps(centres: NDArray[np.floating[Any]], variance: float) -> Matrix:
+    """Return the chances of going from each row's centre to each shift of the grid."""
+    off = np.subtract.outer(centres, _SHIFTS) / _STEP
+    if variance >= _STEP**2:
+        matrix = np.exp(-(off**2) * _STEP**2 / (2 * variance))
+    else:  # to the nearest shift and its neighbours, with the same mean and variance
+        rest = off - np.rint(off)
+        moved = np.maximum(variance / _STEP**2, np.abs(rest) - rest**2) + rest**2
+        near = np.rint(off)
+        matrix = np.where(near == 0, 1 - moved, 0.0)
+        matrix += np.where(near == -1, (moved + rest) / 2, 0.0)
+        matrix += np.where(near == 1, (moved - rest) / 2, 0.0)
+    return matrix / matrix.sum(axis=1, keepdims=True)
+
+
+def _normal(mean: float, variance: float) -> Vector:
+    """Return the chance of each shift on the grid."""
+    height = (_SHIFTS - mean) ** 2 / (2 * max(variance, (_STEP / 2) ** 2))
+    weight = np.exp(height.min() - height)
+    return weight / weight.sum()
+
+
+def _inner(probability: ArrayLike) -> Vector:
+    """Return probabilities that are neither 0 nor 1."""
+    return np.clip(np.asarray(probability, np.float64), _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+
+
+class _ShiftedCounts(NamedTuple):
+    """Mean and variance of a list's count at each shift of the grid."""
+
+    mean: Vector
+    variance: Vector
+    n_rows: int
+
+    @classmethod
+    def of(cls, probability: Vector) -> Self:
+        moved = expit(np.add.outer(_SHIFTS, logit(probability)))
+        return cls(moved.sum(axis=1), (moved * (1 - moved)).sum(axis=1), probability.size)
+
+    def below(self, count: float, weight: Vector) -> float:
+        """Return the chance of at most `count`, over the shifts by their weight.
+
+        At each shift the count is nearly binomial, with the number of trials and the chance that
+        give its mean and variance; where most rows are positive, the others are counted.
+        """
+        is_many = 2 * self.mean > self.n_rows
+        mean = np.where(is_many, self.n_rows - self.mean, self.mean)
+        chance = np.clip(1 - self.variance / mean, 1e-12, 1.0)
+        trials = mean / chance
+        of_few = _binomial_below(count, trials, chance)
+        of_many = 1 - _binomial_below(self.n_rows - count - 1, trials, chance)
+        return float(weight @ np.where(is_many, of_many, of_few))
+
+
+def _binomial_below(count: float, trials: Vector, chance: Vector) -> Vector:
+    """Return the chance of at most `count` successes; the trials need not be a whole number."""
+    if count < 0:
+        return np.zeros(trials.size)
+    left = np.maximum(trials - count, 1e-300)
+    return np.where(count >= trials, 1.0, betainc(left, count + 1, 1 - chance))
