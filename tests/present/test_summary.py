@@ -1,6 +1,7 @@
 """Sentences: days or none, one or many, rare shares, and dates as short as they can be."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,9 @@ from toprank.wording import percent
 from toprank.workflow import training
 from toprank.workflow.evaluation import Evaluation, evaluate
 from toprank.workflow.plain_facts import training_facts
+from toprank.workflow.promise import Promise
 from toprank.workflow.task import Task, prepare
+from toprank.workflow.usual_rows import UsualRows
 
 HOUR = np.timedelta64(1, "h")
 
@@ -271,7 +274,9 @@ def test_the_whole_account_has_its_five_parts_in_order(trained):
     ]
     assert lines[3 + n_models :] == [
         *summary.choice_line(trained).splitlines(),
-        summary.headline(trained.chosen.test, "frauds"),
+        *"\n".join(summary.refit_lines(trained)).splitlines(),
+        summary.headline(trained.chosen.test, "frauds", trained.promise),
+        *summary.held_lines(trained.promise, trained.chosen.test),
         *summary.cautions(trained.chosen.test, "frauds"),
     ]
 
@@ -285,8 +290,36 @@ def test_the_facts_are_plain_json_and_say_the_same(trained):
     test = facts["test"][trained.chosen.name]
     assert test["likely"] == trained.chosen.test.likely._asdict()
     assert test["per_day"] is True
+    assert facts["learned_from_test"] is True
+    assert Promise.from_json(facts["promise"]) == trained.promise
+    assert UsualRows.from_json(facts["usual_rows"]) == trained.usual
     begin, end = facts["periods"]["test"]
     assert [np.datetime64(begin), np.datetime64(end)] == list(trained.task.split.periods["test"])
+
+
+def test_what_was_learned_from_after_the_figures_is_said(trained):
+    (text,) = summary.refit_lines(trained)
+    assert "all rows up to 17 Jan" in text
+    assert "before it also learned from the last 5 days" in text
+    measured = replace(trained, ranker=trained.chosen.ranker)
+    assert summary.refit_lines(measured) == []
+
+
+def test_the_range_says_how_often_it_held_or_what_it_takes_for_granted(trained):
+    test = trained.chosen.test
+    (held,) = summary.held_lines(trained.promise, test)
+    n_held, n_lists = trained.promise.held
+    assert f"held on {n_held} of its {n_lists} " in held
+    (assumed,) = summary.held_lines(None, replace(test, day=None))
+    assert "new rows that are like these" in assumed
+    assert summary.held_lines(None, test) == []
+
+
+def test_more_checks_add_to_what_is_promised():
+    test = figures((3.4, 2.9, 4.0), (3.4, 1.0, 7.0), 20, day=1)
+    promise = SimpleNamespace(likely=Interval(2.0, 0.0, 5.0))
+    said = summary.headline(test, "frauds", promise)
+    assert said.startswith("Expect about 2 frauds in your 20 checks a day (most days 0-5)")
 
 
 # Trees

@@ -45,7 +45,8 @@ _STARTS = (0.05, 0.2, 0.5)
 _WAYS = (0.0, 0.2, 0.5, 1.0, 2.0)
 _MEMORIES = (0.1, 0.5, 3.0)
 _MEANS = (-1.0, -0.6, -0.3, -0.1, 0.0, 0.1, 0.3, 0.6, 1.0)  # whole steps of the grid
-_SCALES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
+# not below .7: whole counts of short lists are inside whatever the range
+_SCALES = (0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 _LEVEL, _LEAST_LISTS = 0.9, 20
 _PRIOR_OF_MEAN, _PRIOR_OF_SPREAD = 0.5, 1.0
 _LEAST_CHANCE = 1e-9

@@ -51,7 +51,7 @@ def report(trained):
 
 
 def test_the_figures_are_those_of_the_training(trained, report):
-    assert report.headline == summary.headline(trained.chosen.test, "frauds")
+    assert report.headline == summary.headline(trained.chosen.test, "frauds", trained.promise)
     assert report.budget == 4
     assert report.per_day
     assert report.rows == 600
@@ -63,7 +63,12 @@ def test_the_figures_are_those_of_the_training(trained, report):
         assert np.array_equal(model.y, candidate.test.is_positive)
         assert np.array_equal(model.suspicion, candidate.test.suspicion)
         assert np.array_equal(model.probability, candidate.test.probability)
-    assert report.remarks == [summary.choice_line(trained).replace("\n", " "), "a remark."]
+    assert report.remarks == [
+        *summary.held_lines(trained.promise, trained.chosen.test),
+        *(line.replace("\n", " ") for line in summary.refit_lines(trained)),
+        summary.choice_line(trained).replace("\n", " "),
+        "a remark.",
+    ]
     assert report.parameters["n_estimators"] == "10"
 
 

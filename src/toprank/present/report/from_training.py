@@ -60,18 +60,25 @@ def report_of(
         parameters={name: str(value) for name, value in chosen.ranker.get_params().items()},
         remarks=[
             *summary.held_lines(trained.promise, chosen.test),
-            *summary.refit_lines(trained),
+            *(line.replace("\n", " ") for line in summary.refit_lines(trained)),
             *summary.cautions(chosen.test, noun),
             *(line.replace("\n", " ") for line in summary.choice_lines(trained)),
             *remarks,
         ],
         made_with=f"toprank {__version__}, Python {platform.python_version()}",
         tried=_tried(trained),
-        judged_on="the validation rows",
+        judged_on=_judged_on(trained),
         tree=tree_of(chosen.ranker, noun),
         cards=_card_days(trained, noun),
         period=_period(task, noun),
     )
+
+
+def _judged_on(trained: Trained) -> str:
+    """Return which rows the recipes were compared on."""
+    if trained.account is None or trained.task.time is None:
+        return "the validation rows"
+    return trained.account.judged_on
 
 
 def tree_of(ranker: Any, noun: str) -> Tree | None:
