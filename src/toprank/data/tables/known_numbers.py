@@ -91,7 +91,7 @@ def may_be_thousands(numbers: NDArray[np.floating]) -> int | None:
     if not has_three.any() or (size >= 1000).any() or (size[has_decimals] < 1).any():
         return None
     # 2.5 may be 2.500, but of thousands one in ten ends in a zero
-    if 2 * np.count_nonzero(has_three) <= np.count_nonzero(has_decimals):
+    if 2 * np.count_nonzero(has_three) < np.count_nonzero(has_decimals):
         return None
     is_exact = (np.round(size, MANY_DECIMALS) == size).all()
     return int(has_three.argmax()) if is_exact else None

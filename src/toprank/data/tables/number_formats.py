@@ -177,7 +177,10 @@ class NumericCodes(NamedTuple):
     def reason(self) -> str:
         """Why the column holds codes: a zero in front, or a cell that is no number."""
         if has_leading_zero(self.text):
-            return f"its numbers may start with a zero, as {shortened(self.text)} does"
+            return (
+                f"its numbers may start with a zero, as {shortened(self.text)} does; if they are "
+                "amounts, write them without such zeros"
+            )
         return f"most of it is whole numbers, but {shortened(self.text)} is not"
 
 
@@ -305,6 +308,16 @@ def number_in(text: str, form: NumberFormat) -> float | None:
     if _INFINITE.fullmatch(text):
         return -math.inf if text.strip().startswith("-") else math.inf
     return math.nan if is_missing_word(text) else None
+
+
+def number_and_unit(text: str, form: NumberFormat) -> tuple[float | None, str]:
+    """Return the number in a cell, None where it is none in this format, and its unit.
+
+    >>> number_and_unit("EUR 12,50", NumberFormat(",")), number_and_unit("12,50", PLAIN)
+    ((12.5, 'eur'), (None, ''))
+    """
+    cell = _Cell.of(text)
+    return (None, "") if cell is None else (cell.number(form), cell.unit)
 
 
 def _number_cells(texts: Iterable[str]) -> tuple[dict[str, _Cell], list[str]]:

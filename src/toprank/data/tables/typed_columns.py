@@ -263,9 +263,9 @@ class TypedColumns:
         written = f"{number:.{MANY_DECIMALS}f}".replace(".", separator)
         raise TableError(
             f"column {name!r} in {self._source} has numbers such as {written!r} in "
-            f"{self._here(row)}, which may be {number:.{MANY_DECIMALS}f} or "
-            f"{1000 * number:,.0f}: none had three decimals in the table the model was fitted on; "
-            f"say what is right with `thousands={separator!r}` or `decimal={separator!r}`."
+            f"{self._here(row)}, which may be {number:.{MANY_DECIMALS}f} or {1000 * number:.0f}: "
+            "none had three decimals in the table the model was fitted on; say with "
+            f"`thousands={separator!r}` or `decimal={separator!r}` what it is."
         )
 
     def _booleans(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:

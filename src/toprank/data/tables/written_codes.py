@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from toprank.data.tables.columns import TableWarning, quoted, shortened
+from toprank.data.tables.columns import TableWarning, quoted
 from toprank.data.tables.number_formats import MISSING
 from toprank.data.tables.values import is_text
 
@@ -34,30 +34,22 @@ def may_be_codes(values: pa.ChunkedArray) -> bool:
 
 
 def with_codes(table: pa.Table, written: pa.Table) -> pa.Table:
-    """Return the table with columns of codes as they are `written`, and say which."""
+    """Return the table with columns of codes as they are `written`."""
     for name in written.column_names:
-        values = table[name]
-        if is_text(values.type):
+        if is_text(table[name].type):
             found = _with_namibia(name, written[name])
         else:
-            found = _with_zeros(name, written[name])
+            found = _with_zeros(written[name])
         if found is not None:
             table = table.set_column(table.column_names.index(name), name, found)
     return table
 
 
-def _with_zeros(name: str, texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
+def _with_zeros(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return the texts of whole numbers if some of them start with a zero."""
     texts = pc.utf8_trim_whitespace(texts)
     is_code = pc.and_(pc.starts_with(texts, "0"), pc.greater(pc.binary_length(texts), 1))
-    if not pc.any(is_code).as_py():
-        return None
-    example = texts[pc.index(is_code, True).as_py()].as_py()
-    _note(
-        f"column {name!r} is read as categories: its numbers may start with a zero, as "
-        f"{shortened(example)} does; if they are amounts, write them without such zeros."
-    )
-    return _without(texts, MISSING)
+    return _without(texts, MISSING) if pc.any(is_code).as_py() else None
 
 
 def _with_namibia(name: str, texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -67,10 +59,12 @@ def _with_namibia(name: str, texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
         return None
     found = _without(texts, [word for word in MISSING if word != _NAMIBIA])
     others = [each for each in found.unique().to_pylist() if each not in (None, _NAMIBIA)]
-    _note(
+    warnings.warn(
         f"column {name!r} has {_NAMIBIA!r} in {n_rows:,} {'row' if n_rows == 1 else 'rows'}, read "
         f"as a value like its other codes of two letters ({quoted(sorted(others), 2)}); if it "
-        "means missing, leave those cells empty."
+        "means missing, leave those cells empty.",
+        TableWarning,
+        stacklevel=5,
     )
     return found
 
@@ -85,7 +79,3 @@ def _are_two_letters(texts: pa.Array) -> bool:
 def _without(texts: pa.ChunkedArray, missing: object) -> pa.ChunkedArray:
     is_missing = pc.is_in(texts, pa.array(missing, texts.type))
     return pc.if_else(is_missing, pa.scalar(None, texts.type), texts)
-
-
-def _note(sentence: str) -> None:
-    warnings.warn(sentence, TableWarning, stacklevel=6)
