@@ -370,9 +370,7 @@ def test_a_number_as_people_write_it_is_read_as_rank_reads_it(suffix, texts, num
     state, printed = learned_from(*texts, suffix=suffix, options=options)
 
     assert state == plain
-    assert options or f"note: field 'amount' is text such as {texts[0]!r}" in printed.replace(
-        '"', "'"
-    ).replace("''", "'")
+    assert options or f"note: field 'amount' is text such as {texts[0]!r}, read as" in printed
 
 
 @pytest.mark.parametrize("suffix", ["ndjson", "csv"])
@@ -386,7 +384,7 @@ def test_a_number_as_people_write_it_is_read_as_rank_reads_it(suffix, texts, num
 def test_a_number_with_two_meanings_or_against_an_option_is_a_bad_line(
     suffix, text, options, words
 ):
-    _, printed = learned_from("1", text, "2", suffix=suffix, options=options)
+    _, printed = learned_from(1, text, 2, suffix=suffix, options=options)
 
     line = 3 if suffix == "csv" else 2
     assert f"line {line} is skipped: field 'amount'" in printed

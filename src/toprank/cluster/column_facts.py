@@ -56,7 +56,8 @@ class PartitionColumnFacts:
         n_distinct = self.n_distinct()
         if not n_distinct or not self.extremes:
             return None
-        is_id = self.counts_up or may_be_ids(*self.extremes, n_distinct, self.n_rows)
+        lowest, highest = self.extremes
+        is_id = self.counts_up or may_be_ids(lowest, highest, n_distinct, self.n_rows)
         return n_distinct if is_id else None
 
 

@@ -16,6 +16,7 @@ MANY_DECIMALS = 3
 """As many as thousands have digits: numbers with so many could be thousands."""
 
 PERCENT = "%"
+_NOISE = 1e-9
 
 
 class KnownNumbers(NamedTuple):
@@ -69,12 +70,14 @@ class KnownNumbers(NamedTuple):
 def most_decimals(numbers: NDArray[np.floating]) -> int:
     """Return the most digits after the separator of any number, at most `MANY_DECIMALS`.
 
-    >>> most_decimals(np.array([12.5, 7.25, np.nan])), most_decimals(np.array([1 / 3]))
+    What a sum of floats leaves behind, as in 0.1 + 0.2, does not count.
+
+    >>> most_decimals(np.array([0.1 + 0.2, 7.25, np.nan])), most_decimals(np.array([1 / 3]))
     (2, 3)
     """
     present = numbers[np.isfinite(numbers)]
     for digits in range(MANY_DECIMALS):
-        if (np.round(present, digits) == present).all():
+        if np.allclose(np.round(present, digits), present, rtol=_NOISE, atol=_NOISE):
             return digits
     return MANY_DECIMALS
 
