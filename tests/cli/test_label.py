@@ -164,6 +164,23 @@ def test_new_corrected_known_and_unknown_labels_are_counted_apart(model, today):
     assert held(ids)[ids[1]] == (True, "claim")
 
 
+def test_an_overruled_claim_is_said_to_be_so_with_the_label_that_holds(model, today):
+    row_id = today["tx"].iloc[30]
+    verdict = {"tx": [row_id], "verdict": ["genuine"], "on": ["2030-02-01"]}
+    written(pd.DataFrame(verdict), "verdicts.csv")
+    run_main("label", model, "verdicts.csv", "--known-at", "on")
+    claim = {"tx": [row_id], "is_fraud": [True], "on": ["2030-01-01"]}
+    written(pd.DataFrame(claim), "claims.csv")
+    outcome = run_main("label", model, "claims.csv", "--known-at", "on")
+
+    assert outcome.exit_code == 0
+    first, note = outcome.stderr.splitlines()
+    assert first == "1 label: 1 overruled."
+    assert f"payment {row_id!r} stays genuine" in note
+    assert "an investigator's verdict known since 2030-02-01" in note
+    assert held([row_id])[row_id] == (False, "investigator")
+
+
 def test_the_exit_code_is_1_where_no_label_found_its_payment(model):
     claims = pd.DataFrame({"tx": ["nobody", "no one"], "is_fraud": [True, True]})
     outcome = run_main("label", model, written(claims, "claims.csv"))

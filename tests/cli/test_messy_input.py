@@ -176,6 +176,31 @@ def only_positives(rows):
     return csv(change)
 
 
+def with_codes(frame):
+    """Postcodes, Namibia and the days of a spreadsheet."""
+    days = (pd.to_datetime(frame["paid_at"]) - pd.Timestamp("1899-12-30")) / pd.Timedelta("1D")
+    return frame.assign(
+        paid_at=days.round(6),
+        postcode=np.resize(["01234", "75001", "69002"], len(frame)),
+        country=frame["country"].replace("US", "NA"),
+    )
+
+
+def thousands(separator):
+    """Whole amounts that could as well have three decimals."""
+    return with_amounts(lambda a: f"{1000 + int(a):,}".replace(",", separator))
+
+
+def cards_in(change):
+    """Payments of cards, for a model that knows times with the day first."""
+
+    def write(frame):
+        facts = {"tx": [f"N{i}" for i in range(600)], "card": np.arange(600) % 40}
+        return csv(lambda f: change(f.assign(**facts, shop=f["country"])))(frame)
+
+    return write
+
+
 READ_AS_NUMBERS = [
     Case("thousands with commas", with_amounts(us), FIT, 0, ("'amount'", "thousands"), True),
     Case("european numbers", with_amounts(eu, sep=";"), FIT, 0, ("'amount'", "comma"), True),
@@ -276,6 +301,24 @@ REFUSED_NUMBERS = [
         FIT,
         1,
         ("'eur' and 'usd'", "line 2"),
+    ),
+    Case("thousands or decimals?", thousands("."), RANK, 1, ("line 2", "--thousands .")),
+    Case("evaluate: thousands?", thousands("."), EVALUATE, 1, ("'amount' in data.csv", "--dec")),
+    Case("with --thousands .", thousands("."), f"{RANK} --thousands .", 0),
+    Case("with --decimal .", thousands("."), f"{EVALUATE} --decimal .", 0),
+    Case(
+        "percentages for a model of numbers",
+        with_amounts(lambda a: f"{a:.2f} %"),
+        RANK,
+        1,
+        ("'amount' in data.csv", "in percent"),
+    ),
+    Case(
+        "currencies in a file to score",
+        csv(lambda f: f.assign(amount=[f"{'$€'[i % 2]}5" for i in range(600)])),
+        RANK,
+        1,
+        ("'eur' and 'usd'", "line 3"),
     ),
     Case("against --decimal", csv(), f"{FIT} --decimal ,", 1, ("'amount'", "--decimal", "line 2")),
     Case(
@@ -407,6 +450,16 @@ TIMES = [
         "fit {data} --label is_fraud",
         1,
         ("'paid_at' holds dates", "--time paid_at", "--drop paid_at"),
+    ),
+]
+
+CODES = [
+    Case(
+        "postcodes, NA and days of a spreadsheet",
+        csv(with_codes),
+        FIT,
+        0,
+        ("'postcode' is read as categories", "'01234'", "'country' has 'NA' in", "2024-01-05"),
     ),
 ]
 
@@ -773,6 +826,20 @@ RANKED = [
         1,
         ("'vip'", "'Yes'", "--label"),
     ),
+    Case(
+        "evaluate: labels 2 and 1",
+        csv(lambda frame: frame.assign(is_fraud=frame["is_fraud"] + 1)),
+        EVALUATE,
+        1,
+        ("'is_fraud' must hold 1", "and 0", "it holds '1' and '2'", "--label"),
+    ),
+    Case(
+        "evaluate: new categories and no values",
+        csv(lambda frame: frame.assign(country="GB", items=np.nan)),
+        EVALUATE,
+        0,
+        ("600 of 600 values of column 'country'", "'GB'", "'items' in data.csv has no value"),
+    ),
     Case("evaluate: d/m/Y", with_times("%d/%m/%Y %H:%M:%S"), EVALUATE, 0, (), True),
     Case(
         "evaluate: one class",
@@ -836,12 +903,27 @@ WITH_CARDS = [
         0,
         ("600 rows scored", "Wrote list.csv and list.html"),
     ),
+    Case(
+        "rank with cards: the month first, against the model",
+        cards_in(lambda frame: frame.assign(paid_at="03/25/2024 10:00")),
+        "rank {cards} {data} -k 3",
+        1,
+        ("'paid_at' must have the day first", "line 2", "--time-format '%m/%d/%Y %H:%M'"),
+    ),
+    Case(
+        "stream: decimal commas",
+        cards_in(lambda frame: frame.head(3).assign(amount="12,50", paid_at="03/04/2024 10:00")),
+        "stream {data} --model {cards}",
+        0,
+        ("3 rows scored", "'12,50', read as the number 12.5"),
+    ),
 ]
 
 CASES = [
     *READ_AS_NUMBERS,
     *REFUSED_NUMBERS,
     *TIMES,
+    *CODES,
     *KINDS,
     *COLUMNS,
     *LABELS,

@@ -45,6 +45,8 @@ def test_the_schema_of_the_partitions_is_that_of_the_whole(rows, borders):
         [f"card {i % 1500}" for i in range(4000)],
         [f"card {i}" for i in range(2000)],
         [7 * i for i in range(2000)],
+        [7 * (i * 1009 % 2000) for i in range(2000)],
+        [i * 1009 % 2000 for i in range(2000)],
         [i % 1500 for i in range(4000)],
         [2**53 + 8 * i for i in range(2000)],
         [2.0**60 * (1 + i) for i in range(2000)],

@@ -423,8 +423,8 @@ def test_labels_that_come_by_id_count_as_those_that_come_with_their_rows(rows, m
 def test_labels_come_many_at_once_and_are_counted_by_what_became_of_them():
     history = History([LabelRisk("share", "card", "1d", "1h")], label="label", row_id="id")
     history.batch(pa.table({"time": [0, 0, 0], "card": ["A"] * 3, "id": [1, 2, 3]}))
-    assert history.label([1, 2, 9], [True, False, True]) == (2, 0, 0, 1, (2,))
-    assert history.label("1", True) == (0, 0, 1, 0, ())
+    assert history.label([1, 2, 9], [True, False, True])[:5] == (2, 0, 0, 1, (2,))
+    assert history.label("1", True)[:5] == (0, 0, 1, 0, ())
     assert answers(history, time=3600, card="A") == [0.5]
     known_at = np.array(["1970-01-01T02:00"], dtype="datetime64[s]")
     assert history.label([3], [False], known_at=known_at).n_new == 1

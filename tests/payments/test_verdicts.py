@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from toprank.data.tables.columns import TableError
-from toprank.payments.verdicts import verdicts_in
+from toprank.payments.ledger import MemoryLedger
+from toprank.payments.verdicts import overruling_label, verdicts_in
 
 
 def read(column, values, classes=(1, 0)):
@@ -46,3 +47,20 @@ def test_labels_are_claims_and_verdicts_an_investigators():
 def test_ids_that_were_escaped_for_spreadsheets_are_read_back():
     table = pa.table({"tx": ["'=7"], "verdict": ["fraud"]})
     assert verdicts_in(table, "tx", "is_fraud", (1, 0)).ids == ["=7"]
+
+
+def test_the_label_that_overrules_one_given_is_found():
+    ledger = MemoryLedger()
+    ledger.append(["a", "7"], [True, False], known="2025-01-09", source="investigator")
+    ledger.append(["a", "7"], [True, True], known="2025-01-05", source="claim")
+    found = overruling_label(ledger, ["a", 7], [True, True])
+
+    assert found[:3] == ("7", False, "investigator")
+    assert str(found.known).startswith("2025-01-09")
+    assert overruling_label(ledger, ["a", "nobody"], [True, True]) is None
+
+
+def test_of_labels_given_twice_the_last_counts():
+    ledger = MemoryLedger()
+    ledger.append(["a", "a"], [True, False], known="2025-01-09", source="claim")
+    assert overruling_label(ledger, ["a", "a"], [True, False]) is None

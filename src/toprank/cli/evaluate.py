@@ -57,7 +57,7 @@ def evaluate(
         how = paths.reading_for(payments, reading(), time or payments.time)
         with paths.batches(data, payments.schema_, "scoring", reading=how) as batches:
             named = [label] if time is None else [label, time]
-            rows = _with_columns(batches, named, data.name)
+            rows = _watched(batches, named, payments.schema_, data.name)
             figures = payments.evaluate(rows, budget, label=label, time=time)
     report_budget(figures.budget, figures.longest_list, figures.day is not None)
     if as_json:
@@ -72,13 +72,16 @@ def evaluate(
         click.echo(line)
 
 
-def _with_columns(batches: Iterable[Any], names: list[str], source: str) -> Iterator[Any]:
-    """Yield batches, which must have these columns; an error names the file."""
+def _watched(batches: Iterable[Any], names: list[str], schema: Any, source: str) -> Iterator[Any]:
+    """Yield batches, which must have these columns; note columns that say little to the model."""
     from toprank.data import tables
 
+    watch = tables.NewValues(schema, source)
     for batch in batches:
         tables.check_columns(names, batch.column_names, source)
+        watch.see(batch)
         yield batch
+    watch.end()
 
 
 def _check_labelled(ranker: Any, model: Path) -> None:

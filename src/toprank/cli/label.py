@@ -17,6 +17,8 @@ Examples:
   toprank label payments.toprank checks.csv --source investigator --who "team 2"
 """
 
+_SOURCES = {"investigator": "an investigator's verdict", "claim": "a claim"}
+
 
 @click.command(epilog=EXAMPLES, short_help="Record which payments were fraud.")
 @click.argument("model", type=click.Path(path_type=Path))
@@ -61,7 +63,7 @@ def label(
 
     paths.check_inputs(model, data)
     from toprank.data import tables
-    from toprank.payments.verdicts import VERDICT, verdicts_in
+    from toprank.payments.verdicts import VERDICT, overruling_label, verdicts_in
 
     with paths.opened_model(model, history, for_writing=True, data=data) as payments:
         if payments.row_id is None:
@@ -89,13 +91,16 @@ def label(
         counts = payments.label(
             found.ids, found.is_positive, known_at=known, source=source or found.source, who=who
         )
-    for line in _lines(found, counts, payments.row_id):
+        over = None
+        if counts.n_overruled:
+            over = overruling_label(payments.state_.ledger, found.ids, found.is_positive)
+    for line in _lines(found, counts, payments.row_id, over):
         screen.remark(line)
-    if not counts.n_new + counts.n_corrected + counts.n_known:
+    if not counts.n_new + counts.n_corrected + counts.n_known + counts.n_overruled:
         sys.exit(1)
 
 
-def _lines(found: Any, counts: Any, row_id: str) -> list[str]:
+def _lines(found: Any, counts: Any, row_id: str, over: Any = None) -> list[str]:
     """Return what became of the labels, a line for each thing worth knowing."""
     said = [
         f"{count:,} {what}"
@@ -103,11 +108,19 @@ def _lines(found: Any, counts: Any, row_id: str) -> list[str]:
             (counts.n_new, "new"),
             (counts.n_corrected, "corrected"),
             (counts.n_known, "known already"),
+            (counts.n_overruled, "overruled"),
         )
         if count
     ]
     labels = "1 label" if len(found.ids) == 1 else f"{len(found.ids):,} labels"
     lines = [f"{labels}: {', '.join(said) or 'none found its payment'}."]
+    if over is not None:
+        lines.append(
+            f"note: payment {over.row_id!r} stays {'fraud' if over.is_positive else 'genuine'}: "
+            f"{_SOURCES[over.source]} known since {_at(over.known)} says so, and holds over the "
+            "label given; the label known last holds, and of those known at the same time an "
+            "investigator's."
+        )
     if counts.n_unknown:
         first = ", ".join(repr(str(found.ids[place])) for place in counts.unknown[:3])
         lines.append(
@@ -120,3 +133,7 @@ def _lines(found: Any, counts: Any, row_id: str) -> list[str]:
             "recorded for them."
         )
     return lines
+
+
+def _at(moment: Any) -> str:
+    return str(moment.astype("datetime64[s]")).replace("T", " ")

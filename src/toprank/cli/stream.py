@@ -25,6 +25,7 @@ from toprank.cli.stream_input import (
     skip_to,
 )
 from toprank.cli.stream_run import Names, Output, Run, Source, stopped_between_lines
+from toprank.cli.table_options import table_options
 
 EXAMPLES = """
 \b
@@ -128,6 +129,7 @@ _OF_LEARNER = {
     "--skip-seen", is_flag=True,
     help="With stdin: skip what was read before, for a source that sends all events again.",
 )  # fmt: skip
+@table_options("EVENTS")
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
 @click.option("--verbose", is_flag=True, help="Report each checkpoint.")
 def stream(
@@ -142,6 +144,7 @@ def stream(
     skip_seen: bool,
     strict: bool,
     verbose: bool,
+    reading: Callable[[], Any],
     **settings: Any,
 ) -> None:
     """Score EVENTS as they arrive and take in their labels, which may come late.
@@ -150,6 +153,8 @@ def stream(
     row per line. For each row, a line is written with its suspicion, its probability and whether
     it is an alert. A line with an id, a label and no other value is the label of an earlier row.
     Labels may be 1 and 0, true and false, yes and no, fraud and genuine; others need --positive.
+    Numbers such as 1,234.56 or EUR 12.50 are read as rank reads them; one that has two meanings,
+    such as 1,234, needs --decimal or --thousands unless the model knows how its column is written.
     Bad lines are reported, counted and skipped; if all are bad, the exit code is 1 and nothing is
     saved.
 
@@ -173,6 +178,7 @@ def stream(
         _remove_leftovers(model.resolve())
         running = _opened_stream(open_files, model, settings)
         is_fitted = isinstance(running, PaymentStream)
+        fields = fields._replace(reading=_checked(reading()))
         fields = _fields_of_model(running, fields) if is_fitted else _fields_seen(running, fields)
         source = _opened_input(open_files, events, form, fields, running.position, skip_seen)
         target = _opened_output(open_files, output, model, running.position, source.is_live)
@@ -284,6 +290,8 @@ def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]
 
 def _fields_of_model(running: Any, fields: Fields) -> Fields:
     """Return the fields of a fitted model's stream: those it was fitted with, unless named."""
+    from toprank.cli import paths
+
     model = running.model
     keys = {name for name in (model.card, model.terminal, model.row_id) if name is not None}
     columns = () if model.schema_ is None else model.schema_.columns
@@ -292,6 +300,9 @@ def _fields_of_model(running: Any, fields: Fields) -> Fields:
         label=model.label_column if _is_default("label") else fields.label,
         texts=frozenset(keys | {each.name for each in columns if each.kind == "category"}),
         numbers=frozenset(each.name for each in columns if each.kind == "number"),
+        reading=paths.reading_for(model, fields.reading),
+        is_fitted=True,
+        time=model.time if model.state_ is not None else None,
     )
 
 
@@ -382,6 +393,16 @@ def _checked_fields(event_id: str, label: str, drop: tuple[str, ...]) -> Fields:
             f"{label!r} and {', '.join(map(repr, drop)) or 'none'}."
         )
     return Fields(event_id, label, drop)
+
+
+def _checked(reading: Any) -> Any:
+    """Return how EVENTS is written; its lines must be found before they are decoded."""
+    if reading.encoding is not None and "\n".encode(reading.encoding) != b"\n":
+        raise click.UsageError(
+            f"--encoding must be one in which a line ends with one byte; got {reading.encoding}; "
+            "convert EVENTS to UTF-8."
+        )
+    return reading
 
 
 def _check_files(events: str, model: Path, output: Path | None, skip_seen: bool) -> None:

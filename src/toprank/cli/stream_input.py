@@ -1,7 +1,7 @@
 """The lines of an event stream: read one by one, turned into events, and found again later.
 
-Numbers are written with a point and nothing between thousands: "1,234.56" and "EUR 12.50" are
-reported, since as text they would silently become categories.
+Numbers as people write them, "1,234.56" or "EUR 12.50", are read by `stream_cells`: as text they
+would silently become categories.
 """
 
 import csv
@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple, Self
 from zlib import crc32
+
+from toprank.cli.stream_cells import StreamCells
 
 LONGEST_LINE = 1_000_000  # bytes
 
@@ -56,6 +58,24 @@ class Fields(NamedTuple):
     """Columns of a CSV that are read as text, even where they look like numbers."""
     numbers: frozenset[str] = frozenset()
     """Fields that have held numbers before."""
+    reading: Any = None
+    """How the file is written, as a `toprank.data.tables.Reading`."""
+    is_fitted: bool = False
+    """Whether a model of `toprank fit` requires its fields of `numbers` to be numbers."""
+    time: str | None = None
+    """The field of times that a model reads."""
+
+    def cells(self) -> StreamCells:
+        """Return what reads numbers and times."""
+        from toprank.data.tables import Reading
+
+        numbers = self.numbers if self.is_fitted else frozenset()
+        return StreamCells(self.reading or Reading(), numbers, self.time)
+
+    @property
+    def encoding(self) -> str:
+        """That of the lines."""
+        return (self.reading and self.reading.encoding) or "utf-8"
 
 
 class Event(NamedTuple):
@@ -134,12 +154,13 @@ class JsonEvents:
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
         self._numbers = set(fields.numbers)
+        self._cells = fields.cells()
         self._decode = json.JSONDecoder(parse_constant=_constant).decode
         self._names: set[str] = set()
 
     def event(self, raw: bytes) -> Event | None:
         """Return the event of a line; None for an empty line."""
-        text = _text(raw)
+        text = _text(raw, self._fields.encoding)
         if not text:
             return None
         try:
@@ -159,17 +180,19 @@ class JsonEvents:
         label = row.pop(self._fields.label, None)
         if not row.keys() <= self._names:
             self._check_names(row)
-        self._check_numbers(row)
+        self._read_cells(row)
         return _event(event_id, label_of(label), row)
 
-    def _check_numbers(self, row: dict[str, Any]) -> None:
-        """Raise for a number that is written as text: with separators, or where numbers were."""
-        numbers = self._numbers
+    def _read_cells(self, row: dict[str, Any]) -> None:
+        """Replace numbers that are text, with separators or where numbers were, and times."""
+        numbers, cells = self._numbers, self._cells
         for name, value in row.items():
-            if type(value) is str:
-                is_plain = name in numbers and type(_value(value, name)) is float
-                if is_plain or is_formatted_number(value):
-                    raise _not_a_number(name, value)
+            if cells.is_time(name):
+                row[name] = cells.time(value, name)
+            elif type(value) is str:
+                is_number = cells.is_number(name) or is_formatted_number(value)
+                if is_number or (name in numbers and type(_value(value, name)) is float):
+                    row[name] = cells.number(value, name)
             elif name not in numbers and value is not None and len(numbers) < _MOST_NAMES:
                 numbers.add(name)
 
@@ -187,7 +210,9 @@ class CsvEvents:
     """
 
     def __init__(self, fields: Fields, header: bytes) -> None:
-        text = _text(header)
+        text = _text(header, fields.encoding)
+        self._encoding = fields.encoding
+        self._cells = fields.cells()
         self._delimiter = delimiter_of(text)
         self._names = [name.strip() for name in _cells(text, self._delimiter)]
         check_names(self._names)
@@ -214,7 +239,7 @@ class CsvEvents:
 
     def event(self, raw: bytes) -> Event | None:
         """Return the event of a line; None for an empty line."""
-        text = _text(raw)
+        text = _text(raw, self._encoding)
         if not text:
             return None
         cells = _cells(text, self._delimiter)
@@ -222,22 +247,25 @@ class CsvEvents:
             raise BadLineError(f"a line must have {len(self._names)} cells; got {len(cells)}.")
         event_id = None if self._id is None else cells[self._id] or None
         label = None if self._label is None else label_of(cells[self._label])
-        texts = self._texts
-        row = {
-            name: (cells[place] or None) if name in texts else _value(cells[place], name)
-            for name, place in self._features
-        }
-        for name, value in row.items():
-            if type(value) is str and name not in texts:
-                self._check_text(name, value)
+        row = {name: self._value(cells[place], name) for name, place in self._features}
         return _event(event_id, label, row)
 
-    def _check_text(self, name: str, text: str) -> None:
-        """Raise for a number as people write it; note a column of codes."""
-        if is_formatted_number(text):
-            raise _not_a_number(name, text)
-        if _has_leading_zero(text):
+    def _value(self, text: str, name: str) -> Any:
+        """Return a cell as a number, a time or text; None where it is empty."""
+        cells = self._cells
+        if not text or name in self._texts:
+            return text or None
+        if cells.is_number(name):
+            return cells.number(text, name)
+        value = _value(text, name)
+        if cells.is_time(name):
+            return cells.time(value, name)
+        is_written = type(value) is float and not cells.is_plain(name) and not text.isdigit()
+        if is_written or (type(value) is str and is_formatted_number(text)):
+            return cells.number(text, name)
+        if type(value) is str and _has_leading_zero(text):
             self._texts.add(name)
+        return value
 
     def _place(self, name: str) -> int | None:
         return self._names.index(name) if name in self._names else None
@@ -315,13 +343,16 @@ def check_names(names: Any, what: str = "a field's name") -> None:
             raise BadLineError(f"{what} must be Unicode text; got {name!r}.") from error
 
 
-def _text(raw: bytes) -> str:
+def _text(raw: bytes, encoding: str) -> str:
     if len(raw) > LONGEST_LINE:
         raise BadLineError(f"a line must have at most {LONGEST_LINE:,} bytes; it has more.")
     try:
-        return raw.decode().strip("\r\n \ufeff")
+        return raw.decode(encoding).strip("\r\n \ufeff")
     except UnicodeDecodeError as error:
-        raise BadLineError("a line must be UTF-8; it is not.") from error
+        name = encoding.upper() if encoding == "utf-8" else encoding
+        raise BadLineError(
+            f"a line must be {name}; it is not; name its encoding with --encoding."
+        ) from error
 
 
 def _constant(name: str) -> None:
@@ -381,10 +412,3 @@ def _value(text: str, name: str) -> Any:
 def _has_leading_zero(text: str) -> bool:
     """Return whether text is a code such as 007, which would lose its zeros as a number."""
     return text[0] == "0" and len(text) > 1 and text.isdigit()
-
-
-def _not_a_number(name: str, text: str) -> BadLineError:
-    return BadLineError(
-        f"field {name!r:.80} must be a number such as 1234.56, without quotes, separators or "
-        f"currency; got {text!r:.80}; exclude the field with --drop if it is no number."
-    )

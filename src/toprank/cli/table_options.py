@@ -11,32 +11,35 @@ from toprank.cli.option_names import SEPARATORS, as_typed
 _SEPARATORS = {typed: separator for separator, typed in SEPARATORS.items()}
 
 
-def table_options(*, times: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def table_options(
+    data: str = "DATA", *, times: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options and passes them on as one `reading`.
 
     `reading()` returns a `toprank.data.tables.Reading`: the command calls it when it knows that
-    its files exist, since the import takes a while. Without `times`, there is no --time-format.
+    its files exist, since the import takes a while. Help texts call the file `data`. Without
+    `times`, there is no --time-format.
     """
     options = [
         click.option(
-            "--encoding", help="Encoding of DATA if it is not UTF-8, such as latin-1 or utf-16."
+            "--encoding", help=f"Encoding of {data} if it is not UTF-8, such as latin-1 or utf-16."
         ),
         click.option(
             "--decimal",
             type=click.Choice([".", ","]),
-            help="Decimal separator of the numbers in DATA.  [default: found from the numbers]",
+            help=f"Decimal separator of the numbers in {data}.  [default: found from the numbers]",
         ),
         click.option(
             "--thousands",
             type=click.Choice([".", ",", "'", "space", "none"]),
-            help="What separates thousands in DATA.  [default: found from the numbers]",
+            help=f"What separates thousands in {data}.  [default: found from the numbers]",
         ),
     ]
     if times:
         options.append(
             click.option(
                 "--time-format",
-                help="Format of the times in DATA, such as '%d/%m/%Y %H:%M'.  [default: found "
+                help=f"Format of the times in {data}, such as '%d/%m/%Y %H:%M'.  [default: found "
                 "from the times]",
             )
         )

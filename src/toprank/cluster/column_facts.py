@@ -7,6 +7,7 @@ has to be in one place.
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from toprank.data.tables import Column, Schema, TableError
 from toprank.data.tables import schema as schemas
 from toprank.data.tables import values as column_values
 from toprank.data.tables.columns import required_frame
+from toprank.data.tables.id_columns import count_up, may_be_ids
 
 _KEPT_HASHES = 4096
 
@@ -27,7 +29,9 @@ _KEPT_HASHES = 4096
 class PartitionColumnFacts:
     """What one column contains, in one partition or in several; without rows, nothing.
 
-    `largest` is None unless all numbers are whole, `hashes` unless all are integers.
+    `largest` is None unless all numbers are whole, `hashes` unless all are integers. Of integers,
+    `extremes` are the lowest and the highest, and `counts_up` says that each is larger than the
+    one before.
     """
 
     kind: str = "missing"
@@ -36,6 +40,8 @@ class PartitionColumnFacts:
     categories: Counter[str] = field(default_factory=Counter)
     largest: float | None = 0.0
     hashes: NDArray[np.uint64] | None = field(default_factory=lambda: np.empty(0, np.uint64))
+    extremes: tuple[int, ...] = ()
+    counts_up: bool = True
 
     def n_distinct(self) -> int | None:
         """Return about how many integers are distinct, from how dense the lowest hashes are."""
@@ -44,6 +50,15 @@ class PartitionColumnFacts:
         if self.hashes.size < _KEPT_HASHES:
             return self.hashes.size
         return round((_KEPT_HASHES - 1) / (float(self.hashes[-1]) / 2**64))
+
+    def n_distinct_ids(self) -> int | None:
+        """Return about how many integers are distinct if they may be ids; None if not."""
+        n_distinct = self.n_distinct()
+        if not n_distinct or not self.extremes:
+            return None
+        lowest, highest = self.extremes
+        is_id = self.counts_up or may_be_ids(lowest, highest, n_distinct, self.n_rows)
+        return n_distinct if is_id else None
 
 
 def facts_of_columns(frame: Any) -> dict[str, PartitionColumnFacts]:
@@ -87,12 +102,15 @@ def _facts(values: pa.ChunkedArray, name: str) -> PartitionColumnFacts:
         return PartitionColumnFacts(n_rows=len(values))
     numbers = column_values.finite_numbers(values, name)
     n_present = int(np.count_nonzero(~np.isnan(numbers)))
+    is_integer = pt.is_integer(values.type)
     return PartitionColumnFacts(
         kind if n_present else "missing",
         len(values),
         n_present,
         largest=schemas.largest_whole(values.type, numbers),
-        hashes=_lowest_hashes(values) if pt.is_integer(values.type) else None,
+        hashes=_lowest_hashes(values) if is_integer else None,
+        extremes=tuple(pc.min_max(values).as_py().values()) if is_integer and n_present else (),
+        counts_up=is_integer and count_up(values),
     )
 
 
@@ -111,6 +129,8 @@ def _joined(
         some.categories + more.categories,
         largest,
         hashes,
+        (min(both), max(both)) if (both := [*some.extremes, *more.extremes]) else (),
+        some.counts_up and more.counts_up and some.extremes[-1:] < (more.extremes[:1] or (inf,)),
     )
 
 
@@ -131,7 +151,7 @@ def _column(name: str, facts: PartitionColumnFacts) -> Column:
     if facts.kind == "category":
         return schemas.category_column(name, facts.categories, facts.n_rows)
     return schemas.number_column(
-        name, facts.kind, facts.n_rows, facts.n_present, facts.largest, facts.n_distinct()
+        name, facts.kind, facts.n_rows, facts.n_present, facts.largest, facts.n_distinct_ids()
     )
 
 

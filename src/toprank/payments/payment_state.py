@@ -136,6 +136,7 @@ class MemoryState:
             n_new=counts.n_new,
             n_corrected=counts.n_corrected,
             n_known=counts.n_known + others.n_known,
+            n_overruled=counts.n_overruled,
         )
 
     def rows(self) -> pa.Table:

@@ -4,15 +4,18 @@ A verdict is fraud, genuine or unsure, or one of the labels that the model learn
 without a verdict, and those that are unsure, are ignored.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from toprank.data import tables
 from toprank.data.tables.columns import TableError, shortened
 from toprank.data.tables.spreadsheet import as_it_was
+from toprank.payments.ledger import Ledger
+from toprank.payments.ledger.holding import LAST_KNOWN
 
 VERDICT = "verdict"
 _FRAUD = ("fraud", "fraudulent", "positive", "yes", "y", "true", "1")
@@ -29,6 +32,15 @@ class Verdicts(NamedTuple):
     source: str
     n_empty: int
     n_unsure: int
+
+
+class OverrulingLabel(NamedTuple):
+    """A label that holds although another one came later."""
+
+    row_id: str
+    is_positive: bool
+    source: str
+    known: np.datetime64
 
 
 def verdicts_in(table: pa.Table, row_id: str, label: str, classes: tuple[Any, Any]) -> Verdicts:
@@ -59,6 +71,31 @@ def verdicts_in(table: pa.Table, row_id: str, label: str, classes: tuple[Any, An
         source,
         n_empty=sum(each is None for each in said),
         n_unsure=sum(each == "unsure" for each in said),
+    )
+
+
+def overruling_label(
+    ledger: Ledger, ids: Sequence[Any], is_positive: ArrayLike
+) -> OverrulingLabel | None:
+    """Return the first label that holds to the contrary of one that was given; None if none does.
+
+    Of several labels of one id, the last counts as given.
+
+    >>> from toprank.payments.ledger import MemoryLedger
+    >>> ledger = MemoryLedger()
+    >>> for known, is_fraud in (("2025-01-09", False), ("2025-01-05", True)):
+    ...     _ = ledger.append("a", is_fraud, known=known, source="claim")
+    >>> overruling_label(ledger, ["a"], [True]).is_positive
+    False
+    """
+    given = dict(zip(map(str, ids), np.asarray(is_positive).tolist(), strict=True))
+    held = ledger.as_known(LAST_KNOWN, list(given))
+    other = np.flatnonzero(held.has_label & (held.is_positive != list(given.values())))
+    if not other.size:
+        return None
+    row = other[0]
+    return OverrulingLabel(
+        list(given)[row], bool(held.is_positive[row]), str(held.source[row]), held.known[row]
     )
 
 

@@ -189,7 +189,7 @@ def evaluate_rows(
 
     `known` holds their label, and time, card and amount where they are named.
     """
-    labels = tables.fitted_label(known, label, ranker.positive_label_)
+    labels = tables.fitted_label(known, label, ranker.positive_label_, ranker.classes_.tolist())
     day = None
     if time is not None:
         day = splits.days(tables.time_column(known, time))[labels.known]

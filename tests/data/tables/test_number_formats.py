@@ -101,12 +101,20 @@ def test_what_is_known_of_the_column_or_the_file_decides():
     [
         (["FR", "DE", "12"], None),
         (["75", "13", "2A"], NumericCodes("2A")),
+        (["75", "01", "unknown"], NumericCodes("01")),
         (["1.5", "2.5", "abc"], NotNumbers("abc", "most of its cells are numbers")),
         ([*map(str, range(100)), "12x"], NotNumbers("12x", "most of its cells are numbers")),
     ],
 )
 def test_other_columns_are_text_codes_or_faulty(texts, found):
     assert reading_of(counts(*texts)) == found
+
+
+@pytest.mark.parametrize(
+    ("texts", "unit"), [(["EUR 1", "€2", "3 euros"], "eur"), (["5%", "6 %"], "%"), (["5"], "")]
+)
+def test_a_unit_has_one_name_however_it_is_written(texts, unit):
+    assert reading_of(counts(*texts)).unit == unit
 
 
 @pytest.mark.parametrize("texts", [["EUR 1", "USD 2", "EUR 3"], ["5%", "6%", "0.07"]])

@@ -18,6 +18,7 @@ from toprank.data.tables import (
     read_written,
     rows_as_written,
 )
+from toprank.data.tables.known_numbers import KnownNumbers
 from toprank.data.tables.number_formats import NumberFormat
 
 FRAME = pd.DataFrame({"amount": [9.5, 3.0, 1234.5], "country": ["FR", "DE", None]})
@@ -133,7 +134,7 @@ def test_what_was_found_in_a_file_travels_with_its_table(tmp_path):
         table = read_table(path, reading=Reading(times=("at",), decimal=","))
     found = Reading.from_json(Reading.of(table).to_json())
 
-    assert found.known_numbers == {"amount": NumberFormat(",", ".")}
+    assert found.known_numbers == {"amount": KnownNumbers(NumberFormat(",", "."), "eur", 0)}
     assert found.known_times == {"at": "%d/%m/%Y"}
     assert pa.types.is_timestamp(table["at"].type)
 
@@ -143,7 +144,7 @@ def test_a_known_format_decides_how_the_next_file_is_read(tmp_path):
     path.write_text("at,amount\n03/04/2025,1.234\n")
     known = Reading(
         times=("at",),
-        known_numbers={"amount": NumberFormat(",", ".")},
+        known_numbers={"amount": KnownNumbers(NumberFormat(",", "."))},
         known_times={"at": "%d/%m/%Y"},
     )
     schema = Schema((Column("amount", "number"),))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
-from toprank.data.tables import TableError, split_label, truths
+from toprank.data.tables import TableError, fitted_label, split_label, truths
 
 STORED_LABELS = {
     "text": (pa.table({"y": ["no", "yes", None, "no"]}), "yes", "no"),
@@ -150,3 +150,20 @@ def test_labels_of_another_kind_are_refused_rather_than_taken_for_negatives():
     table = pa.table({"fraud": ["fraud", "ok", "ok"]})
     with pytest.raises(TableError, match="must hold True and False; it holds 'fraud' in 1 rows"):
         truths(table, "fraud", True, False)
+
+
+@pytest.mark.parametrize("values", [[2, 1], [1, 2], ["2", "1"]])
+def test_other_labels_than_those_of_the_model_are_refused(values):
+    table = pa.table({"fraud": values})
+
+    with pytest.raises(TableError, match=r"'fraud' must hold 1, the positive.*and 0.*it holds"):
+        fitted_label(table, "fraud", 1, [0, 1])
+    assert fitted_label(table, "fraud", 1, [1, 2]).is_positive.sum() == 1
+
+
+@pytest.mark.parametrize("values", [[1, -1], [1, 0], ["1", "0"], [True, False]])
+def test_labels_of_the_model_and_those_that_name_themselves_are_read(values):
+    table = pa.table({"fraud": values})
+
+    found = fitted_label(table, "fraud", 1, [0, 1])
+    assert found.is_positive.tolist() == [True, False]

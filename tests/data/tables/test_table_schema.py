@@ -204,8 +204,29 @@ def test_a_column_of_distinct_values_is_said_to_look_like_an_id(convert):
         Schema.of(pa.table({"tx": values}))
 
 
+SHUFFLED = np.random.default_rng(0).permutation(1000)
+
+
 @pytest.mark.parametrize(
-    "values", [list(range(949)) + [0] * 51, list(range(999)), [i + 0.5 for i in range(1000)]]
+    "values", [7 * np.arange(1000), 10**6 + SHUFFLED, 10**9 + 12_347 * SHUFFLED]
+)
+def test_whole_numbers_that_count_up_number_the_rows_or_are_all_long_look_like_an_id(values):
+    with pytest.warns(TableWarning, match="'tx' looks like an id: 1,000 different values"):
+        Schema.of(pa.table({"tx": values}))
+
+
+AMOUNTS = np.unique(np.random.default_rng(0).gamma(1.2, 90_000, 1020).astype(int))[:1000]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        list(range(949)) + [0] * 51,
+        list(range(999)),
+        [i + 0.5 for i in range(1000)],
+        AMOUNTS[SHUFFLED],  # whole amounts, all different
+        5 * SHUFFLED,
+    ],
 )
 def test_other_columns_do_not_look_like_an_id(values):
     with warnings.catch_warnings():

@@ -81,7 +81,8 @@ def test_a_store_is_bit_for_bit_a_history_in_memory(tmp_path_factory, steps, see
             # what the ledger says already is not said again
             new = {each: said[each] for each in said if is_known[each] and each not in recorded}
             twin.label(list(new), list(new.values()), known)
-            assert counts.n_new + counts.n_corrected + counts.n_known == sum(is_known.values())
+            n_kept = counts.n_known + counts.n_overruled
+            assert counts.n_new + counts.n_corrected + n_kept == sum(is_known.values())
             assert counts.n_unknown == len(said) - sum(is_known.values())
             recorded |= new.keys()
         elif step == "purge":
@@ -283,7 +284,7 @@ def test_rows_that_the_history_refuses_leave_no_trace(folder):
             store.one(payment(5) | {"amount": "a lot"})
         with pytest.raises(TableError, match="row_id must hold ids"):
             store.label([3.5], [True])
-        assert store.label([None, "", "nobody"], [True] * 3) == (0, 0, 0, 3, (0, 1, 2))
+        assert store.label([None, "", "nobody"], [True] * 3)[:5] == (0, 0, 0, 3, (0, 1, 2))
         assert (names_in(folder), (folder / "log-000001").stat().st_size) == before
         twin = fresh()
         twin.batch(table(0, 5))

@@ -96,7 +96,7 @@ def test_a_file_of_the_previous_version_becomes_a_folder_to_write(old_file):
     with HistoryStore.open(old_file, mode="write") as store:
         assert store.one(ROW) == twin.one(ROW)
         known = np.datetime64("2025-03-06")
-        assert store.label(4, True, known) == twin.label(4, True, known) == (1, 0, 0, 0, ())
+        assert store.label(4, True, known) == twin.label(4, True, known) == (1, 0, 0, 0, (), 0)
     kept = old_file.with_name("payments.history.bak")
     assert kept.read_bytes() == PREVIOUS.read_bytes()
     assert sorted(path.name for path in kept.parent.iterdir()) == [old_file.name, kept.name]

@@ -5,6 +5,7 @@ from toprank.data.tables.columns import TableError, TableWarning, check_columns
 from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.key_codes import key_codes
 from toprank.data.tables.labels import Labels, fitted_label, split_label, truths
+from toprank.data.tables.new_values import NewValues
 from toprank.data.tables.read import (
     WrittenBatch,
     column_names,
@@ -24,6 +25,7 @@ __all__ = [
     "CodedTable",
     "Column",
     "Labels",
+    "NewValues",
     "Reading",
     "Schema",
     "TableError",

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from toprank.data.tables import schema as schemas
@@ -31,17 +30,15 @@ class _Numbers:
 
     def learned(self, rows: NDArray[np.intp] | slice) -> Column:
         numbers = self.encoded[rows]
-        n_distinct = None
-        if pt.is_integer(self.values.type) and numbers.size >= schemas.ID_ROWS:
-            n_distinct = column_values.n_distinct(rows_of(self.values, rows))
+        values = rows_of(self.values, rows)
         return schemas.number_column(
             self.name,
             self.kind,
             numbers.size,
             int(np.count_nonzero(~np.isnan(numbers))),
-            schemas.largest_whole(self.values.type, numbers),
-            n_distinct,
-            schemas.collapsing(rows_of(self.values, rows), numbers),
+            schemas.largest_whole(values.type, numbers),
+            schemas.n_distinct_ids(values),
+            schemas.collapsing(values, numbers),
         )
 
 

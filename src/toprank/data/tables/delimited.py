@@ -36,6 +36,7 @@ from toprank.data.tables.number_formats import (
 )
 from toprank.data.tables.schema import Schema
 from toprank.data.tables.typed_columns import TypedColumns, read_columns
+from toprank.data.tables.written_codes import may_be_codes, with_codes
 
 _DELIMITERS = ",;\t|"
 _HEAD = 1 << 20  # bytes in which the header must end
@@ -108,18 +109,15 @@ def read(
     if reading.time_format:
         as_text = [*as_text, *(name for name in reading.times if name in layout.names)]
     separator = layout.separator(reading)
-    with _explained(path, layout), _arrow_file(path) as file:
-        table = pacsv.read_csv(
-            _unpacked(file, path),
-            read_options=_read_options(layout),
-            parse_options=_parse_options(layout),
-            convert_options=_inferred_types(layout, separator, columns, as_text),
-        )
-    table = layout.renamed(table)
+    table = _parsed(path, layout, _inferred_types(layout, separator, columns, as_text))
     _check_text(table.schema, path)
     if not table.num_rows:
         raise _no_rows(path)
     left_alone = {*as_they_are, *as_text}
+    others = [each for each in table.column_names if each not in {*left_alone, *reading.times}]
+    codes = [name for name in others if may_be_codes(table[name])]
+    if codes:
+        table = with_codes(table, _parsed(path, layout, _as_text(layout, codes)))
     for name, cells in layout.samples.items():
         if name not in left_alone and name in table.column_names:
             _warn_if_ambiguous(name, cells, table.schema.field(name).type, reading, separator)
@@ -204,9 +202,7 @@ def text_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows block by block with every field as the text it is in the file."""
     check_columns(schema.names if schema else [], layout.names, path.name)
-    types = dict.fromkeys(layout.header, pa.string())
-    as_text = pacsv.ConvertOptions(strings_can_be_null=False, column_types=types)
-    return _parsed_blocks(path, layout, as_text, on_bytes)
+    return _parsed_blocks(path, layout, _as_text(layout, layout.names), on_bytes)
 
 
 def layout_of(path: Path, reading: Reading | None = None) -> Layout:
@@ -305,6 +301,18 @@ def _parse_options(layout: Layout) -> pacsv.ParseOptions:
     return pacsv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
 
 
+def _parsed(path: Path, layout: Layout, types: pacsv.ConvertOptions) -> pa.Table:
+    """Return all rows at once."""
+    with _explained(path, layout), _arrow_file(path) as file:
+        table = pacsv.read_csv(
+            _unpacked(file, path),
+            read_options=_read_options(layout),
+            parse_options=_parse_options(layout),
+            convert_options=types,
+        )
+    return layout.renamed(table)
+
+
 def _parsed_blocks(
     path: Path,
     layout: Layout,
@@ -348,13 +356,23 @@ def _inferred_types(
     )
 
 
+def _as_text(layout: Layout, names: Sequence[str]) -> pacsv.ConvertOptions:
+    """Return options that leave every field of these columns as it is in the file."""
+    headers = layout.in_file(names)
+    return pacsv.ConvertOptions(
+        strings_can_be_null=False,
+        column_types=dict.fromkeys(headers, pa.string()),
+        include_columns=headers,
+    )
+
+
 def _fixed_types(layout: Layout, schema: Schema | None, separator: str) -> pacsv.ConvertOptions:
     kinds = {column.name: column.kind for column in schema.columns} if schema else {}
     types = {
         header: _ARROW_TYPES.get(kinds.get(name, ""), pa.string())
         for header, name in zip(layout.header, layout.names, strict=True)
     }
-    # Text stays as it is, "NA" included: no category of that name is known, so it is missing.
+    # Text stays as it is, "NA" included: if no category of that name is known, it is missing.
     return pacsv.ConvertOptions(
         null_values=MISSING,
         strings_can_be_null=False,

@@ -13,8 +13,9 @@ from typing import Any, Self
 import pyarrow as pa
 
 from toprank.data import checks
-from toprank.data.tables.number_formats import NumberFormat, allowed_formats
-from toprank.data.tables.time_formats import check_format
+from toprank.data.tables.known_numbers import KnownNumbers
+from toprank.data.tables.number_formats import allowed_formats
+from toprank.data.tables.time_formats import NUMBER_FORMATS, check_format
 
 _KEY = b"toprank.reading"
 _SEPARATORS = (".", ",", " ", "'", "")
@@ -36,8 +37,8 @@ class Reading:
     times
         The columns of times, which are read as timestamps.
     known_numbers, known_times
-        The formats that columns had in the table a model was fitted on: they decide where a file
-        can be read in several ways.
+        How columns were written in the table a model was fitted on: that decides where a file can
+        be read in several ways.
     """
 
     encoding: str | None = None
@@ -45,7 +46,7 @@ class Reading:
     thousands: str | None = None
     time_format: str | None = None
     times: tuple[str, ...] = ()
-    known_numbers: Mapping[str, NumberFormat] = field(default_factory=dict)
+    known_numbers: Mapping[str, KnownNumbers] = field(default_factory=dict)
     known_times: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -83,29 +84,29 @@ class Reading:
     def from_json(cls, noted: Any) -> Self:
         """Return the reading that `to_json` noted; what is not as it writes counts as not noted.
 
-        >>> Reading.from_json({"numbers": {"amount": [",", "."]}}).known_numbers["amount"]
+        >>> reading = Reading.from_json({"numbers": {"amount": [",", ".", "eur", 2]}})
+        >>> reading.known_numbers["amount"].format
         NumberFormat(decimal=',', thousands='.')
         """
         numbers = noted.get("numbers") if isinstance(noted, dict) else None
         times = noted.get("times") if isinstance(noted, dict) else None
+        known = {
+            name: KnownNumbers.from_json(written)
+            for name, written in (numbers.items() if isinstance(numbers, dict) else ())
+        }
         return cls(
-            known_numbers={
-                name: NumberFormat(*separators)
-                for name, separators in (numbers.items() if isinstance(numbers, dict) else ())
-                if isinstance(separators, list)
-                and tuple(separators) in allowed_formats(None, None)
-            },
+            known_numbers={name: written for name, written in known.items() if written},
             known_times={
                 name: text
                 for name, text in (times.items() if isinstance(times, dict) else ())
-                if isinstance(text, str) and "%" in text
+                if isinstance(text, str) and ("%" in text or text in NUMBER_FORMATS)
             },
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the formats of columns in plain values, for a model to keep."""
+        """Return how columns are written in plain values, for a model to keep."""
         return {
-            "numbers": {name: list(form) for name, form in self.known_numbers.items()},
+            "numbers": {name: known.to_json() for name, known in self.known_numbers.items()},
             "times": dict(self.known_times),
         }
 

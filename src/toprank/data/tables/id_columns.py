@@ -19,6 +19,7 @@ from toprank.data.tables.values import decoded, is_text
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 _LEAST_ROWS = 100  # with fewer, honest columns are often distinct, too
 _DISTINCT_SHARE = 0.95
+_LONG = 10**7  # ids drawn by chance have as many digits or more
 _DENSE = 1.2  # whole numbers so few per value of their range are a numbering of the rows
 
 
@@ -65,6 +66,27 @@ def without_ids(table: Any, names: list[str], keep: Sequence[str] = ()) -> list[
     return rest
 
 
+def may_be_ids(lowest: int, highest: int, n_distinct: int, n_rows: int) -> bool:
+    """Return whether whole numbers from `lowest` to `highest` may only name their rows.
+
+    Amounts may be different in nearly every row, too. But they leave gaps, and small ones have
+    fewer digits than large ones; ids number the rows, or are all long and of one length.
+
+    >>> may_be_ids(1, 1000, 990, 1000), may_be_ids(3, 250_000, 990, 1000)
+    (True, False)
+    """
+    if n_distinct < _DISTINCT_SHARE * n_rows:
+        return False
+    is_dense = highest - lowest + 1 <= _DENSE * n_rows
+    return is_dense or (lowest >= _LONG and len(str(lowest)) == len(str(highest)))
+
+
+def count_up(values: pa.ChunkedArray) -> bool:
+    """Return whether each whole number is larger than the one before; missing ones aside."""
+    numbers = values.drop_null().to_numpy()
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
 def _reason(name: str, values: pa.ChunkedArray) -> str:
     """Return why a column looks like an id; nothing where it does not."""
     if _INDEX.fullmatch(name):
@@ -79,9 +101,9 @@ def _reason(name: str, values: pa.ChunkedArray) -> str:
         return ""
     if not pt.is_integer(values.type):
         return ""
-    numbers = values.drop_null().to_numpy()
-    if (numbers[1:] > numbers[:-1]).all():
+    if count_up(values):
         return "counts up with the rows"
+    numbers = values.drop_null().to_numpy()
     span = int(numbers.max()) - int(numbers.min()) + 1
     if span <= _DENSE * n_present and np.unique(numbers).size >= _DISTINCT_SHARE * n_present:
         return "numbers the rows"

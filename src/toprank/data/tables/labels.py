@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from toprank.data import checks
 from toprank.data.tables.columns import TableError, required_frame, shortened
 from toprank.data.tables.delimited import MISSING
-from toprank.data.tables.positive_class import positive_of_table
+from toprank.data.tables.positive_class import named_by_itself, positive_of_table
 from toprank.data.tables.values import decoded, kind_of
 
 
@@ -25,18 +26,25 @@ class Labels(NamedTuple):
     known: NDArray[np.bool_]
 
 
-def fitted_label(table: Any, label: str, positive: Any) -> Labels:
+def fitted_label(
+    table: Any, label: str, positive: Any, classes: Collection[Any] | None = None
+) -> Labels:
     """Return the labels in column `label`, one of which must be the positive one of a model.
+
+    `classes` are both labels of the model. Another negative one is refused unless the two say by
+    themselves which is which, as 1 and -1 do: of 2 and 1, the 1 may well be the negative one.
 
     >>> fitted_label(pa.table({"fraud": ["no", "yes"]}), "fraud", "yes").is_positive.tolist()
     [False, True]
     """
     counts = _value_counts(_plain_values(table, label))
-    if len(counts) == 2 and not any(_is_named(value, positive) for value in counts):
+    if len(counts) == 2 and not _are_labels_of(counts, positive, classes):
+        others = [each for each in classes or () if not _is_named(each, positive)]
+        negative = f"{shortened(others[0])}, the negative one" if others else "another value"
         raise TableError(
             f"label column {label!r} must hold {shortened(positive)}, the positive label of the "
-            f"model, and another value; it holds {' and '.join(map(shortened, counts))}; name "
-            "another column with `label`."
+            f"model, and {negative}; it holds {' and '.join(map(shortened, counts))}; write the "
+            "labels as in the table the model was fitted on, or name another column with `label`."
         )
     return split_label(table, label, positive)
 
@@ -158,6 +166,15 @@ def _named(label: str, counts: Counter[Any], positive_label: Any) -> Any:
         f"`positive_label` must be one of the values of label column {label!r}, "
         f"{' or '.join(map(shortened, counts))}; got {shortened(positive_label)}{hint or '.'}"
     )
+
+
+def _are_labels_of(counts: Counter[Any], positive: Any, classes: Collection[Any] | None) -> bool:
+    """Return whether two values are the labels of a model, or say themselves what they are."""
+    if not any(_is_named(value, positive) for value in counts):
+        return False
+    if classes is None or all(any(_is_named(v, each) for each in classes) for v in counts):
+        return True
+    return _is_named(named_by_itself(counts), positive)
 
 
 def _is_named(value: Any, wanted: Any) -> bool:

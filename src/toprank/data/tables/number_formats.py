@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
+from toprank.data.tables.columns import shortened
+
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """What is missing in a file of text, whatever the column holds."""
 
@@ -23,12 +25,18 @@ _SINGLE_WORDS = """
 _PHRASES = ("not available", "not known", "not applicable", "no data", "no value")
 _MISSING_WORDS = frozenset((*_SINGLE_WORDS.split(), *_PHRASES))
 _CURRENCIES = """
-    $ € £ ¥ ₹ ₽ ₩ ₺ ₪ ฿ ₫ ₦ ₴ ₿ ¢ us$ a$ au$ c$ ca$ nz$ hk$ s$ r$ mx$ rs kr zł kč ft lei fr sfr tl
-    usd eur gbp chf jpy cny rmb inr aud cad nzd sek nok dkk pln czk huf ron bgn try rub uah ils zar
-    brl mxn ars clp cop pen sgd hkd krw twd thb idr myr php vnd aed sar egp ngn kes mad tnd xof xaf
-    euro euros dollar dollars cent cents
+    eur € euro euros; usd $ us$ dollar dollars; gbp £; chf fr sfr; jpy; cny rmb; inr ₹ rs
+    aud a$ au$; cad c$ ca$; nzd nz$; hkd hk$; sgd s$; brl r$; mxn mx$; sek; nok; dkk; pln zł
+    czk kč; huf ft; ron lei; try ₺ tl; rub ₽; uah ₴; ils ₪; krw ₩; thb ฿; vnd ₫; ngn ₦
+    bgn; zar; ars; clp; cop; pen; twd; idr; myr; php; aed; sar; egp; kes; mad; tnd; xof; xaf
+    cent cents ¢; ¥; kr; ₿
 """
-_UNITS = frozenset((*_CURRENCIES.split(), "%"))
+_UNITS = {"%": "%"} | {
+    sign: signs.split()[0]
+    for signs in re.split(r"[;\n]", _CURRENCIES.strip())
+    for sign in signs.split()
+}
+"""What may be written next to a number, and the name of the unit: € and EUR are one."""
 _SIGN = r"[+\-−–]"
 _UNIT = r"[^\d\s+\-−–(),.'’]{1,7}\.?"
 _CELL = re.compile(
@@ -107,6 +115,7 @@ class NumberReading(NamedTuple):
     other: NumberFormat | None
     words: Mapping[str, int]
     is_whole: bool  # digits alone
+    unit: str = ""  # such as "eur" or "%"
 
     @property
     def n_missing(self) -> int:
@@ -139,7 +148,7 @@ class _Cell(NamedTuple):
         if unit and unit not in _UNITS:
             return None
         body = _SPACES.sub(" ", body.strip()).replace("’", "'")
-        return cls(body, unit, bool(signs) and signs[0] != "+", power or "")
+        return cls(body, _UNITS.get(unit, ""), bool(signs) and signs[0] != "+", power or "")
 
     def number(self, form: NumberFormat) -> float | None:
         value = form.number(self.body)
@@ -164,6 +173,16 @@ class NumericCodes(NamedTuple):
 
     text: str
 
+    @property
+    def reason(self) -> str:
+        """Why the column holds codes: a zero in front, or a cell that is no number."""
+        if has_leading_zero(self.text):
+            return (
+                f"its numbers may start with a zero, as {shortened(self.text)} does; if they are "
+                "amounts, write them without such zeros"
+            )
+        return f"most of it is whole numbers, but {shortened(self.text)} is not"
+
 
 def looks_like_number(text: str) -> bool:
     """Return whether a text is a number in some format.
@@ -172,6 +191,15 @@ def looks_like_number(text: str) -> bool:
     [True, True, True, False, False]
     """
     return bool(_INFINITE.fullmatch(text) or _number_cells([text])[0])
+
+
+def has_leading_zero(text: str) -> bool:
+    """Return whether a text is a code such as 007, which would lose its zeros as a number.
+
+    >>> has_leading_zero("01234"), has_leading_zero("0"), has_leading_zero("0.5")
+    (True, False, False)
+    """
+    return text[:1] == "0" and len(text) > 1 and text.isdigit()
 
 
 def is_missing_word(text: str) -> bool:
@@ -243,6 +271,9 @@ def reading_of(
         rare = units.most_common()[-1][0]
         text = next(text for text, cell in cells.items() if cell.unit == rare)
         return NotNumbers(text, f"its cells are in different units, {_listed(units)}", _CONVERT)
+    whole = _are_whole(cells)
+    if whole and (code := next(filter(has_leading_zero, cells), None)) is not None:
+        return NumericCodes(code)
     if "%" in units and len({cell.unit for cell in cells.values()}) > 1:
         text = next(text for text, cell in cells.items() if not cell.unit)
         return NotNumbers(text, "only some of its cells are percentages", _CONVERT)
@@ -257,7 +288,8 @@ def reading_of(
         cells[example].number(form) or 0.0,
         other,
         {text: counts[text] for text in words},
-        _are_whole(cells),
+        whole,
+        next(iter(units), ""),
     )
 
 
@@ -276,6 +308,16 @@ def number_in(text: str, form: NumberFormat) -> float | None:
     if _INFINITE.fullmatch(text):
         return -math.inf if text.strip().startswith("-") else math.inf
     return math.nan if is_missing_word(text) else None
+
+
+def number_and_unit(text: str, form: NumberFormat) -> tuple[float | None, str]:
+    """Return the number in a cell, None where it is none in this format, and its unit.
+
+    >>> number_and_unit("EUR 12,50", NumberFormat(",")), number_and_unit("12,50", PLAIN)
+    ((12.5, 'eur'), (None, ''))
+    """
+    cell = _Cell.of(text)
+    return (None, "") if cell is None else (cell.number(form), cell.unit)
 
 
 def _number_cells(texts: Iterable[str]) -> tuple[dict[str, _Cell], list[str]]:

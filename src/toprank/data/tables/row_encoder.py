@@ -65,8 +65,10 @@ class RowEncoder:
             kind = type(cell)
         if self._kinds[place] == "category":
             return self._code(cell, kind, place)
+        if kind is float and cell != cell:
+            return np.nan  # whatever its sign
         is_plain = kind is float or kind is bool or (kind is int and -_EXACT <= cell <= _EXACT)
-        if is_plain and (self._kinds[place] == "number" or cell in (0, 1) or cell != cell):
+        if is_plain and (self._kinds[place] == "number" or cell in (0, 1)):
             return cell
         return self._other(cell, place)
 

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
@@ -29,6 +30,7 @@ from toprank.data.tables.columns import (
     check_distinct,
     shortened,
 )
+from toprank.data.tables.id_columns import count_up, may_be_ids
 from toprank.data.tables.row_encoder import RowEncoder
 
 MAX_CATEGORIES = 1000
@@ -228,7 +230,8 @@ def number_column(
 ) -> Column:
     """Return a column of numbers or booleans; warn of an id and of digits that will be lost.
 
-    `largest` is that of whole numbers and `n_distinct` that of integers, None for others.
+    `largest` is that of whole numbers, None for others; `n_distinct` counts the different values
+    of integers that may be ids.
     `collapse` is how many different values there are, and how many of them 32 bits can hold; None
     where they were not counted.
     """
@@ -262,19 +265,35 @@ def collapsing(values: pa.ChunkedArray, numbers: NDArray[np.float32]) -> tuple[i
     return column_values.n_distinct(values), np.unique(numbers[present]).size
 
 
+def n_distinct_ids(values: pa.ChunkedArray) -> int | None:
+    """Return how many different integers a column holds if they may be ids; None if not.
+
+    >>> n_distinct_ids(pa.chunked_array([range(1000)]))
+    1000
+    """
+    n_rows = len(values)
+    if not pt.is_integer(values.type) or n_rows < ID_ROWS:
+        return None
+    n_distinct = column_values.n_distinct(values)
+    extremes = pc.min_max(values).as_py()
+    if not n_distinct or extremes["min"] is None:
+        return None
+    is_id = may_be_ids(extremes["min"], extremes["max"], n_distinct, n_rows) or count_up(values)
+    return n_distinct if is_id else None
+
+
 def _learned_column(name: str, values: pa.ChunkedArray) -> Column:
     kind = column_values.kind_of(values, name)
     if kind == "category":
         return category_column(name, column_values.category_counts(values), len(values))
     numbers = column_values.finite_numbers(values, name)
-    may_be_id = pt.is_integer(values.type) and len(values) >= ID_ROWS
     return number_column(
         name,
         kind,
         len(values),
         int(np.count_nonzero(~np.isnan(numbers))),
         largest_whole(values.type, numbers),
-        column_values.n_distinct(values) if may_be_id else None,
+        n_distinct_ids(values),
     )
 
 

@@ -16,6 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+EXCEL_DAYS, OTHER_NUMBERS = "Excel days", "numbers"
+NUMBER_FORMATS = (EXCEL_DAYS, OTHER_NUMBERS)
+"""How times are written that are numbers: the days of a spreadsheet, or any of the others."""
+
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DAY_NAME = r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*"
@@ -95,8 +99,8 @@ def format_of(texts: Sequence[str]) -> TimeFormat | None:
         return None
     ((best, most),) = alike.most_common(1)
     longest = max((form for form in counts if _without_seconds(form) == best), key=len)
-    is_both = alike[_swapped(best)] == most and _swapped(best) != best
-    return TimeFormat(longest, _swapped(longest) if is_both else None)
+    is_both = alike[swapped(best)] == most and swapped(best) != best
+    return TimeFormat(longest, swapped(longest) if is_both else None)
 
 
 def _year_comes_first(texts: Sequence[str]) -> bool:
@@ -129,6 +133,16 @@ def ordered_format(found: TimeFormat, values: pa.ChunkedArray) -> TimeFormat:
     if re.search(r"%d[.]%m|%m[.]%d", found.text):  # 01.02.2018: with points, the day comes first
         return TimeFormat(min(found.text, found.other))
     return found
+
+
+def is_day_first(form: str) -> bool | None:
+    """Return whether the day comes before the month; None where that is never unclear.
+
+    >>> is_day_first("%d/%m/%Y"), is_day_first("%m/%d/%y"), is_day_first("%Y-%m-%d")
+    (True, False, None)
+    """
+    found = re.search(r"%([dm])[-/.]%[dm][-/.]%[Yy]", form)
+    return None if found is None else found[1] == "d"
 
 
 def parsed(values: pa.ChunkedArray, form: str) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
@@ -228,7 +242,7 @@ def _without_seconds(form: str) -> str:
     return form.replace(".%f", "").replace(":%S", "")
 
 
-def _swapped(form: str) -> str:
+def swapped(form: str) -> str:
     """Return the format with day and month the other way round."""
     return form.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m")
 

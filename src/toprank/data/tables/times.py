@@ -19,6 +19,7 @@ from toprank.data.tables.columns import (
     shortened,
 )
 from toprank.data.tables.number_formats import MISSING
+from toprank.data.tables.time_formats import TimeFormat
 from toprank.data.tables.values import decoded, is_number, is_text
 
 # the largest number of each unit since 1970, in the year 5138; larger ones are of the next unit
@@ -56,13 +57,18 @@ def times_of(
     name: str,
     time_format: str | None = None,
     place: Place = row_number,
+    known: str | None = None,
 ) -> Times:
-    """Return the times of one column; an error says at which `place` it is wrong."""
+    """Return the times of one column; an error says at which `place` it is wrong.
+
+    `known` is the format in which a model knows the column: where the day or the month may come
+    first, it decides.
+    """
     values = decoded(values)
     if time_format is not None and is_number(values.type):
         values = values.cast(pa.string())
     if is_text(values.type):
-        return _of_text(values, name, time_format, place)
+        return _of_text(values, name, time_format, place, known)
     if is_number(values.type):
         return _of_numbers(values, name, place)
     _check_complete(values, name, place)
@@ -91,8 +97,8 @@ def warn_of_odd_times(values: pa.ChunkedArray, times: NDArray[np.datetime64], na
     if is_number(values.type) and last < _OLDEST:
         warnings.warn(
             f"column {name!r} holds numbers that are no dates of our time: read as seconds since "
-            f"1970, they go from {_shown(first)} to {_shown(last)}; if it is an id or another "
-            "number, name the column of times with `time`.",
+            f"1970, they go from {shown_moment(first)} to {shown_moment(last)}; if it is an id or "
+            "another number, name the column of times with `time`.",
             TableWarning,
             stacklevel=3,
         )
@@ -106,11 +112,14 @@ def warn_of_odd_times(values: pa.ChunkedArray, times: NDArray[np.datetime64], na
         )
 
 
-def _shown(moment: np.datetime64) -> str:
+def shown_moment(moment: np.datetime64) -> str:
+    """Return a moment as people read it, to the second."""
     return str(moment.astype("datetime64[s]")).replace("T", " ")
 
 
-def _of_text(values: pa.ChunkedArray, name: str, time_format: str | None, place: Place) -> Times:
+def _of_text(
+    values: pa.ChunkedArray, name: str, time_format: str | None, place: Place, known: str | None
+) -> Times:
     is_missing = pc.is_in(values, pa.array(MISSING, values.type))
     values = pc.if_else(is_missing, pa.scalar(None, values.type), values)
     _check_complete(values, name, place)
@@ -124,11 +133,15 @@ def _of_text(values: pa.ChunkedArray, name: str, time_format: str | None, place:
             if is_number(found.type):
                 return _of_numbers(found, name, place)
             return Times(_microseconds(found), None)
-    return _of_written(values, name, time_format, place)
+        if known is not None and "%" in known:
+            moments, is_time = time_formats.parsed(values, known)
+            if is_time.all():
+                return Times(moments, known)
+    return _of_written(values, name, time_format, place, known)
 
 
 def _of_written(
-    values: pa.ChunkedArray, name: str, time_format: str | None, place: Place
+    values: pa.ChunkedArray, name: str, time_format: str | None, place: Place, known: str | None
 ) -> Times:
     """Return times from text in the format given, or in that of most of the rows."""
     if time_format is None:
@@ -142,6 +155,7 @@ def _of_written(
                 "name a column of times with `time`, or say how they are written with "
                 "`time_format`, such as '%d/%m/%Y %H:%M'."
             )
+        found = _in_known_order(found, known, values, name, place)
         found = time_formats.ordered_format(found, values)
         if found.other is not None:
             raise TableError(
@@ -171,6 +185,27 @@ def _of_written(
             "with `time_format`."
         )
     return Times(moments, form)
+
+
+def _in_known_order(
+    found: TimeFormat, known: str | None, values: pa.ChunkedArray, name: str, place: Place
+) -> TimeFormat:
+    """Return the format with day and month as a model knows them; raise if rows contradict it."""
+    is_day_first = None if known is None else time_formats.is_day_first(known)
+    own = time_formats.is_day_first(found.text)
+    if is_day_first is None or own is None:
+        return found
+    as_known = found.text if own == is_day_first else time_formats.swapped(found.text)
+    if found.other is not None or own == is_day_first:
+        return TimeFormat(as_known)
+    _, is_time = time_formats.parsed(values, as_known)
+    row = int((~is_time).argmax())
+    raise TableError(
+        f"column {name!r} must have the {'day' if is_day_first else 'month'} first, as in the "
+        f"table the model was fitted on ({known}); {place(row)} has "
+        f"{shortened(values[row].as_py())}; correct it, or, if all rows of the file are written "
+        f"so, say so with `time_format={found.text!r}`."
+    )
 
 
 def _of_numbers(values: pa.ChunkedArray, name: str, place: Place) -> Times:

@@ -13,21 +13,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
+from numpy.typing import NDArray
 
 from toprank.data.tables import number_formats
 from toprank.data.tables.columns import Place, TableError, TableWarning, shortened
 from toprank.data.tables.file_reading import Reading
+from toprank.data.tables.file_times import with_file_times
+from toprank.data.tables.known_numbers import (
+    MANY_DECIMALS,
+    PERCENT,
+    KnownNumbers,
+    may_be_thousands,
+    most_decimals,
+)
 from toprank.data.tables.number_formats import (
     MISSING,
+    PLAIN,
     NotNumbers,
     NumberFormat,
     NumberReading,
     NumericCodes,
 )
 from toprank.data.tables.schema import Schema
-from toprank.data.tables.time_formats import parsed
-from toprank.data.tables.times import times_of
-from toprank.data.tables.values import decoded, is_text
+from toprank.data.tables.values import decoded, is_number, is_text
 
 _SAMPLE = 1_000
 _LEAST_SHARE = 0.3  # of numbers in a sample; the whole column has the last word
@@ -52,10 +60,14 @@ def read_columns(
     numbers that it has as text: they may be codes.
     """
     untouched = {*as_they_are, *reading.times}
-    numbers: dict[str, NumberFormat] = {}
+    numbers: dict[str, KnownNumbers] = {}
     for i, name in enumerate(table.column_names):
         values = table[name]
-        if name in untouched or not _may_be_numbers(values):
+        if name in untouched:
+            continue
+        if is_number(values.type):
+            numbers[name] = KnownNumbers(PLAIN, "", _decimals_of(values))
+        if not _may_be_numbers(values):
             continue
         values = decoded(values)
         counts = _text_counts(values)
@@ -69,10 +81,7 @@ def read_columns(
             row = pc.index(values, pa.scalar(found.text, values.type)).as_py()
             raise _not_numbers(name, found, place(row))
         if isinstance(found, NumericCodes):
-            _note(
-                f"column {name!r} is read as categories: most of it is whole numbers, but "
-                f"{shortened(found.text)} is not."
-            )
+            _note(f"column {name!r} is read as categories: {found.reason}.")
         elif isinstance(found, NumberReading):
             if is_typed and found.is_whole:
                 if len(counts) > _FEW_CODES:
@@ -82,37 +91,20 @@ def read_columns(
                     )
                 continue
             _note(_how_it_was_read(name, found))
-            numbers[name] = found.format
             column = _converted(values, found.format, name, place)
+            numbers[name] = KnownNumbers(found.format, found.unit, _decimals_of(column))
             table = table.set_column(i, name, column)
-    table, times = with_times(table, reading.time_formats, place)
+    table, times = with_file_times(table, reading.time_formats, place)
     known = replace(reading, known_numbers=numbers, known_times=times)
     return known.found_in(table)
-
-
-def with_times(
-    table: pa.Table, formats: Mapping[str, str | None], place: Place
-) -> tuple[pa.Table, dict[str, str]]:
-    """Return the table with these columns as timestamps, and the formats that were not ISO."""
-    found: dict[str, str] = {}
-    for name, form in formats.items():
-        if name in table.column_names:
-            i = table.column_names.index(name)
-            values = table[name]
-            if not is_text(values.type) and form is None and not values.null_count:
-                continue  # numbers and timestamps are read where they are needed
-            times = times_of(values, name, form, place)
-            if times.format is not None:
-                found[name] = times.format
-            table = table.set_column(i, name, pa.array(times.moments))
-    return table, found
 
 
 class TypedColumns:
     """Reads the columns of a schema from batches of text; all other columns stay text.
 
     `default_decimal` is the decimal separator of the file as its first rows show it, and `samples`
-    holds some cells of each column. How a column is read is decided once, for the whole file.
+    holds some cells of each column of a CSV; None for files that have types of their own. How a
+    column is read is decided once, for the whole file.
     """
 
     def __init__(
@@ -131,6 +123,8 @@ class TypedColumns:
         self._default_decimal = default_decimal
         self._formats: dict[str, NumberFormat] = {}
         self._n_missing: dict[str, int] = {}
+        self._is_csv = samples is not None
+        self._noted_units: set[str] = set()
         self._time_formats: dict[str, str | None] = dict(reading.time_formats)
         self._n_rows = 0
         for column in schema.columns if schema else ():
@@ -150,14 +144,17 @@ class TypedColumns:
         for column in self._schema.columns if self._schema else ():
             i = batch.column_names.index(column.name)
             values = batch[column.name]
-            if column.kind == "category" or not is_text(values.type):
-                continue
             if column.kind == "number":
                 found = self._numbers(column.name, values)
-            else:
+            elif column.kind == "boolean" and is_text(values.type):
                 found = self._booleans(column.name, values)
+            else:
+                continue
             batch = batch.set_column(i, column.name, found)
-        batch = self._with_times(batch)
+        batch, found_times = with_file_times(
+            batch, self._time_formats, self._here, self._reading.known_times
+        )
+        self._time_formats |= found_times
         self._n_rows += batch.num_rows
         return batch
 
@@ -172,9 +169,9 @@ class TypedColumns:
 
     def _decide(self, name: str, sample: list[str]) -> None:
         """Choose how a column of numbers is read, by a sample of its cells if they say so."""
-        known = self._reading.known_numbers.get(name)
+        known = self._known(name).format
         given = self._reading.decimal, self._reading.thousands
-        if known is None and given == (None, None):
+        if known == PLAIN and given == (None, None):
             self._formats[name] = NumberFormat(self._default_decimal)
             return
         found = self._reading_of(name, dict.fromkeys(sample, 1), known)
@@ -184,8 +181,11 @@ class TypedColumns:
             fitting = number_formats.allowed_formats(*given)
             self._formats[name] = known if known in fitting else fitting[0]
 
+    def _known(self, name: str) -> KnownNumbers:
+        return self._reading.known_numbers.get(name, KnownNumbers())
+
     def _reading_of(
-        self, name: str, counts: dict[str, int], known: NumberFormat | None
+        self, name: str, counts: dict[str, int], known: NumberFormat
     ) -> NumberReading | NotNumbers | NumericCodes | None:
         return number_formats.reading_of(
             counts,
@@ -196,22 +196,77 @@ class TypedColumns:
         )
 
     def _numbers(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Return a column as numbers that can be compared with those the model learned from."""
+        unit = ""
+        column = values
+        if is_text(values.type):
+            column, unit = self._numbers_in_text(name, values)
+        if len(column) > column.null_count:
+            self._check_unit(name, unit)
+            if self._is_csv or is_text(values.type):
+                self._check_thousands(name, column)
+        return column
+
+    def _numbers_in_text(self, name: str, values: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
+        """Return a column of text as numbers, and their unit."""
         form = self._formats[name]
         if not form.thousands:
             try:
-                return _simple_numbers(values, form.decimal)
+                return _simple_numbers(values, form.decimal), ""
             except pa.ArrowInvalid:
                 pass
         found = self._reading_of(name, _text_counts(values), form)
         is_open = self._n_rows == 0 or form == NumberFormat(self._default_decimal)
-        if isinstance(found, NumberReading) and found.format != form and is_open:
-            _note(_how_it_was_read(name, found, self._source))
-            form = self._formats[name] = found.format
+        unit = ""
+        if isinstance(found, NotNumbers):
+            row = pc.index(values, pa.scalar(found.text, values.type)).as_py()
+            raise _not_numbers(name, found, self._here(row), self._source)
+        if isinstance(found, NumberReading):
+            unit = found.unit
+            if found.format != form and is_open:
+                _note(_how_it_was_read(name, found, self._source))
+                form = self._formats[name] = found.format
         column = _converted(values, form, name, self._here, self._source)
         n_words = column.null_count - _without_missing(values).null_count
         if n_words:
             self._n_missing[name] = self._n_missing.get(name, 0) + n_words
-        return column
+        return column, unit
+
+    def _check_unit(self, name: str, unit: str) -> None:
+        """Raise for numbers in another unit than the model knows; note a currency left out."""
+        known = self._known(name)
+        if not known.agrees_with(unit):
+            raise TableError(
+                f"column {name!r} in {self._source} must be {_in_unit(known.unit)}, as in the "
+                f"table the model was fitted on; it is {_in_unit(unit)}; convert it to what it "
+                "was, or fit a model on such numbers."
+            )
+        if known.unit not in (None, unit) and name not in self._noted_units:
+            self._noted_units.add(name)
+            _note(
+                f"column {name!r} in {self._source} is {_in_unit(unit)}; in the table the model "
+                f"was fitted on it was {_in_unit(known.unit)}; the numbers are taken to be in the "
+                "same unit."
+            )
+
+    def _check_thousands(self, name: str, column: pa.ChunkedArray) -> None:
+        """Raise where numbers such as 1.234 may be thousands, since none had three decimals."""
+        decimals = self._known(name).decimals
+        is_said = self._reading.decimal is not None or self._reading.thousands is not None
+        if is_said or decimals is None or decimals >= MANY_DECIMALS:
+            return
+        row = may_be_thousands(_as_floats(column))
+        if row is None:
+            return
+        separator = self._formats[name].decimal
+        number = column[row].as_py()
+        written = f"{number:.{MANY_DECIMALS}f}".replace(".", separator)
+        raise TableError(
+            f"column {name!r} in {self._source} has numbers such as {written!r} in "
+            f"{self._here(row)}, which may be {number:.{MANY_DECIMALS}f} or {1000 * number:.0f}: "
+            "none had three decimals in the table the model was fitted on; say with "
+            f"`thousands={separator!r}` or `decimal={separator!r}` what it is."
+        )
 
     def _booleans(self, name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
         values = _without_missing(values)
@@ -226,17 +281,6 @@ class TypedColumns:
                 f"has {shortened(values[row].as_py())}; correct it or leave it empty."
             )
         return pc.if_else(pc.is_null(values), pa.scalar(None, pa.bool_()), is_true)
-
-    def _with_times(self, batch: pa.Table) -> pa.Table:
-        for name, known in self._reading.known_times.items():
-            is_open = self._time_formats.get(name, "") is None and name in batch.column_names
-            if is_open and batch.num_rows and is_text(batch[name].type):
-                _, is_time = parsed(batch[name].slice(0, 1), known)
-                if is_time.all():
-                    self._time_formats[name] = known
-        batch, found = with_times(batch, self._time_formats, self._here)
-        self._time_formats |= found
-        return batch
 
     def _here(self, row: int) -> str:
         return self._place(self._n_rows + row)
@@ -301,10 +345,13 @@ def _converted(
     return pa.chunked_array([pa.array(found, mask=np.isnan(found))])
 
 
-def _not_numbers(name: str, found: NotNumbers, place: str) -> TableError:
+def _not_numbers(name: str, found: NotNumbers, place: str, source: str = "") -> TableError:
+    """Return the error of a column to learn from, or of one of `source` that a model needs."""
+    said = f"{found.reason}; {place} has {shortened(found.text)}; {found.way_out}"
+    if source:
+        return TableError(f"column {name!r} in {source} must hold numbers: {said}.")
     return TableError(
-        f"column {name!r} cannot be read as numbers: {found.reason}; {place} has "
-        f"{shortened(found.text)}; {found.way_out}, or leave the column out with "
+        f"column {name!r} cannot be read as numbers: {said}, or leave the column out with "
         f"`drop={[name]!r}`."
     )
 
@@ -342,6 +389,26 @@ def _assumption(found: NumberReading) -> str:
     if other.thousands:
         option = f"`thousands={other.thousands!r}`"
     return f"; that is an assumption: if it has a {other} instead, say so with {option}"
+
+
+def _in_unit(unit: str | None) -> str:
+    """Return in words what is written next to numbers.
+
+    >>> _in_unit("eur"), _in_unit("%"), _in_unit("")
+    ("in 'eur'", "in percent, with '%'", 'without a unit')
+    """
+    if not unit:
+        return "without a unit"
+    return f"in percent, with {unit!r}" if unit == PERCENT else f"in {unit!r}"
+
+
+def _decimals_of(values: pa.ChunkedArray) -> int:
+    return 0 if pt.is_integer(values.type) else most_decimals(_as_floats(values))
+
+
+def _as_floats(values: pa.ChunkedArray) -> NDArray[np.floating]:
+    kind = values.type if pt.is_float32(values.type) else pa.float64()
+    return values.cast(kind, safe=False).to_numpy()
 
 
 def _note(text: str) -> None:

@@ -206,9 +206,9 @@ class History:
         >>> history.commit({"time": 0, "card": "A", "tx": 7})
         True
         >>> history.label(7, False, known_at=100, source="investigator")
-        LabelCounts(n_new=1, n_corrected=0, n_known=0, n_unknown=0, unknown=())
+        LabelCounts(n_new=1, n_corrected=0, n_known=0, n_unknown=0, unknown=(), n_overruled=0)
         >>> history.label([7, 8], [True, True], known_at=900)
-        LabelCounts(n_new=0, n_corrected=1, n_known=0, n_unknown=1, unknown=(1,))
+        LabelCounts(n_new=0, n_corrected=1, n_known=0, n_unknown=1, unknown=(1,), n_overruled=0)
         >>> [history.look({"time": t, "card": "A"})["card_risk_all_delay_0s"] for t in (899, 900)]
         [0.0, 1.0]
         """

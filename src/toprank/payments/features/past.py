@@ -18,6 +18,7 @@ from toprank.payments.features.remembered import HeldLabels, RememberedRows
 from toprank.payments.features.row_labels import RowLabel, holdings, with_label
 from toprank.payments.features.row_reader import NEVER, PaymentRows
 from toprank.payments.ledger import SOURCES
+from toprank.payments.ledger.holding import SILENCE
 
 _ONLY = np.zeros(1, dtype=np.int64)
 _NONE = np.zeros(0, dtype=np.int64)
@@ -36,9 +37,9 @@ class Arrivals(NamedTuple):
 class LabelCounts(NamedTuple):
     """What became of labels that were given by id.
 
-    A row is corrected if its label differs from the one before. It was known already if its label
-    does not change: the same label came again, or the row has one that overrules it. `unknown`
-    contains the places of the given ids that belong to no row.
+    A row is corrected if its label differs from the one before. It was known already if the same
+    label came again. A label is overruled if the row has one to the contrary that still holds.
+    `unknown` contains the places of the given ids that belong to no row.
     """
 
     n_new: int = 0
@@ -46,6 +47,7 @@ class LabelCounts(NamedTuple):
     n_known: int = 0
     n_unknown: int = 0
     unknown: tuple[int, ...] = ()
+    n_overruled: int = 0
 
 
 class Past:
@@ -250,14 +252,15 @@ class Past:
         others = found[~is_first]
         columns = known[others], source[others], label[others] == 1
         given = [RowLabel(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
-        n_new, n_corrected, n_known = self._correct(number[others].tolist(), given)
-        unknown = np.flatnonzero(number < 0).tolist()
-        return LabelCounts(first.size + n_new, n_corrected, n_known, len(unknown), tuple(unknown))
+        counts = self._correct(number[others].tolist(), given)
+        unknown = tuple(np.flatnonzero(number < 0).tolist())
+        n_new = first.size + counts.n_new
+        return counts._replace(n_new=n_new, n_unknown=len(unknown), unknown=unknown)
 
-    def _correct(self, numbers: list[int], given: list[RowLabel]) -> tuple[int, int, int]:
-        """Add labels one by one; return how many were new, corrections, and known already."""
+    def _correct(self, numbers: list[int], given: list[RowLabel]) -> LabelCounts:
+        """Add labels one by one; return what became of them."""
         kept, before = self._remembered, dict[int, list[RowLabel]]()
-        n_new = n_corrected = n_known = 0
+        n_new = n_corrected = n_known = n_overruled = 0
         for number, label in zip(numbers, given, strict=True):
             old = kept.labels_of(number)
             before.setdefault(number, old)
@@ -267,6 +270,8 @@ class Past:
                 n_new += 1
             elif old[-1].is_positive != new[-1].is_positive:
                 n_corrected += 1
+            elif label.is_positive != new[-1].is_positive and label.source != SILENCE:
+                n_overruled += 1
             else:
                 n_known += 1
         for (k, delay), store in self._labels.items():
@@ -275,7 +280,7 @@ class Past:
             if changes:
                 store.grow(len(self.keys[k]))
                 store.correct(changes)
-        return n_new, n_corrected, n_known
+        return LabelCounts(n_new, n_corrected, n_known, n_overruled=n_overruled)
 
     def _change(self, k: int, delay: int, number: int, old: list[RowLabel]) -> LabelChange:
         """Return when the earlier labels of a row held, and when the present ones hold."""

@@ -342,6 +342,7 @@ class HistoryStore:
                 n_new=counts.n_new,
                 n_corrected=counts.n_corrected,
                 n_known=counts.n_known + others.n_known,
+                n_overruled=counts.n_overruled,
             )
 
     def purge(self, before: Any, forget: Any = None) -> None:
