@@ -190,7 +190,9 @@ def test_labels_that_never_hold_are_not_kept():
 
 @pytest.mark.skipif(not is_jitted(window_kernel.insert), reason="kernels are not compiled")
 def test_labels_that_come_later_need_no_kernel_of_their_own():
-    history = History([LabelRisk("share", key, None, "10s") for key in ("card", "shop")], row_id="tx")
+    history = History(
+        [LabelRisk("share", key, None, "10s") for key in ("card", "shop")], row_id="tx"
+    )
     rows = {"time": [0, 1], "card": ["A", "B"], "shop": ["C", "D"], "tx": ["p", "q"]}
     history.batch(pa.table(rows))
     history.label(["p", "q"], [True, False], 20)
