@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import time
 import tomllib
 import venv
 import zipfile
@@ -166,9 +165,15 @@ def test_the_wheel_alone_runs_fit_rank_and_demo_in_an_empty_environment(built, t
     assert "<svg" in (tmp_path / "my.html").read_text()
     run(toprank, "rank", "my.toprank", "today.csv", "-k", "7", "-o", "a.csv", folder=tmp_path)
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + 7
-    begin = time.perf_counter()
+    before = seconds_of_processes()
     assert "alerts of the last day" in run(toprank, "demo", folder=tmp_path)
-    assert time.perf_counter() - begin < 60
+    assert seconds_of_processes() - before < 60
+
+
+def seconds_of_processes():
+    """The processor's time that ended processes of this one took, however busy the machine is."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def write_payments(path, n_rows=3000):
