@@ -9,6 +9,9 @@ BIN := $(VENV)/bin
 # from the other.
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
+# Processes share their compiled sources, or each of them would compile all it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-slow lint examples docs changelog bench-setup bench-autogluon clean
 .DEFAULT_GOAL := demo
 

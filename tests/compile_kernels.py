@@ -5,45 +5,44 @@
 The kernels stay in numba's cache, so that a second run ends at once.
 """
 
-import subprocess
-import sys
+from multiprocessing import get_context
 
 import numpy as np
 import pyarrow as pa
 
+N_PROCESSES = 2
+
 
 def main() -> None:
-    """Compile one half of the kernels in this process and the other half in another one."""
-    if "streams" in sys.argv:
-        streams()
-        return
-    other = subprocess.Popen([sys.executable, __file__, "streams"])
-    trees()
-    sys.exit(other.wait())
+    """Compile the kernels in two processes; who is done takes the next part."""
+    with get_context("spawn").Pool(N_PROCESSES) as processes:
+        for _ in processes.imap_unordered(compile_part, range(len(PARTS))):
+            pass
 
 
-def trees() -> None:
-    """Compile what grows trees, with and without labels."""
-    from toprank import AnomalyForest, AnomalyTreeRank, MetaAP, TreeRank
-
-    rows, is_positive = labelled_rows()
-    for ranker in (MetaAP(), TreeRank(), AnomalyForest(n_estimators=2), AnomalyTreeRank()):
-        ranker.fit(rows, is_positive).suspicion(rows)
+def compile_part(number: int) -> None:
+    """Run what needs the kernels of one part."""
+    PARTS[number]()
 
 
-def streams() -> None:
-    """Compile what learns online, counts the past of cards, and ranks by a loss."""
-    from toprank import BoostedRanker, OnlineNonLinearBoost
-    from toprank.losses import LOSSES
-    from toprank.payments.features import History, default_features
+def online() -> None:
+    """Compile what learns from rows as they come."""
+    from toprank import OnlineNonLinearBoost
 
     rows, is_positive = labelled_rows()
     learner = OnlineNonLinearBoost().partial_fit(rows, is_positive)
     learner.learn_one({"x0": 1.0}, True)
     learner.score_one({"x0": 1.0})
+
+
+def history() -> None:
+    """Compile what counts the past of cards."""
+    from toprank.payments.features import History, default_features
+
+    rows, is_positive = labelled_rows()
     columns = {"card": "card", "terminal": "shop", "amount": "amount"}
-    history = History(default_features(**columns), time="at", label="is_fraud")
-    history.batch(
+    past = History(default_features(**columns), time="at", label="is_fraud")
+    past.batch(
         pa.table(
             {
                 "at": np.arange(200) * 3600,
@@ -54,8 +53,35 @@ def streams() -> None:
             }
         )
     )
-    for loss in LOSSES:
-        BoostedRanker(loss, n_estimators=2).fit(rows, is_positive)
+
+
+def trees() -> None:
+    """Compile what grows trees on labels."""
+    from toprank import MetaAP, TreeRank
+
+    fit_and_score(MetaAP(), TreeRank())
+
+
+def anomaly_trees() -> None:
+    """Compile what grows trees without labels."""
+    from toprank import AnomalyForest, AnomalyTreeRank
+
+    fit_and_score(AnomalyForest(n_estimators=2), AnomalyTreeRank())
+
+
+def losses() -> None:
+    """Compile what ranks by a loss."""
+    from toprank import BoostedRanker
+    from toprank.losses import LOSSES
+
+    fit_and_score(*(BoostedRanker(loss, n_estimators=2) for loss in LOSSES))
+
+
+def fit_and_score(*rankers) -> None:
+    """Let rankers learn from a few rows and score them."""
+    rows, is_positive = labelled_rows()
+    for ranker in rankers:
+        ranker.fit(rows, is_positive).suspicion(rows)
 
 
 def labelled_rows() -> tuple[np.ndarray, np.ndarray]:
@@ -63,6 +89,9 @@ def labelled_rows() -> tuple[np.ndarray, np.ndarray]:
     rows = np.random.default_rng(0).normal(size=(200, 3))
     return rows, rows[:, 0] > 1.0
 
+
+# the longest first, so that both processes end at about the same time
+PARTS = (online, history, trees, anomaly_trees, losses)
 
 if __name__ == "__main__":
     main()

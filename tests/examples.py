@@ -2,10 +2,12 @@
 
 from hypothesis import settings
 
-LEAST = 5
-
 
 def examples(thorough: int) -> settings:
-    """Return settings: `thorough` examples in `make test-slow`, a fifth in `make test`."""
-    share = settings.default.max_examples / settings.get_profile("thorough").max_examples
-    return settings(max_examples=min(thorough, max(LEAST, round(thorough * share))))
+    """Return settings: so many examples in `make test-slow`, a quarter in `make test`.
+
+    Neither draws more than the profile's own number, which conftest.py sets.
+    """
+    most = settings.default.max_examples
+    share = most / settings.get_profile("thorough").max_examples
+    return settings(max_examples=min(most, max(5, round(thorough * share))))

@@ -8,8 +8,8 @@ from hypothesis import settings
 from small_experiment import write_set
 
 # as in the tests of toprank
-settings.register_profile("quick", deadline=None, max_examples=20)
-settings.register_profile("thorough", deadline=None, max_examples=100)
+settings.register_profile("quick", deadline=None, max_examples=15)
+settings.register_profile("thorough", deadline=None, max_examples=60)
 settings.load_profile(os.environ.get("TOPRANK_EXAMPLES", "quick"))
 
 

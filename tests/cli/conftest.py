@@ -28,9 +28,21 @@ def made_payments(n_rows=1500):
     )
 
 
+BLANK_FIGURE = b'<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>'
+
+
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _with_blank_figures(monkeypatch):
+    """Draw nothing in reports that a test writes by itself: it takes longer than all else.
+
+    Fixtures that many tests share are made before and write their reports with all figures.
+    """
+    monkeypatch.setattr("toprank.present.report.figures._svg_file", lambda _: BLANK_FIGURE)
 
 
 @pytest.fixture(scope="session")

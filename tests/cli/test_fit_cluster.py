@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from cli.running import Outcome, names_here, one_sentence, run_main, written
-from dask_clusters import two_processes
+from dask_clusters import in_this_process
 from toprank import files
 from toprank.cli.fit_cluster import place_of
 from toprank.cluster import LostWorkerError, cluster_fit, dask_client
@@ -20,7 +20,7 @@ NOWHERE = ("--cluster", "tcp://127.0.0.1:9")
 
 @pytest.fixture(scope="module")
 def address():
-    with two_processes() as machines:
+    with in_this_process(2) as machines:
         yield machines.scheduler_address
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from numba.extending import is_jitted
 
-from toprank.payments.features import History, LabelRisk
+from toprank.payments.features import History, LabelRisk, window_kernel
 from toprank.payments.features.row_labels import RowLabel, holdings, with_label
 
 pytestmark = pytest.mark.kernel
@@ -185,3 +186,15 @@ def test_labels_that_never_hold_are_not_kept():
     assert [each[:2] for each in holdings([early, claim], 0, 7, 0)] == [(7, 2**62)]
     assert [each[:2] for each in holdings([early, claim], 0, 4, 0)] == [(4, 5), (5, 2**62)]
     assert [each[:2] for each in holdings([early, claim], 0, 4, 5)] == [(5, 2**62)]
+
+
+@pytest.mark.skipif(not is_jitted(window_kernel.insert), reason="kernels are not compiled")
+def test_labels_that_come_later_need_no_kernel_of_their_own():
+    history = History(
+        [LabelRisk("share", key, None, "10s") for key in ("card", "shop")], row_id="tx"
+    )
+    rows = {"time": [0, 1], "card": ["A", "B"], "shop": ["C", "D"], "tx": ["p", "q"]}
+    history.batch(pa.table(rows))
+    history.label(["p", "q"], [True, False], 20)
+    layouts = {kind.layout for kinds in window_kernel.insert.signatures for kind in kinds[1:10]}
+    assert layouts == {"C"}

@@ -247,7 +247,8 @@ class Past:
         first = found[is_first]
         self._remembered.set_first_labels(number[first], label[first], known[first], source[first])
         time = self._remembered.time[number[first]]
-        keys = list(self._remembered.keys[:, number[first]].astype(np.int64))
+        # each role's keys in one piece: for a stride numba would compile the kernels again
+        keys = list(self._remembered.keys[:, number[first]].astype(np.int64, order="C"))
         self._insert_labels(time, keys, label[first], known[first], np.arange(first.size))
         others = found[~is_first]
         columns = known[others], source[others], label[others] == 1

@@ -228,7 +228,7 @@ def test_missing_values_not_seen_in_the_node_go_with_most_of_its_mass():
         places, _, _ = best_cuts(
             binned.codes, binned.starts, binned.is_category, np.arange(3, dtype=np.int32),
             is_positive.astype(float), np.array(weight), np.array([0]), np.array([3]), totals,
-            np.ones(1), np.full(1, np.inf), np.ones(1, np.uint64), CRITERIA["gini"], 1, 1,
+            np.ones(1), np.full(1, np.inf), np.ones(1, np.uint64), CRITERIA["gini"], 1, 1.0,
         )  # fmt: skip
         assert places[0].tolist() == [0, 0, 1, to_left, 3]
 
