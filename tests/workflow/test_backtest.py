@@ -79,10 +79,8 @@ def test_probabilities_come_from_the_newest_windows_with_enough_positives(monkey
     monkeypatch.setattr(backtest, "ENOUGH_POSITIVES", 1)
     assert newest_calibration(windows) == fit_calibration(*windows[-1][:2])
     monkeypatch.setattr(backtest, "ENOUGH_POSITIVES", 10**9)
-    newest_first = [
-        np.concatenate(each) for each in zip(*(w[:2] for w in windows[::-1]), strict=True)
-    ]
-    assert newest_calibration(windows) == fit_calibration(*newest_first)
+    newest_first = zip(*(each[:2] for each in windows[::-1]), strict=True)
+    assert newest_calibration(windows) == fit_calibration(*map(np.concatenate, newest_first))
 
 
 def test_what_fell_short_in_every_window_is_promised_no_more():
@@ -98,8 +96,10 @@ def test_what_fell_short_in_every_window_is_promised_no_more():
 
 def test_the_range_that_is_counted_was_made_before_the_test():
     windows = [window(10 * n, seed=n) for n in range(4)]
-    changed = windows[-1]._replace(is_positive=~windows[-1].is_positive)
-    assert promise_of([*windows[:-1], changed]).held.n_held == 0
+    none = np.zeros_like(windows[-1].is_positive)
+    none[0] = True
+    assert promise_of(windows).held.n_held >= 8
+    assert promise_of([*windows[:-1], windows[-1]._replace(is_positive=none)]).held.n_held == 0
 
 
 @pytest.mark.parametrize("windows", [[window(0)], [window(0)._replace(time=None)] * 2])
