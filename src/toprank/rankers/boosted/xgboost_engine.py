@@ -63,23 +63,22 @@ def train(
     feature_types: list[str],
     max_bins: int,
     binning: str,
+    booster: Booster | None = None,
 ) -> Training:
     """Return the booster grown on `rows`, each phase cut where the validation rows say.
 
-    On a cluster every machine calls this with its own rows, and all of them get the same booster.
+    Trees are added to a copy of `booster`, if there is one. On a cluster every machine calls this
+    with its own rows, and all of them get the same booster.
     """
     matrix = binned_matrix(rows, feature_types, max_bins, binning, plan.gather)
     watched = None
     if validation is not None and plan.patience is not None:
         _check_one_machine()
         watched = _Watched(_plain_matrix(validation.features, feature_types), validation)
-    settings = {
-        "base_score": plan.start(rows),
-        "max_bin": max_bins,
-        "disable_default_eval_metric": True,
-        **settings,
-    }
-    booster, history = None, []
+    settings = {"max_bin": max_bins, "disable_default_eval_metric": True, **settings}
+    if booster is None:
+        settings["base_score"] = plan.start(rows)
+    history = []
     for phase in plan.phases():
         booster, seen = _grow(booster, matrix, settings, plan, phase, rows, watched)
         history += seen
