@@ -20,7 +20,7 @@ from toprank.rankers.auto.blend import Recipe
 from toprank.rankers.auto.boosted import BoostedTrees, n_log_trees
 from toprank.rankers.auto.judge import Judge, JudgedGrowth, Scores
 from toprank.rankers.auto.smooth_member import SmoothModel
-from toprank.rankers.auto.trial import Trial, blended_trial
+from toprank.rankers.auto.trial import Trial, blended_trial, equal_blend
 from toprank.rankers.auto.work import Budget
 from toprank.rankers.progress import Progress
 
@@ -28,11 +28,11 @@ BEYOND_DOUBT = 0.9
 """The share of resamples in which an alternative must be ahead of the preferred choice."""
 
 AHEAD = 0.5
-"""The share of resamples in which the outcome must be ahead of plain log-loss.
+"""The share of resamples in which a blend fixed in advance must be ahead of plain log-loss.
 
-The blend varies less than any of its members, so that even odds are enough for it. Among columns
-that say nothing, log-loss is then kept in about half of all searches. With many positives, where
-the best of several sizes is taken, its lead must be beyond doubt.
+What was chosen among many is ahead of plain log-loss by luck alone more often than not. So the
+lead that decides is that of a blend in which nothing was chosen: where columns say nothing, it is
+ahead in about half of all searches, and log-loss is kept in the other half.
 """
 
 LOSSES_TRIED = ("ap-exp", "ap-lambda")
@@ -91,6 +91,7 @@ class _Search:
         self._judge, self._n_trees, self._losses = judge, n_trees, losses
         self._budget, self._progress = budget, progress
         self._trials: list[Trial] = []
+        self._fixed: list[Trial] = []  # members of the blend in which nothing is chosen
         self._finals: dict[str, float] = {}
         self._left_out: list[str] = []
         self._beyond_effort: list[str] = []
@@ -104,6 +105,7 @@ class _Search:
         plain = self.try_plain()
         boosted = self._boosted(plain) if self._has_many_positives else None
         forest = self._try(candidates.forest(self._n_trees))
+        self._fixed += [forest] if forest else []
         smooth = self._smooth()
         if boosted is None:
             boosted = self._boosted(plain)
@@ -154,6 +156,7 @@ class _Search:
         models = [SmoothModel(1), SmoothModel(2)]
         fitting = [model for model in models if model.can_fit(self._judge.columns)]
         tried = [trial for model in fitting if (trial := self._try(model)) is not None]
+        self._fixed += tried[:1]
         return max(tried, key=lambda trial: trial.average_precision, default=None)
 
     def _winner(self, plain: Trial, kinds: list[Trial]) -> tuple[Trial, str]:
@@ -162,10 +165,19 @@ class _Search:
             self._trials.append(blended)
         single = max(kinds, key=lambda trial: trial.average_precision)
         winner, reason = self._blend_or_single(blended, single, len(kinds))
-        needed = _lead_needed(len(self._trials)) if self._has_many_positives else AHEAD
-        if winner is not plain and winner.ahead_of(plain) <= needed:
-            return plain, "nothing else is clearly better"
-        return winner, reason
+        if winner is plain or self._leads(winner, plain):
+            return winner, reason
+        return plain, "nothing else is clearly better"
+
+    def _leads(self, winner: Trial, plain: Trial) -> bool:
+        """Return whether the lead over plain log-loss is more than that of the luckiest."""
+        lead = winner.ahead_of(plain)
+        if lead >= _lead_needed(len(self._trials)):
+            return True
+        if self._has_many_positives or not self._fixed:
+            return False
+        fixed = equal_blend(self._judge, self._fixed)
+        return lead > AHEAD and fixed.ahead_of(plain) > AHEAD
 
     def _blend_or_single(self, blended: Trial, single: Trial, n_kinds: int) -> tuple[Trial, str]:
         if n_kinds == 1:
@@ -209,6 +221,8 @@ class _Search:
                 break
             trial = self._judged(stage, partial(growth.to, stage.n_trees), work)
             seconds += trial.seconds
+            if best is None and recipe == self._sizes[0]:
+                self._fixed.append(trial)
             lead = 1.0 if best is None else trial.ahead_of(best)
             if lead < 0.5:
                 break

@@ -71,15 +71,24 @@ def blended_trial(judge: Judge, trials: Sequence[Trial]) -> Trial:
     weights = trust * _greedy_weights(judge, standard) + (1 - trust) / len(trials)
     is_kept = weights >= _LEAST_WEIGHT
     members = list(itertools.compress(trials, is_kept))
-    if len(members) == 1:
-        return members[0]
-    scores = tuple(each.scores[0] for each in members)
-    shares = tuple((weights[is_kept] / weights[is_kept].sum()).tolist())
+    return _weighted(judge, members, weights[is_kept] / weights[is_kept].sum())
+
+
+def equal_blend(judge: Judge, trials: Sequence[Trial]) -> Trial:
+    """Return the blend of single recipes with equal weights."""
+    return _weighted(judge, trials, np.full(len(trials), 1 / len(trials)))
+
+
+def _weighted(judge: Judge, trials: Sequence[Trial], weights: Scores) -> Trial:
+    if len(trials) == 1:
+        return trials[0]
+    scores = tuple(each.scores[0] for each in trials)
+    shares = tuple(weights.tolist())
     return Trial(
-        tuple(each.recipes[0] for each in members),
+        tuple(each.recipes[0] for each in trials),
         scores,
         judge.standing(blend(scores, scales_of(scores, shares))),
-        sum(each.seconds for each in members),
+        sum(each.seconds for each in trials),
         shares,
     )
 
