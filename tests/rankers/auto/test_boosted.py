@@ -10,7 +10,7 @@ from rankers.auto.encoded import COLUMNS, number_columns, payments
 from toprank.files import Saved
 from toprank.losses import make_loss
 from toprank.rankers.auto import boosted
-from toprank.rankers.auto.boosted import BoostedMember, BoostedTrees, Growth, check_features
+from toprank.rankers.auto.boosted import BoostedMember, BoostedTrees, GrowingTrees, check_features
 from toprank.rankers.boosted import booster_trees, xgboost_engine
 
 PLAIN = BoostedTrees(n_trees=10)
@@ -65,7 +65,7 @@ def test_the_start_is_the_log_odds_of_the_positives():
 
 def test_each_stage_is_the_score_of_the_first_trees():
     rows, features = payments(), payments(seed=1).features
-    growth = Growth(PLAIN, rows, COLUMNS, features, seed=0, n_threads=1)
+    growth = GrowingTrees(PLAIN, rows, COLUMNS, features, seed=0, n_threads=1)
 
     for n_trees in (2, 5, 9, 2):
         alone = PLAIN.with_trees(n_trees).tried(rows, COLUMNS, features, seed=0, n_threads=1)
@@ -75,19 +75,19 @@ def test_each_stage_is_the_score_of_the_first_trees():
 
 def test_later_stages_draw_other_rows_and_columns():
     rows, features = payments(), payments(seed=1).features
-    growth = Growth(DRAWN, rows, COLUMNS, features, seed=0, n_threads=1)
+    growth = GrowingTrees(DRAWN, rows, COLUMNS, features, seed=0, n_threads=1)
     growth.to(3)
     growth.to(6)
     first, *_, fourth, _, _ = (growth.booster[n : n + 1].get_dump() for n in range(6))
     assert first != fourth
-    again = Growth(DRAWN, rows, COLUMNS, features, seed=0, n_threads=1)
+    again = GrowingTrees(DRAWN, rows, COLUMNS, features, seed=0, n_threads=1)
     again.to(3)
     assert np.array_equal(again.to(6), growth.to(6))
 
 
 def test_another_loss_continues_from_the_log_loss_trees():
     rows, features = payments(), payments(seed=1).features
-    growth = Growth(PLAIN, rows, COLUMNS, features, seed=0, n_threads=1)
+    growth = GrowingTrees(PLAIN, rows, COLUMNS, features, seed=0, n_threads=1)
     for n_trees in (1, 10):
         other = replace(PLAIN, loss="ap-lambda", n_trees=n_trees)
         alone = other.tried(rows, COLUMNS, features, seed=0, n_threads=1)

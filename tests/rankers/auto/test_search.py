@@ -14,7 +14,7 @@ from toprank.rankers.auto import candidates
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.forest_member import RandomisedForest
 from toprank.rankers.auto.judge import Judge
-from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds
+from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds, random_folds
 from toprank.rankers.auto.search import AHEAD, LOSSES_TRIED, search
 from toprank.rankers.auto.smooth_member import SmoothModel
 from toprank.rankers.auto.work import Budget
@@ -373,6 +373,20 @@ def test_columns_that_say_nothing_leave_plain_log_loss():
 
     assert len(outcome.trials) > 5
     assert outcome.winner is outcome.plain
+
+
+@pytest.mark.parametrize(
+    ("n_seeds", "least"), [(8, 1), pytest.param(60, 22, marks=pytest.mark.slow)]
+)
+def test_among_columns_that_say_nothing_log_loss_is_kept_about_half_of_the_time(n_seeds, least):
+    n_kept = 0
+    for seed in range(n_seeds):
+        rows = numbers(200, n_columns=4, n_positive=20, seed=seed)
+        judge = Judge(rows, number_columns(4), random_folds(rows, seed), seed, 1)
+        outcome = search(judge, 12, losses=())
+        n_kept += outcome.winner is outcome.plain
+    # at even odds, fewer than 1 of 8 or 22 of 60 would happen once in fifty
+    assert least <= n_kept <= n_seeds - least
 
 
 def test_a_forest_is_chosen_when_positives_form_islands():

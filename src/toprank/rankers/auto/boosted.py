@@ -147,7 +147,7 @@ def n_log_trees(n_trees: int) -> int:
 
 
 @dataclass
-class Growth:
+class GrowingTrees:
     """Trees that grow stage by stage on some rows, and their scores of other rows.
 
     What was grown for log-loss is the beginning of the same trees on another loss.

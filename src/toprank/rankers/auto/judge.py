@@ -14,7 +14,7 @@ from toprank.data.tables.row_numbers import as_slice
 from toprank.metrics.block_resamples import BlockResamples
 from toprank.metrics.positive_resamples import PositiveResamples
 from toprank.rankers.auto.blend import Columns, Recipe, sampled
-from toprank.rankers.auto.boosted import BoostedTrees, Growth
+from toprank.rankers.auto.boosted import BoostedTrees, GrowingTrees
 from toprank.rankers.auto.judged_folds import JudgedFolds
 
 _N_RESAMPLES = 400
@@ -81,7 +81,7 @@ class Judge:
 
     def growth(self, recipe: BoostedTrees) -> JudgedGrowth:
         """Return the recipe's trees on every fold, to be grown stage by stage."""
-        return JudgedGrowth([Growth(recipe, **each) for each in self._folds()])
+        return JudgedGrowth([GrowingTrees(recipe, **each) for each in self._folds()])
 
     def standing(self, scores: Scores) -> RecipeStanding:
         """Return the AP of the judged rows, with resamples that are the same for all scores."""
@@ -122,7 +122,7 @@ class Judge:
 class JudgedGrowth:
     """Trees that grow on every fold."""
 
-    folds: list[Growth]
+    folds: list[GrowingTrees]
 
     def to(self, n_trees: int) -> Scores:
         """Return the judged rows' scores by the first trees, grown as far as needed."""

@@ -36,8 +36,8 @@ EFFORTS = tuple(_EFFORTS)
 _MARGIN = 1.15  # a final fit is often a little slower than its trials
 
 
-class Work(NamedTuple):
-    """Work that was done."""
+class WorkDone(NamedTuple):
+    """Work that was done, and how long it took."""
 
     values: float
     seconds: float
@@ -62,7 +62,7 @@ class Budget:
         self._left, self._bags = work, bags
         self._deadline, self._clock = deadline, clock
         self._begin = clock()
-        self._done: dict[str, Work] = {}
+        self._done: dict[str, WorkDone] = {}
 
     @classmethod
     def of(
@@ -98,8 +98,8 @@ class Budget:
     def spend(self, kind: str, work: float) -> float:
         """Record a trial that has ended; returns its seconds."""
         seconds = self._clock() - self._begin
-        before = self._done.get(kind, Work(0.0, 0.0))
-        self._done[kind] = Work(before.values + work, before.seconds + seconds)
+        before = self._done.get(kind, WorkDone(0.0, 0.0))
+        self._done[kind] = WorkDone(before.values + work, before.seconds + seconds)
         self._left -= work
         return seconds
 
