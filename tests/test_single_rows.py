@@ -33,8 +33,8 @@ from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
 from toprank.rankers.anomaly.borrowed import BorrowedDetector
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.forest_member import RandomisedForest
-from toprank.rankers.auto.search import centre_spread
 from toprank.rankers.auto.smooth_member import SmoothModel
+from toprank.rankers.auto.trial import centre_spread
 from toprank.rankers.reasons import explain, score_and_explain
 
 N_SCORED = 25

@@ -47,12 +47,12 @@ class BlockResamples:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def average_precisions(self, raw: NDArray) -> NDArray[np.float64]:
-        """Return the AP of the original rows, then of each resample.
+    def average_precisions(self, raw: NDArray, n_first: int | None = None) -> NDArray[np.float64]:
+        """Return the AP of the original rows, then of each resample, or only the first of these.
 
         Equal scores count as one group.
         """
-        by_list = [each.sums(raw[each.rows], self._counts) for each in self._lists]
+        by_list = [each.sums(raw[each.rows], self._counts[:n_first]) for each in self._lists]
         precisions, weights = np.sum(by_list, axis=0)
         return precisions / weights
 

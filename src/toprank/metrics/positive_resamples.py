@@ -37,8 +37,8 @@ class PositiveResamples:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def average_precisions(self, raw: NDArray) -> NDArray[np.float64]:
-        """Return the AP of the original rows, then of each resample.
+    def average_precisions(self, raw: NDArray, n_first: int | None = None) -> NDArray[np.float64]:
+        """Return the AP of the original rows, then of each resample, or only the first of these.
 
         Equal scores count as one group.
         """
@@ -51,7 +51,8 @@ class PositiveResamples:
         above = np.cumsum(added[: levels.size], dtype=np.float64)
         weight = self._weight[self._is_positive][falling]
         at_once = max(_VALUES_AT_ONCE // max(positive.size, 1), 1)
-        blocks = (self._counts[i : i + at_once] for i in range(0, len(self._counts), at_once))
+        counts = self._counts[:n_first]
+        blocks = (counts[i : i + at_once] for i in range(0, len(counts), at_once))
         return np.concatenate(
             [_precisions(block[:, falling] * weight, first, above) for block in blocks]
         )

@@ -1,6 +1,7 @@
 """AutoRanker: scikit-learn's contract, its modes of judging, labels, weights, seeds, errors."""
 
 import re
+import threading
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,10 @@ from toprank.data.inputs import TrainingRows
 from toprank.losses import make_loss
 from toprank.metrics import average_precision
 from toprank.rankers import reasons
-from toprank.rankers.auto import judge, search
+from toprank.rankers.auto import judge, search, work
 from toprank.rankers.auto.forest_member import ForestMember
 from toprank.rankers.auto.judged_folds import random_folds
+from toprank.rankers.auto.work import Effort
 
 PLAIN_ONLY = {"time_limit": 1e-9, "n_estimators": 10, "n_jobs": 1}
 SMALL = {"n_estimators": 6, "n_bags": 2, "n_jobs": 1}
@@ -258,6 +260,38 @@ def test_a_seed_gives_the_same_ranker_again(payments, fitted):
     assert np.array_equal(again.suspicion(frame), fitted.suspicion(frame))
     assert again.account_.winner == fitted.account_.winner
     assert again.calibration_ == fitted.calibration_
+
+
+def test_a_busy_machine_gives_the_same_model(payments, fitted):
+    frame, _ = payments
+    stop = threading.Event()
+
+    def compute():
+        while not stop.is_set():
+            np.random.default_rng(0).normal(size=10_000).sum()
+
+    busy = [threading.Thread(target=compute) for _ in range(3)]
+    for thread in busy:
+        thread.start()
+    try:
+        again = AutoRanker(**SMALL).fit(*payments)
+    finally:
+        stop.set()
+        for thread in busy:
+            thread.join()
+
+    assert np.array_equal(again.suspicion(frame), fitted.suspicion(frame))
+    assert again.account_.to_json() == fitted.account_.to_json()
+
+
+def test_less_effort_tries_less_and_lists_what_it_skipped(payments, monkeypatch):
+    efforts = {"quick": Effort(0, 3e7, 1e9), "normal": Effort(0, 1e12, 1e9)}
+    monkeypatch.setattr(work, "_EFFORTS", efforts)
+    quick, normal = (AutoRanker(effort=effort, **SMALL).fit(*payments) for effort in efforts)
+
+    assert len(quick.account_.tried) < len(normal.account_.tried)
+    assert "Skipped (effort): " in str(quick.account_)
+    assert not normal.account_.beyond_effort
 
 
 @pytest.mark.parametrize("seed", [2**31 - 1, None, np.random.RandomState(1)], ids=str)

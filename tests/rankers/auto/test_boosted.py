@@ -10,9 +10,10 @@ from rankers.auto.encoded import COLUMNS, number_columns, payments
 from toprank.files import Saved
 from toprank.losses import make_loss
 from toprank.rankers.auto import boosted
-from toprank.rankers.auto.boosted import BoostedMember, BoostedTrees, check_features
-from toprank.rankers.boosted import booster_trees
+from toprank.rankers.auto.boosted import BoostedMember, BoostedTrees, GrowingTrees, check_features
+from toprank.rankers.boosted import booster_trees, xgboost_engine
 
+PLAIN = BoostedTrees(n_trees=10)
 DRAWN = BoostedTrees(n_trees=10, random_share=0.6)
 
 
@@ -64,18 +65,67 @@ def test_the_start_is_the_log_odds_of_the_positives():
 
 def test_each_stage_is_the_score_of_the_first_trees():
     rows, features = payments(), payments(seed=1).features
-    staged = DRAWN.tried_in_stages((2, 5, 9), rows, COLUMNS, features, seed=0, n_threads=1)
+    growth = GrowingTrees(PLAIN, rows, COLUMNS, features, seed=0, n_threads=1)
 
-    assert staged.shape == (240, 3)
-    for column, n_trees in zip(staged.T, (2, 5, 9), strict=True):
-        alone = DRAWN.with_trees(n_trees).tried(rows, COLUMNS, features, seed=0, n_threads=1)
-        assert column == approx(alone, abs=1e-6)
+    for n_trees in (2, 5, 9, 2):
+        alone = PLAIN.with_trees(n_trees).tried(rows, COLUMNS, features, seed=0, n_threads=1)
+        assert growth.to(n_trees) == approx(alone, abs=1e-6)
+    assert growth.booster.num_boosted_rounds() == 9
+
+
+def test_later_stages_draw_other_rows_and_columns():
+    rows, features = payments(), payments(seed=1).features
+    growth = GrowingTrees(DRAWN, rows, COLUMNS, features, seed=0, n_threads=1)
+    growth.to(3)
+    growth.to(6)
+    first, *_, fourth, _, _ = (growth.booster[n : n + 1].get_dump() for n in range(6))
+    assert first != fourth
+    again = GrowingTrees(DRAWN, rows, COLUMNS, features, seed=0, n_threads=1)
+    again.to(3)
+    assert np.array_equal(again.to(6), growth.to(6))
+
+
+def test_another_loss_continues_from_the_log_loss_trees():
+    rows, features = payments(), payments(seed=1).features
+    growth = GrowingTrees(PLAIN, rows, COLUMNS, features, seed=0, n_threads=1)
+    for n_trees in (1, 10):
+        other = replace(PLAIN, loss="ap-lambda", n_trees=n_trees)
+        alone = other.tried(rows, COLUMNS, features, seed=0, n_threads=1)
+        assert growth.then("ap-lambda", n_trees) == approx(alone, abs=1e-6)
+
+
+def test_trees_of_many_leaves_grow_leaf_by_leaf():
+    booster = fitted(BoostedTrees(n_trees=2, max_leaves=9, least_weight=0.01), payments()).booster
+    for tree in booster_trees.trees_of(booster):
+        assert np.sum(np.array(tree["left_children"]) < 0) <= 9
+    assert max(dump.count("leaf") for dump in booster.get_dump()) == 9
+
+
+def test_small_leaves_are_allowed_only_where_the_recipe_says_so():
+    rows = payments(n=1000)
+    rows = rows._replace(is_positive=rows.is_positive & (np.arange(1000) % 10 == 0))
+    usual, small = (
+        fitted(BoostedTrees(n_trees=1, max_depth=8, least_weight=weight), rows)
+        for weight in (1.0, 0.05)
+    )
+    n_leaves = [member.booster.get_dump()[0].count("leaf") for member in (usual, small)]
+    assert n_leaves[1] > 2 * n_leaves[0]
+
+
+def test_more_rows_trees_columns_and_bags_are_more_work():
+    base = BoostedTrees(n_trees=10)
+    work = base.work(10**6, 10)
+    assert base.work(2 * 10**6, 10) == approx(2 * work, rel=0.1)
+    assert base.work(10**6, 20) == 2 * work
+    assert replace(base, n_bags=3).work(10**6, 10) == 3 * work
+    assert replace(base, max_leaves=255).work(10**6, 10) > 3 * work
 
 
 def test_the_last_fifth_of_the_trees_learns_the_other_loss():
     rows = payments()
     log, ap = (fitted(BoostedTrees(loss, n_trees=10), rows) for loss in ("log", "ap-exp"))
-    assert np.array_equal(log.raw(rows.features, 8), ap.raw(rows.features, 8))
+    first = [xgboost_engine.predict_raw(each.booster[:8], rows.features) for each in (log, ap)]
+    assert np.array_equal(*first)
     assert not np.allclose(log.raw(rows.features), ap.raw(rows.features), atol=1e-3)
 
 
@@ -87,6 +137,10 @@ def test_the_last_fifth_of_the_trees_learns_the_other_loss():
         (
             BoostedTrees("ap-exp", max_depth=6, binning="balanced"),
             "300 trees of depth 6 on log-loss, then ap-exp, balanced bins",
+        ),
+        (
+            BoostedTrees(max_leaves=63, least_weight=0.2),
+            "300 trees of 63 leaves on log-loss, small leaves",
         ),
     ],
 )

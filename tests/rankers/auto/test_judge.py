@@ -43,12 +43,11 @@ def test_each_row_is_judged_once_and_never_by_a_model_that_saw_it(weighted):
     rows = numbered(53, 11, weighted)
     folds = [JudgedFold(*part) for part in splits.folds(rows.is_positive, 5)]
     judge, recorder = judge_of(rows, folds, seed=20), Recorder()
-    scores, seconds = judge.scores(recorder)
+    scores = judge.scores(recorder)
     judged = scores.astype(int)
 
     assert np.array_equal(np.sort(judged), np.arange(53))
     assert np.array_equal(judge.is_positive, rows.is_positive[judged])
-    assert seconds >= 0
     assert len(recorder.calls) == 5
     for number, (train, columns, features, seed, n_threads) in enumerate(recorder.calls):
         learned, held_out = train.features[:, 0].astype(int), features[:, 0].astype(int)
@@ -67,7 +66,7 @@ def test_each_row_is_judged_once_and_never_by_a_model_that_saw_it(weighted):
 def test_a_standing_is_the_average_precision_of_the_judged_rows():
     rows = numbered(30, 6)
     fold = JudgedFold(np.arange(15), np.arange(15, 30))
-    scores, _ = judge_of(rows, [fold]).scores(Recorder())
+    scores = judge_of(rows, [fold]).scores(Recorder())
     standing = judge_of(rows, [fold]).standing(scores)
 
     expected = reference.average_precision(rows.is_positive[15:], np.arange(15.0, 30))
@@ -106,8 +105,25 @@ def test_stages_are_judged_by_trees_grown_once():
     rows = numbered(120, 30)
     judge = judge_of(rows, [JudgedFold(*part) for part in splits.folds(rows.is_positive, 3)])
     recipe = BoostedTrees(n_trees=9)
-    staged, _ = judge.scores_in_stages(recipe, (3, 9))
+    growth = judge.growth(recipe)
 
-    assert list(staged) == [3, 9]
-    for n_trees, scores in staged.items():
-        assert scores == approx(judge.scores(recipe.with_trees(n_trees))[0], abs=1e-6)
+    for n_trees in (3, 9, 3):
+        assert growth.to(n_trees) == approx(judge.scores(recipe.with_trees(n_trees)), abs=1e-6)
+    other = judge.scores(BoostedTrees("ap-exp", n_trees=9))
+    assert growth.then("ap-exp", 9) == approx(other, abs=1e-6)
+
+
+def test_very_many_rows_are_learned_from_in_a_sample_that_has_all_positives(monkeypatch):
+    monkeypatch.setattr("toprank.rankers.auto.judge._MOST_VALUES", 60)
+    monkeypatch.setattr("toprank.rankers.auto.judge._ROWS_ANYWAY", 20)
+    rows, recorder = numbered(200, 8), Recorder()
+    judge = judge_of(rows, [JudgedFold(np.arange(100), np.arange(100, 200))])
+    assert judge.scores(recorder).size == 100
+
+    ((learned, _, judged, _, _),) = recorder.calls
+    assert len(learned.features) == 30
+    assert len(judged) == 100
+    assert learned.is_positive.sum() == rows.is_positive[:100].sum()
+    assert learned.weight.sum() == approx(100)
+    assert judge.work(BoostedTrees()) == BoostedTrees().work(30, 1)
+    assert judge.final_work(BoostedTrees()) == BoostedTrees().work(200, 1)

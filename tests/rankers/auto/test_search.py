@@ -10,13 +10,14 @@ from pytest import approx
 from rankers.auto.encoded import COUNTRY, number_columns, numbers
 from toprank import splits
 from toprank.data.inputs import TrainingRows
-from toprank.rankers.auto import search as search_module
+from toprank.rankers.auto import candidates
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.forest_member import RandomisedForest
 from toprank.rankers.auto.judge import Judge
-from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds
-from toprank.rankers.auto.search import LOSSES_TRIED, blend, centre_spread, scales_of, search
+from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds, random_folds
+from toprank.rankers.auto.search import AHEAD, LOSSES_TRIED, search
 from toprank.rankers.auto.smooth_member import SmoothModel
+from toprank.rankers.auto.work import Budget
 
 PLAIN = BoostedTrees(n_trees=60)
 
@@ -31,18 +32,42 @@ class Scripted(Judge):
     qualities: ClassVar[dict] = {}
 
     def scores(self, recipe):
+        self.wait(recipe)
+        return self.script(recipe)
+
+    def wait(self, recipe):
+        """Take the time that fitting would take: none."""
+
+    def script(self, recipe):
         quality = self.qualities.get(kind_of(recipe), self.qualities.get("else", 0.0))
         noise = np.random.default_rng(zlib.crc32(recipe.words.encode()))
-        return quality * self.is_positive + noise.normal(size=self.is_positive.size), 1.0
+        return quality * self.is_positive + noise.normal(size=self.is_positive.size)
 
-    def scores_in_stages(self, recipe, stages):
-        return {n_trees: self.scores(recipe.with_trees(n_trees))[0] for n_trees in stages}, 1.0
+    def growth(self, recipe):
+        return ScriptedGrowth(self, recipe)
+
+
+class ScriptedGrowth:
+    """Trees that rank as well at every stage."""
+
+    def __init__(self, judge, recipe):
+        self.judge, self.recipe, self.n_grown = judge, recipe, 0
+
+    def to(self, n_trees):
+        self.judge.wait(self.recipe.with_trees(n_trees - self.n_grown))
+        self.n_grown = n_trees
+        return self.judge.script(self.recipe.with_trees(n_trees))
+
+    def then(self, loss, n_trees):
+        self.judge.wait(self.recipe.with_trees(n_trees // 5))
+        return self.judge.script(BoostedTrees(loss, n_trees=n_trees, random_share=0.7))
 
 
 def kind_of(recipe):
     if isinstance(recipe, BoostedTrees):
-        shape = "plain" if recipe.random_share == 1 and recipe.loss == "log" else recipe.max_depth
-        return shape if recipe.loss == "log" else recipe.loss
+        if recipe.loss != "log" or recipe.random_share == 1:
+            return "plain" if recipe.loss == "log" else recipe.loss
+        return recipe.max_leaves or recipe.max_depth
     return "forest" if isinstance(recipe, RandomisedForest) else f"smooth {recipe.degree}"
 
 
@@ -73,12 +98,13 @@ def test_plain_log_loss_comes_first_and_stays_when_nothing_leads_it():
 
     assert outcome.plain.recipes == (PLAIN,)
     assert outcome.winner is outcome.plain
+    assert outcome.reason == "nothing else is clearly better"
 
 
 def test_a_tie_goes_to_plain_log_loss():
     class AllTheSame(Scripted):
-        def scores(self, recipe):
-            return self.rows.features[:, 0].astype(float), 1.0
+        def script(self, recipe):
+            return self.rows.features[:, 0].astype(float)
 
     judge = scripted({})
     same = AllTheSame(judge.rows, judge.columns, judge.judging, 0, 1)
@@ -96,43 +122,72 @@ def test_the_blend_of_every_kind_wins_when_all_are_as_good():
     assert len(kinds) == 3
     assert kinds[1] == "forest"
     assert outcome.reason == "the blend of every kind is the most stable choice"
-    assert outcome.winner.standing.ahead_of(outcome.plain.standing) >= search_module.AHEAD
+    assert outcome.winner.ahead_of(outcome.plain) >= AHEAD
 
 
 def test_one_kind_wins_alone_when_the_others_only_spoil_it():
     outcome = search(scripted({"forest": 4.0, "else": 0.0}), 60)
 
     assert kinds_of(outcome.winner) == ["forest"]
-    assert outcome.reason == "it leads the blend of every kind beyond doubt"
+    assert outcome.reason == "it leads the blend beyond doubt"
 
 
-def test_plain_log_loss_may_lead_the_blend_too():
-    outcome = search(scripted({"plain": 4.0, "else": 0.0}), 60)
+@pytest.mark.parametrize(("n_positive", "size"), [(100, 4), (400, 6), (2000, 255)])
+def test_the_size_tried_first_is_kept_unless_another_leads_it(n_positive, size):
+    outcome = search(scripted({"else": 0.0, size: 3.0}, n=6000, n_positive=n_positive), 60)
+    drawn = [
+        kind_of(trial.recipes[0])
+        for trial in outcome.trials
+        if isinstance(trial.recipes[0], BoostedTrees)
+    ]
+    assert drawn[1] == size
+    assert size in kinds_of(outcome.winner)
 
-    assert outcome.winner is outcome.plain
-    assert outcome.reason == "it leads the blend of every kind beyond doubt"
 
-
-def test_drawn_trees_enter_the_blend_only_beyond_doubt():
-    for quality, expected in ((3.0, 6), (0.5, "plain")):
-        qualities = {"plain": 1.0, 6: quality, "forest": 1.0, "smooth 1": 1.0, "else": 0.0}
+def test_another_size_is_taken_when_it_leads_beyond_doubt():
+    for quality, expected in ((3.0, 2), (1.0, 4)):
+        qualities = {4: 1.0, 2: quality, "else": 0.0}
         outcome = search(scripted(qualities), 60)
-        widest = max(outcome.trials, key=lambda trial: len(trial.recipes))
-        assert kinds_of(widest)[0] == expected
+        assert expected in kinds_of(outcome.winner)
+
+
+def test_with_many_positives_a_blend_must_lead_beyond_doubt():
+    good = {"else": 0.0, 255: 3.0}
+    single = search(scripted(good, n=9000, n_positive=2000), 60)
+    assert kinds_of(single.winner) == [255]
+    blended = search(scripted({**good, "forest": 3.0}, n=9000, n_positive=2000), 60)
+    assert {255, "forest"} <= set(kinds_of(blended.winner))
+    assert blended.reason == "the blend leads each of its members beyond doubt"
 
 
 def test_the_better_smooth_model_enters_the_blend():
     for better, other in (("smooth 1", "smooth 2"), ("smooth 2", "smooth 1")):
-        outcome = search(scripted({better: 3.0, other: 0.0, "else": 1.0}), 60)
-        widest = max(outcome.trials, key=lambda trial: len(trial.recipes))
-        assert kinds_of(widest)[2] == better
+        outcome = search(scripted({better: 2.0, other: 0.0, "else": 1.5, "plain": 0.0}), 60)
+        assert better in kinds_of(outcome.winner)
 
 
 def test_another_loss_is_taken_when_it_leads_the_best_trees_beyond_doubt():
     outcome = search(scripted({"plain": 1.0, "ap-lambda": 3.0, "else": 0.0}), 60)
+    assert "ap-lambda" in kinds_of(outcome.winner)
 
-    widest = max(outcome.trials, key=lambda trial: len(trial.recipes))
-    assert kinds_of(widest)[0] == "ap-lambda"
+
+def test_more_trees_are_taken_only_if_they_lead_beyond_doubt():
+    class Improving(Scripted):
+        def script(self, recipe):
+            noise = np.random.default_rng(0).normal(size=self.is_positive.size)
+            rate = self.qualities["else"] if isinstance(recipe, BoostedTrees) else 0.0
+            return rate * getattr(recipe, "n_trees", 0) * self.is_positive + noise
+
+    for rate, n_trees in ((0.05, 60), (0.0, 10)):
+        judge = scripted({})
+        improving = Improving(judge.rows, judge.columns, judge.judging, 0, 1)
+        improving.qualities = {"else": rate}
+        drawn = [
+            trial.recipes[0].n_trees
+            for trial in search(improving, 60).trials
+            if kinds_of(trial) == [4]
+        ]
+        assert drawn == [n_trees]
 
 
 # What is tried
@@ -144,7 +199,7 @@ def words_tried(judge, n_trees=60):
 
 def test_losses_need_enough_positives_and_bins_enough_rows():
     words = words_tried(scripted({}, n=500, n_positive=20))
-    assert len(words) == 7  # plain, three depths, forest, two smooth ones
+    assert len(words) == 7  # plain, three sizes, forest, two smooth ones
     assert not any("ap-" in each or "balanced" in each for each in words)
 
     words = words_tried(scripted({}, n=10_000, n_positive=60))
@@ -156,7 +211,7 @@ def test_losses_need_enough_positives_and_bins_enough_rows():
 def test_no_loss_is_trained_but_log_loss_and_those_that_may_be_tried(losses):
     judge = scripted({"else": 1.0})
     trained = []
-    judge.scores = lambda recipe: trained.append(recipe) or Scripted.scores(judge, recipe)
+    judge.script = lambda recipe: trained.append(recipe) or Scripted.script(judge, recipe)
     outcome = search(judge, 60, losses=losses)
 
     boosted = [recipe for recipe in trained if isinstance(recipe, BoostedTrees)]
@@ -170,24 +225,48 @@ def test_by_default_two_surrogates_of_average_precision_are_tried():
     assert all(loss in words for loss in LOSSES_TRIED)
 
 
-def test_deep_trees_need_many_positives():
-    few, many = (words_tried(scripted({}, n_positive=n)) for n in (199, 200))
-    assert not any("depth 8" in each for each in few)
-    assert any("depth 8" in each for each in many)
+def test_with_thousands_of_positives_large_trees_come_first_and_smooth_models_last():
+    words = words_tried(scripted({}, n=6000, n_positive=2000))
+    assert "255 leaves" in words[1]
+    assert words[-2:] == ["linear model", "quadratic model"]
+
+    words = words_tried(scripted({}, n=6000, n_positive=1999))
+    assert words[1].startswith("randomised forest")
+    assert not any("255 leaves" in each for each in words)
 
 
-def test_stages_are_shares_of_the_given_number_of_trees():
+def test_leaves_may_be_smaller_the_rarer_positives_are():
+    weights = [
+        candidates.least_weight(scripted({}, n=n, n_positive=100)) for n in (200, 10_000, 100_000)
+    ]
+    assert weights == approx([1.0, 20 * 0.01 * 0.99, 20 * 0.001 * 0.999])
+
+
+def test_trees_stop_growing_when_a_stage_gains_nothing():
     asked = []
 
-    class Asked(Scripted):
-        def scores_in_stages(self, recipe, stages):
-            asked.append(stages)
-            return super().scores_in_stages(recipe, stages)
+    class Worse(Scripted):
+        def script(self, recipe):
+            if kind_of(recipe) == 4:
+                asked.append(recipe.n_trees)
+            noise = np.random.default_rng(0).normal(size=self.is_positive.size)
+            return noise - 0.01 * getattr(recipe, "n_trees", 0) * self.is_positive
 
-    for n_trees, n_positive in ((300, 50), (300, 200), (1, 50)):
-        judge = scripted({}, n_positive=n_positive)
-        search(Asked(judge.rows, judge.columns, judge.judging, 0, 1), n_trees)
-    assert set(asked) == {(50, 100, 200, 300), (100, 200, 300, 600), (1,)}
+    judge = scripted({}, n=500)
+    search(Worse(judge.rows, judge.columns, judge.judging, 0, 1), 300, losses=())
+    assert asked == [50, 100]
+
+
+@pytest.mark.parametrize(
+    ("n_trees", "n_positive", "stages"),
+    [
+        (300, 50, [50, 100, 200, 300]),
+        (300, 200, [100, 200, 300, 450, 600]),
+        (1, 50, [1]),
+    ],
+)
+def test_stages_are_shares_of_the_given_number_of_trees(n_trees, n_positive, stages):
+    assert candidates.tree_stages(scripted({}, n_positive=n_positive), n_trees) == stages
 
 
 def test_without_a_number_nothing_is_squared():
@@ -201,44 +280,70 @@ def test_no_two_trials_have_the_same_words():
         assert len(set(words)) == len(words)
 
 
-# Time and progress
+# Time, effort and progress
+
+
+class Clock:
+    """A clock that moves only when recipes are fitted."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def timed(deadline, n_positive=20):
+    """Return the outcome of a search where a unit of work takes a nanosecond, and the clock."""
+    clock = Clock()
+
+    class Slow(Scripted):
+        def wait(self, recipe):
+            clock.now += 1e-9 * self.work(recipe)
+
+    judge = scripted({}, n_positive=n_positive)
+    slow = Slow(judge.rows, judge.columns, judge.judging, 0, 1)
+    budget = Budget(deadline=deadline, clock=clock)
+    return search(slow, 60, budget), clock, slow
 
 
 def test_past_the_deadline_only_plain_log_loss_runs_and_the_rest_is_named():
-    outcome = search(scripted({"else": 1.0}), 60, deadline=0.0)
+    outcome, *_ = timed(deadline=0.0)
 
     assert [trial.recipes for trial in outcome.trials] == [(PLAIN,)]
     assert outcome.winner is outcome.plain
     assert outcome.reason == "there was no time to try other kinds"
     assert {
-        "60 trees of depth 4 on log-loss, rows and columns drawn",
-        "60 trees of depth 2 on log-loss, rows and columns drawn",
+        "10 trees of depth 4 on log-loss, rows and columns drawn",
+        "10 trees of depth 2 on log-loss, rows and columns drawn",
         "randomised forest of 60 trees",
         "linear model",
     } <= set(outcome.left_out)
+    assert not outcome.beyond_effort
 
 
-def test_nothing_is_started_that_would_end_past_the_deadline(monkeypatch):
-    now = [100.0]
+def test_nothing_is_started_that_would_not_leave_time_for_the_final_fit():
+    everything, clock, _ = timed(deadline=None)
+    assert not everything.left_out
+    needed = clock.now - 100
+    for share in (0.2, 0.5, 0.8):
+        outcome, clock, judge = timed(deadline=100 + share * needed)
+        final = 1e-9 * sum(map(judge.final_work, outcome.winner.recipes))
+        assert outcome.left_out
+        assert clock.now + final <= 100 + share * needed
 
-    class Slow(Scripted):
-        def scores(self, recipe):
-            now[0] += 1.0
-            return super().scores(recipe)
 
-        def scores_in_stages(self, recipe, stages):
-            now[0] += 1.0 - len(stages)  # growing once is one second for all stages
-            return super().scores_in_stages(recipe, stages)
+def test_work_beyond_the_effort_is_skipped_and_named():
+    judge = scripted({"else": 1.0})
+    allowed = judge.work(PLAIN) + judge.work(candidates.forest(60))
+    outcome = search(judge, 60, Budget(allowed))
 
-    monkeypatch.setattr(search_module.time, "monotonic", lambda: now[0])
-    judge = scripted({}, n_positive=20)
-    slow = Slow(judge.rows, judge.columns, judge.judging, 0, 1)
-    outcome = search(slow, 60, deadline=104.5)
-
-    # four seconds are used; a fifth recipe would end half a second late
-    assert now[0] == 104.0
-    assert len([trial for trial in outcome.trials if len(trial.recipes) == 1]) == 4
-    assert outcome.left_out
+    assert [trial.words for trial in outcome.trials[:2]] == [
+        PLAIN.words,
+        "randomised forest of 60 trees",
+    ]
+    assert "linear model" in outcome.beyond_effort
+    assert not outcome.left_out
 
 
 def test_progress_is_reported_before_every_recipe_and_never_exceeds_the_total():
@@ -254,7 +359,7 @@ def test_progress_is_reported_before_every_recipe_and_never_exceeds_the_total():
     assert done[0] == 0
     assert done == sorted(done)
     assert all(done <= total for _, done, total in reported)
-    assert len(reported) == sum(len(trial.recipes) == 1 for trial in outcome.trials)
+    assert len(reported) >= sum(len(trial.recipes) == 1 for trial in outcome.trials)
 
 
 # On data
@@ -268,6 +373,20 @@ def test_columns_that_say_nothing_leave_plain_log_loss():
 
     assert len(outcome.trials) > 5
     assert outcome.winner is outcome.plain
+
+
+@pytest.mark.parametrize(
+    ("n_seeds", "least"), [(8, 1), pytest.param(60, 22, marks=pytest.mark.slow)]
+)
+def test_among_columns_that_say_nothing_log_loss_is_kept_about_half_of_the_time(n_seeds, least):
+    n_kept = 0
+    for seed in range(n_seeds):
+        rows = numbers(200, n_columns=4, n_positive=20, seed=seed)
+        judge = Judge(rows, number_columns(4), random_folds(rows, seed), seed, 1)
+        outcome = search(judge, 12, losses=())
+        n_kept += outcome.winner is outcome.plain
+    # at even odds, fewer than 1 of 8 or 22 of 60 would happen once in fifty
+    assert least <= n_kept <= n_seeds - least
 
 
 def test_a_forest_is_chosen_when_positives_form_islands():
@@ -298,33 +417,3 @@ def test_a_smooth_model_is_chosen_when_many_columns_matter_a_little():
     assert outcome.winner.standing.average_precision > (
         outcome.plain.standing.average_precision + 0.2
     )
-
-
-# Blending
-
-
-def test_a_blend_is_the_mean_of_standardised_scores():
-    first, second = np.array([1.0, 3.0]), np.array([10.0, 50.0])
-    scales = scales_of((first, second))
-    assert blend((first, second), scales) == approx([-1, 1])
-    elsewhere = np.array([2.0]), np.array([70.0])
-    assert blend(elsewhere, scales) == approx([(0 + 2) / 2])
-
-
-def test_one_recipe_keeps_its_own_scores():
-    scores = np.array([1.0, 5.0])
-    assert np.array_equal(blend((scores,), scales_of((scores,))), scores)
-
-
-@pytest.mark.parametrize("value", [0.1, -1e-3, 1 / 3, 0.0, 1e6])
-@pytest.mark.parametrize("n", [1, 7, 1001])
-def test_equal_scores_have_no_scale_of_their_own(value, n):
-    # their standard deviation is seldom 0: the mean of equal numbers has a rounding error
-    centre, spread = centre_spread(np.full(n, value))
-    assert centre == approx(value)
-    assert spread == 1.0
-
-
-def test_small_differences_are_a_scale():
-    _, spread = centre_spread(np.array([5.0, 5.0 + 1e-9]))
-    assert spread == approx(5e-10, rel=1e-5)

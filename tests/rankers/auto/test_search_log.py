@@ -10,8 +10,9 @@ import pytest
 
 from toprank.metrics import Comparison
 from toprank.rankers.auto.judge import RecipeStanding
-from toprank.rankers.auto.search import Outcome, Trial
+from toprank.rankers.auto.search import Outcome
 from toprank.rankers.auto.search_log import SearchedRecipe, SearchLog, account_of
+from toprank.rankers.auto.trial import Trial
 
 PLAIN = SearchedRecipe("log-loss trees", "plain trees", 0.25, Comparison(0.0, 0.0, 0.0, 0.5), 1.25)
 FOREST = SearchedRecipe("forest", "a forest", 0.5, Comparison(0.25, -0.0321, 0.4, 0.9), 12.0)
@@ -37,6 +38,8 @@ def test_it_prints_as_a_table_and_a_verdict():
 def test_it_lists_skipped_recipes():
     account = SearchLog((PLAIN,), "plain trees", "so", "5 folds", ("a forest", "a line"))
     assert str(account).endswith("\nSkipped (time limit): a forest; a line.")
+    beyond = replace(account, left_out=(), beyond_effort=("a line",))
+    assert str(beyond).endswith("\nSkipped (effort): a line.")
     assert account.is_plain
     assert not ACCOUNT.is_plain
     assert ACCOUNT.chosen is FOREST

@@ -29,13 +29,13 @@ from toprank.rankers.auto.judged_folds import (
     folds_in_time,
     random_folds,
 )
-from toprank.rankers.auto.search import LOSSES_TRIED, blend, plain_only, scales_of, search
+from toprank.rankers.auto.search import LOSSES_TRIED, kind_of, plain_only, search
 from toprank.rankers.auto.search_log import SearchLog, account_of
 from toprank.rankers.auto.smooth_member import SmoothMember
+from toprank.rankers.auto.trial import blend
+from toprank.rankers.auto.work import EFFORTS, Budget
 from toprank.rankers.base import Ranker, seed_of
 from toprank.rankers.progress import Progress
-
-EFFORTS = ("quick", "normal", "thorough")
 
 _KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
     "boosted": BoostedMember,
@@ -161,6 +161,8 @@ class AutoRanker(Ranker):
         rows = self._training_rows(X, y, sample_weight)
         rows, judging = self._judged_folds(rows, time, gap, eval_set, seed, sample_weight)
         rows = _of_mean_weight_1(rows)
+        size = rows.is_positive.size, len(self.schema_.columns)
+        budget = Budget.of(self.effort, deadline, self.n_estimators, *size)
         judge = Judge(rows, self.schema_.columns, judging, seed, n_threads)
         if judging.judged_on == TRAINING_ROWS:
             outcome = plain_only(
@@ -168,17 +170,20 @@ class AutoRanker(Ranker):
             )
         else:
             losses = self._losses_to_try()
-            outcome = search(judge, self.n_estimators, deadline, progress, losses)
-        self.account_ = account_of(outcome, judging.judged_on)
+            outcome = search(judge, self.n_estimators, budget, progress, losses)
         self.plain_scores_ = outcome.plain.scores[0]
         suspicion = outcome.winner.blended
         # unweighted: probabilities must add up to a count of rows
         self.calibration_ = fit_calibration(judge.is_positive, suspicion)
         numbers = self._numbers_given(judging, sample_weight, eval_set)
         self.judged_ = JudgedRows(numbers, judging.origin, suspicion)
+        self.recipes_ = [
+            self._bagged(recipe, judge.final_work(recipe), budget)
+            for recipe in outcome.winner.recipes
+        ]
         del judge  # frees the bins of its rows: the winner learns from more
-        self.recipes_ = [self._bagged(recipe) for recipe in outcome.winner.recipes]
-        self.scales_ = scales_of(outcome.winner.scores)
+        self.account_ = account_of(outcome, judging.judged_on)
+        self.scales_ = outcome.winner.scales
         self._fit_members(rows._replace(bins={}), seed, n_threads, progress)
         return self
 
@@ -320,9 +325,9 @@ class AutoRanker(Ranker):
             progress("fitting the winner", len(self.recipes_), len(self.recipes_))
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
 
-    def _bagged(self, recipe: Recipe) -> Recipe:
+    def _bagged(self, recipe: Recipe, work: float, budget: Budget) -> Recipe:
         if isinstance(recipe, BoostedTrees) and recipe.random_share < 1:
-            return replace(recipe, n_bags=self.n_bags)
+            return replace(recipe, n_bags=budget.n_bags(kind_of(recipe), work, self.n_bags))
         return recipe
 
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:

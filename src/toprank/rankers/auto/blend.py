@@ -39,6 +39,9 @@ class Recipe(Protocol):
     def words(self) -> str:
         """A short description that distinguishes it from others of its kind."""
 
+    def work(self, n_rows: int, n_columns: int, *, tried: bool = False) -> float:
+        """Return the estimated work of `fit` or `tried`, in values read to build histograms."""
+
     def fit(self, rows: TrainingRows, columns: Columns, *, seed: int, n_threads: int) -> Member:
         """Return the model fitted to `rows`."""
 
@@ -51,34 +54,41 @@ class Recipe(Protocol):
         seed: int,
         n_threads: int,
     ) -> NDArray[np.float64]:
-        """Return the scores of other rows by a model fitted to `rows` and then discarded."""
+        """Return the scores of other rows by a model fitted to `rows` and then discarded.
+
+        It may be smaller than the one that `fit` returns.
+        """
 
 
-def sampled(rows: TrainingRows, most: int, seed: int) -> TrainingRows:
+def sampled(
+    rows: TrainingRows, most: int, seed: int, among: NDArray[np.intp] | None = None
+) -> TrainingRows:
     """Return at most `most` of the rows, weighted so that each class keeps its total weight.
 
-    The rarer class is taken first, up to half of the sample.
+    `among` limits the choice to these row numbers. The rarer class is taken first, up to half of
+    the sample.
     """
-    n_rows = rows.is_positive.size
-    if n_rows <= most:
-        return rows
+    numbers = np.arange(rows.is_positive.size) if among is None else among
+    if numbers.size <= most:
+        return rows if among is None else rows.take(among)
     generator = np.random.default_rng(seed)
-    weight = np.ones(n_rows) if rows.weight is None else rows.weight
+    weight = np.ones(rows.is_positive.size) if rows.weight is None else rows.weight
     chosen: list[NDArray[np.intp]] = []
     factors: list[NDArray[np.float64]] = []
     n_left = most
-    for members in _rarer_first(rows.is_positive):
+    for places in _rarer_first(rows.is_positive[numbers]):
+        members = numbers[places]
         n_taken = min(members.size, most // 2 if not chosen else n_left)
         chosen.append(generator.choice(members, n_taken, replace=False))
         factor = weight[members].sum() / weight[chosen[-1]].sum()
         factors.append(np.full(n_taken, factor))
         n_left -= n_taken
     order = np.argsort(np.concatenate(chosen))
-    numbers = np.concatenate(chosen)[order]
+    taken = np.concatenate(chosen)[order]
     return TrainingRows(
-        rows.features[numbers],
-        rows.is_positive[numbers],
-        weight[numbers] * np.concatenate(factors)[order],
+        rows.features[taken],
+        rows.is_positive[taken],
+        weight[taken] * np.concatenate(factors)[order],
     )
 
 

@@ -20,14 +20,22 @@ if TYPE_CHECKING:
 
 _LOSS_WORDS = {"log": "log-loss"}
 _MOST_BYTES = 20_000_000
+_MAX_BINS = 256
 
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Trees of one depth on one loss; `random_share` is that of rows and columns per tree."""
+    """Trees of one size on one loss; `n_bags` boosters are averaged.
+
+    With `max_leaves`, trees grow leaf by leaf, otherwise level by level to `max_depth`.
+    `least_weight` is XGBoost's `min_child_weight`, the least sum of p (1 - p) in a leaf;
+    `random_share` is the share of rows and of columns that each tree draws.
+    """
 
     loss: str = "log"
     max_depth: int = 4
+    max_leaves: int = 0
+    least_weight: float = 1.0
     n_trees: int = 300
     learning_rate: float = 0.05
     random_share: float = 1.0
@@ -40,10 +48,20 @@ class BoostedTrees:
 
     @property
     def words(self) -> str:
+        size = f"{self.max_leaves} leaves" if self.max_leaves else f"depth {self.max_depth}"
         loss = _LOSS_WORDS.get(self.loss, f"log-loss, then {self.loss}")
+        small = ", small leaves" if self.least_weight < 1 else ""
         drawn = ", rows and columns drawn" if self.random_share < 1 else ""
         bins = ", balanced bins" if self.binning == "balanced" else ""
-        return f"{self.n_trees} trees of depth {self.max_depth} on {loss}{drawn}{bins}"
+        return f"{self.n_trees} trees of {size} on {loss}{small}{drawn}{bins}"
+
+    def work(self, n_rows: int, n_columns: int, *, tried: bool = False) -> float:
+        """Return the estimated work: values read to build histograms, and bins searched."""
+        # grown leaf by leaf, trees are far from balanced: 255 leaves read rows some 24 times
+        levels = 1.5 * self.max_leaves**0.5 if self.max_leaves else self.max_depth
+        n_leaves = self.max_leaves or 2**self.max_depth
+        n_read = n_rows * levels + 10.0 * min(n_leaves, n_rows) * _MAX_BINS
+        return self.n_bags * self.n_trees * n_columns * n_read
 
     def fit(
         self,
@@ -57,11 +75,11 @@ class BoostedTrees:
 
         There are `n_bags` of them, or as many as fit into a model of 20 MB.
         """
-        boosters = [self._grown(rows, columns, seed, n_threads)]
+        boosters = [self.booster(rows, columns, seed, n_threads)]
         if self.n_bags > 1:
             n_bags = min(self.n_bags, _MOST_BYTES // len(boosters[0].save_raw("ubj")))
             more = range(seed + 1, seed + n_bags)
-            boosters += [self._grown(rows, columns, each, n_threads) for each in more]
+            boosters += [self.booster(rows, columns, each, n_threads) for each in more]
         return BoostedMember(_mean_of(boosters), _feature_types(columns))
 
     def tried(
@@ -75,40 +93,40 @@ class BoostedTrees:
     ) -> NDArray[np.float64]:
         return self.fit(rows, columns, seed=seed, n_threads=n_threads).raw(features)
 
-    def tried_in_stages(
-        self,
-        stages: tuple[int, ...],
-        rows: TrainingRows,
-        columns: Columns,
-        features: NDArray[np.float32],
-        *,
-        seed: int,
-        n_threads: int,
-    ) -> NDArray[np.float64]:
-        """Return the scores by the first trees, one column for each number in `stages`."""
-        grown = self.with_trees(max(stages)).fit(rows, columns, seed=seed, n_threads=n_threads)
-        return np.column_stack([grown.raw(features, n_trees) for n_trees in stages])
-
     def with_trees(self, n_trees: int) -> BoostedTrees:
         """Return the recipe with another number of trees."""
         return replace(self, n_trees=n_trees)
 
-    def _grown(self, rows: TrainingRows, columns: Columns, seed: int, n_threads: int) -> Booster:
+    def booster(
+        self,
+        rows: TrainingRows,
+        columns: Columns,
+        seed: int,
+        n_threads: int,
+        start: Booster | None = None,
+    ) -> Booster:
+        """Return one bag; trees of `start` take the place of the first ones."""
+        n_before = 0 if start is None else start.num_boosted_rounds()
+        n_warm = n_log_trees(self.n_trees)
         plan = Plan(
             make_loss(self.loss),
-            n_estimators=self.n_trees,
-            warm_start_trees=self.n_trees * 4 // 5,
+            n_estimators=self.n_trees - n_before,
+            warm_start_trees=max(n_warm - n_before, 0),
             batch_fraction=1.0,
             seed=seed,
             gather=Gather(),
         )
         settings = {
             "tree_method": "hist",
-            "max_depth": self.max_depth,
+            "max_depth": 0 if self.max_leaves else self.max_depth,
+            "max_leaves": self.max_leaves,
+            "grow_policy": "lossguide" if self.max_leaves else "depthwise",
+            "min_child_weight": self.least_weight,
             "learning_rate": self.learning_rate,
             "subsample": self.random_share,
-            "colsample_bynode": self.random_share,
-            "seed": seed,
+            # large trees draw columns once: histograms of the others are not built
+            f"colsample_by{'tree' if self.max_leaves else 'node'}": self.random_share,
+            "seed": seed + n_before,  # later trees draw anew
             "nthread": n_threads,
         }
         return xgboost_engine.train(
@@ -117,9 +135,51 @@ class BoostedTrees:
             None,
             settings=settings,
             feature_types=_feature_types(columns),
-            max_bins=256,
+            max_bins=_MAX_BINS,
             binning=self.binning,
+            booster=start,
         ).booster
+
+
+def n_log_trees(n_trees: int) -> int:
+    """Return how many of the trees learn log-loss before another loss takes over."""
+    return n_trees * 4 // 5
+
+
+@dataclass
+class GrowingTrees:
+    """Trees that grow stage by stage on some rows, and their scores of other rows.
+
+    What was grown for log-loss is the beginning of the same trees on another loss.
+    """
+
+    recipe: BoostedTrees
+    rows: TrainingRows
+    columns: Columns
+    features: NDArray[np.float32]
+    seed: int
+    n_threads: int
+    booster: Booster | None = None
+
+    def to(self, n_trees: int) -> NDArray[np.float64]:
+        """Return the scores by the first trees; those that are missing are grown."""
+        if self.booster is None or self.booster.num_boosted_rounds() < n_trees:
+            self.booster = self._grown(self.recipe.with_trees(n_trees), self.booster)
+        return self._scores(self.booster[:n_trees])
+
+    def then(self, loss: str, n_trees: int) -> NDArray[np.float64]:
+        """Return the scores by as many trees of which the last ones learned another loss."""
+        n_log = n_log_trees(n_trees)
+        self.to(max(n_log, 1))
+        assert self.booster is not None
+        start = self.booster[:n_log] if n_log else None
+        return self._scores(self._grown(replace(self.recipe, loss=loss, n_trees=n_trees), start))
+
+    def _grown(self, recipe: BoostedTrees, start: Booster | None) -> Booster:
+        return recipe.booster(self.rows, self.columns, self.seed, self.n_threads, start)
+
+    def _scores(self, booster: Booster) -> NDArray[np.float64]:
+        return xgboost_engine.predict_raw(booster, self.features)
 
 
 @dataclass(frozen=True)
@@ -129,12 +189,8 @@ class BoostedMember:
     booster: Booster
     feature_types: list[str]
 
-    def raw(
-        self, features: NDArray[np.float32], n_trees: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the score of every row, by all trees or by the first few."""
-        first = self.booster if n_trees is None else self.booster[:n_trees]
-        return xgboost_engine.predict_raw(first, features)
+    def raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return xgboost_engine.predict_raw(self.booster, features)
 
     def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         return xgboost_engine.contributions(self.booster, features)

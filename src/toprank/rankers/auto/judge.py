@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +13,13 @@ from toprank.data.inputs import TrainingRows
 from toprank.data.tables.row_numbers import as_slice
 from toprank.metrics.block_resamples import BlockResamples
 from toprank.metrics.positive_resamples import PositiveResamples
-from toprank.rankers.auto.blend import Columns, Recipe
-from toprank.rankers.auto.boosted import BoostedTrees
+from toprank.rankers.auto.blend import Columns, Recipe, sampled
+from toprank.rankers.auto.boosted import BoostedTrees, GrowingTrees
 from toprank.rankers.auto.judged_folds import JudgedFolds
 
 _N_RESAMPLES = 400
+_MOST_VALUES = 40_000_000  # of all folds' training rows and one more
+_ROWS_ANYWAY = 50_000
 
 Scores = NDArray[np.float64]
 
@@ -43,7 +43,11 @@ class RecipeStanding(NamedTuple):
 
 @dataclass
 class Judge:
-    """Fits recipes on the folds' training rows and scores the judged rows."""
+    """Fits recipes on the folds' training rows and scores the judged rows.
+
+    Where folds have very many rows, recipes learn from a sample that has all positives: what is
+    compared is the recipes, and the winner learns from every row in the end.
+    """
 
     rows: TrainingRows
     columns: Columns
@@ -61,21 +65,32 @@ class Judge:
         self._bins: list[dict[Any, Any]] = [{} for _ in self.judging.folds]
         self._resamples = self._drawn()
 
-    def scores(self, recipe: Recipe) -> tuple[Scores, float]:
-        """Return the recipe's score of every judged row, and the seconds it took."""
-        return self._joined(recipe.tried)
+    def work(self, recipe: Recipe) -> float:
+        """Return the estimated work of judging a recipe."""
+        n_columns = len(self.columns)
+        sizes = (min(fold.train.size, self._most_rows()) for fold in self.judging.folds)
+        return sum(recipe.work(size, n_columns, tried=True) for size in sizes)
 
-    def scores_in_stages(
-        self, recipe: BoostedTrees, stages: tuple[int, ...]
-    ) -> tuple[dict[int, Scores], float]:
-        """Return the scores after each of these numbers of trees, grown once."""
-        table, seconds = self._joined(partial(recipe.tried_in_stages, stages))
-        return dict(zip(stages, table.T, strict=True)), seconds
+    def final_work(self, recipe: Recipe) -> float:
+        """Return the estimated work of fitting a recipe to all rows."""
+        return recipe.work(self.rows.is_positive.size, len(self.columns))
+
+    def scores(self, recipe: Recipe) -> Scores:
+        """Return the recipe's score of every judged row."""
+        return np.concatenate([recipe.tried(**each) for each in self._folds()])
+
+    def growth(self, recipe: BoostedTrees) -> JudgedGrowth:
+        """Return the recipe's trees on every fold, to be grown stage by stage."""
+        return JudgedGrowth([GrowingTrees(recipe, **each) for each in self._folds()])
 
     def standing(self, scores: Scores) -> RecipeStanding:
         """Return the AP of the judged rows, with resamples that are the same for all scores."""
         precisions = self._resamples.average_precisions(scores)
         return RecipeStanding(float(precisions[0]), precisions[1:])
+
+    def average_precision(self, scores: Scores) -> float:
+        """Return the AP of the judged rows alone."""
+        return float(self._resamples.average_precisions(scores, n_first=1)[0])
 
     def _drawn(self) -> PositiveResamples | BlockResamples:
         origin, blocks = self.judging.origin, self.judging.blocks
@@ -85,16 +100,34 @@ class Judge:
             self.is_positive, self.weight, origin, blocks, _N_RESAMPLES, self.seed
         )
 
-    def _joined(self, tried: Callable[..., NDArray[np.float64]]) -> tuple[NDArray, float]:
-        begin = time.perf_counter()
-        parts = [
-            tried(
-                self.rows.take(fold.train)._replace(bins=self._bins[number]),
-                self.columns,
-                self.rows.features[as_slice(fold.judged)],
-                seed=self.seed + number,
-                n_threads=self.n_threads,
-            )
-            for number, fold in enumerate(self.judging.folds)
-        ]
-        return np.concatenate(parts), time.perf_counter() - begin
+    def _most_rows(self) -> int:
+        n_folds = len(self.judging.folds)
+        return max(_MOST_VALUES // (n_folds + 1) // max(len(self.columns), 1), _ROWS_ANYWAY)
+
+    def _folds(self) -> Iterator[dict[str, Any]]:
+        """Yield what a recipe needs to learn from a fold and to score its judged rows."""
+        for number, fold in enumerate(self.judging.folds):
+            seed = self.seed + number
+            rows = sampled(self.rows, self._most_rows(), seed, among=fold.train)
+            yield {
+                "rows": rows._replace(bins=self._bins[number]),
+                "columns": self.columns,
+                "features": self.rows.features[as_slice(fold.judged)],
+                "seed": seed,
+                "n_threads": self.n_threads,
+            }
+
+
+@dataclass
+class JudgedGrowth:
+    """Trees that grow on every fold."""
+
+    folds: list[GrowingTrees]
+
+    def to(self, n_trees: int) -> Scores:
+        """Return the judged rows' scores by the first trees, grown as far as needed."""
+        return np.concatenate([fold.to(n_trees) for fold in self.folds])
+
+    def then(self, loss: str, n_trees: int) -> Scores:
+        """Return the scores by as many trees of which the last ones learned another loss."""
+        return np.concatenate([fold.then(loss, n_trees) for fold in self.folds])

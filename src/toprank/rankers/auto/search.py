@@ -1,80 +1,56 @@
 """The search: what is tried, in which order, and what wins.
 
-Plain log-loss trees come first and are the baseline. Then a smooth model; a randomised
-forest; other depths of trees, bins and losses; and blends of one of each kind. With few
-positives to judge by, the best of many is mostly the luckiest. So the most stable choice has
-priority: the blend of all kinds, unless something simpler leads it beyond doubt; and within a
-kind the plain recipe, unless another leads it. The winner must also lead plain log-loss, which
-is kept otherwise.
+Plain log-loss trees come first and are the baseline. Then, in an order that depends on the
+number of positives: boosted trees of other sizes, bins and losses; a randomised forest; a smooth
+model; and a blend of one of each kind. With few positives to judge by, the best of many is mostly
+the luckiest. So the most stable choice has priority: the blend, unless one of its members leads
+it beyond doubt; and within a kind the recipe that is tried first. With many positives leads are
+measured well, and a single recipe has priority over a blend. The winner must also lead plain
+log-loss, which is kept otherwise.
 """
 
 from __future__ import annotations
 
-import itertools
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-import numpy as np
-
+from toprank.rankers.auto import candidates
 from toprank.rankers.auto.blend import Recipe
-from toprank.rankers.auto.boosted import BoostedTrees
-from toprank.rankers.auto.forest_member import RandomisedForest
-from toprank.rankers.auto.judge import Judge, RecipeStanding, Scores
+from toprank.rankers.auto.boosted import BoostedTrees, n_log_trees
+from toprank.rankers.auto.judge import Judge, JudgedGrowth, Scores
 from toprank.rankers.auto.smooth_member import SmoothModel
+from toprank.rankers.auto.trial import Trial, blended_trial, equal_blend
+from toprank.rankers.auto.work import Budget
 from toprank.rankers.progress import Progress
 
 BEYOND_DOUBT = 0.9
 """The share of resamples in which an alternative must be ahead of the preferred choice."""
 
-AHEAD = 0.7
-"""The share of resamples in which the outcome must be ahead of plain log-loss."""
+AHEAD = 0.5
+"""The share of resamples in which a blend fixed in advance must be ahead of plain log-loss.
+
+What was chosen among many is ahead of plain log-loss by luck alone more often than not. So the
+lead that decides is that of a blend in which nothing was chosen: where columns say nothing, it is
+ahead in about half of all searches, and log-loss is kept in the other half.
+"""
 
 LOSSES_TRIED = ("ap-exp", "ap-lambda")
 """The losses tried by default in addition to log-loss."""
 
-# relative to the plain number of trees
-_STAGES = (1 / 6, 1 / 3, 2 / 3, 1)
-_LATER_STAGES = (1 / 3, 2 / 3, 1, 2)
-_POSITIVES_FOR_DEPTH = 200
-_ROWS_FOR_BINS = 10_000  # with fewer, 256 quantiles are fine enough anywhere
-_POSITIVES_FOR_LOSSES = 50  # with fewer, the top of the list is mostly luck
-
-Scale = tuple[float, float]
-"""Centre and spread."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Recipes that were judged, alone or blended, with their result."""
-
-    recipes: tuple[Recipe, ...]
-    scores: tuple[Scores, ...]
-    standing: RecipeStanding
-    seconds: float
-
-    @property
-    def name(self) -> str:
-        return " + ".join(recipe.name for recipe in self.recipes)
-
-    @property
-    def words(self) -> str:
-        return " + ".join(recipe.words for recipe in self.recipes)
-
-    @property
-    def blended(self) -> Scores:
-        """The mean of the standardised scores; the scores of a single recipe are unchanged."""
-        return blend(self.scores, scales_of(self.scores))
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything that was tried, the plain log-loss trees first, and the winner."""
+    """Everything that was tried, the plain log-loss trees first, and the winner.
+
+    What was skipped is in `left_out`, for lack of time, or in `beyond_effort`.
+    """
 
     trials: list[Trial]
     winner: Trial
     reason: str
-    left_out: list[str]
+    left_out: list[str] = field(default_factory=list)
+    beyond_effort: list[str] = field(default_factory=list)
 
     @property
     def plain(self) -> Trial:
@@ -84,48 +60,23 @@ class Outcome:
 def search(
     judge: Judge,
     n_trees: int,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     progress: Progress | None = None,
     losses: Sequence[str] = LOSSES_TRIED,
 ) -> Outcome:
     """Return what was tried on the judge's rows, and what won.
 
-    `n_trees` is the size of the plain recipe and of the forest. Past the `deadline` (of
-    `time.monotonic`) nothing new is started, except plain log-loss. No loss is trained but
-    log-loss and those of `losses`.
+    `n_trees` is the size of the plain recipe and of the forest. Plain log-loss is tried in any
+    case, the rest as far as the `budget` allows. No loss is trained but log-loss and those of
+    `losses`.
     """
-    return _Search(judge, n_trees, deadline, progress, losses).run()
+    return _Search(judge, n_trees, budget or Budget(), progress, losses).run()
 
 
 def plain_only(judge: Judge, n_trees: int, reason: str) -> Outcome:
     """Return plain log-loss as the outcome, for when recipes cannot be compared."""
-    recipe = BoostedTrees(n_trees=n_trees)
-    scores, seconds = judge.scores(recipe)
-    trial = Trial((recipe,), (scores,), judge.standing(scores), seconds)
-    return Outcome([trial], trial, reason, [])
-
-
-def blend(scores: Sequence[Scores], scales: Sequence[Scale]) -> Scores:
-    """Return the mean of the scores, each on its own scale."""
-    scaled = [
-        (each - centre) / spread for each, (centre, spread) in zip(scores, scales, strict=True)
-    ]
-    return np.mean(scaled, axis=0)
-
-
-def scales_of(judged: Sequence[Scores]) -> list[Scale]:
-    """Return the scales that standardise the judged rows' scores.
-
-    A single recipe keeps its own scale, log-odds.
-    """
-    return [(0.0, 1.0)] if len(judged) == 1 else [centre_spread(scores) for scores in judged]
-
-
-def centre_spread(scores: Scores) -> tuple[float, float]:
-    """Return mean and standard deviation; the latter is 1 if all scores are the same."""
-    centre, spread = float(scores.mean()), float(scores.std())
-    # equal scores may differ from their mean by a rounding error, which must not become a scale
-    return centre, spread if spread > 1e-13 * abs(centre) else 1.0
+    trial = _Search(judge, n_trees, Budget(), None, ()).try_plain()
+    return Outcome([trial], trial, reason)
 
 
 class _Search:
@@ -133,134 +84,206 @@ class _Search:
         self,
         judge: Judge,
         n_trees: int,
-        deadline: float | None,
+        budget: Budget,
         progress: Progress | None,
         losses: Sequence[str],
     ) -> None:
         self._judge, self._n_trees, self._losses = judge, n_trees, losses
-        self._deadline, self._progress = deadline, progress
+        self._budget, self._progress = budget, progress
         self._trials: list[Trial] = []
+        self._fixed: list[Trial] = []  # members of the blend in which nothing is chosen
+        self._finals: dict[str, float] = {}
         self._left_out: list[str] = []
+        self._beyond_effort: list[str] = []
+        self._has_many_positives = candidates.has_many_positives(judge)
+        self._sizes = [each.with_trees(n_trees) for each in candidates.tree_sizes(judge)]
         n_kinds = 3 if SmoothModel(2).can_fit(judge.columns) else 2
-        self._n_steps = (
-            1 + n_kinds + len(self._depths()) + len(self._variants(BoostedTrees(n_trees=n_trees)))
-        )
+        n_variants = len(self._variants(self._sizes[0]))
+        self._n_steps = 1 + n_kinds + len(self._sizes) + n_variants
 
     def run(self) -> Outcome:
-        plain = self._try(BoostedTrees(n_trees=self._n_trees))
-        # other kinds before other trees: when time is short, they gain the most
+        plain = self.try_plain()
+        boosted = self._boosted(plain) if self._has_many_positives else None
+        forest = self._try(candidates.forest(self._n_trees))
+        self._fixed += [forest] if forest else []
         smooth = self._smooth()
-        forest = self._try_in_time(RandomisedForest(self._n_trees))
-        boosted = self._boosted(plain)
+        if boosted is None:
+            boosted = self._boosted(plain)
         kinds = [trial for trial in (boosted, forest, smooth) if trial is not None]
         winner, reason = self._winner(plain, kinds)
-        return Outcome(self._trials, winner, reason, self._left_out)
+        if winner is not plain and not self._can_be_fitted(winner):
+            self._left_out.append(f"fitting {winner.words} to all rows")
+            winner, reason = plain, "there was no time to fit anything else to all rows"
+        return Outcome(self._trials, winner, reason, self._left_out, self._beyond_effort)
+
+    def try_plain(self) -> Trial:
+        """Return the baseline, whatever the budget."""
+        recipe = BoostedTrees(n_trees=self._n_trees)
+        self._finals[kind_of(recipe)] = self._judge.final_work(recipe)
+        return self._add(recipe, lambda: self._judge.scores(recipe), self._judge.work(recipe))
 
     def _boosted(self, plain: Trial) -> Trial:
-        """Return the boosted trees to blend: plain ones unless others lead them beyond doubt."""
-        best = plain
-        for max_depth in self._depths():
-            shape = BoostedTrees(max_depth=max_depth, n_trees=self._n_trees, random_share=0.7)
-            best = self._better(best, plain, self._try_stages(shape))
+        """Return the boosted trees to blend: the first size unless another one is better."""
+        best, best_growth = plain, None
+        # many positives measure a lead well; with few, the first size has priority
+        needed = 0.5 if self._has_many_positives else _lead_needed(len(self._sizes) - 1)
+        for number, size in enumerate(self._sizes):
+            trial, growth = self._grow(size)
+            if trial is not None and (number == 0 or trial.ahead_of(best) >= needed):
+                best, best_growth = trial, growth
         recipe = best.recipes[0]
         assert isinstance(recipe, BoostedTrees)
-        for variant in self._variants(recipe):
-            best = self._better(best, best, self._try_in_time(variant))
+        growth = best_growth or self._judge.growth(recipe)
+        base, variants = best, self._variants(recipe)
+        for variant in variants:
+            trial = self._try_variant(variant, growth)
+            if trial is None or trial.ahead_of(base) < _lead_needed(len(variants)):
+                continue
+            if trial.average_precision > best.average_precision:
+                best = trial
         return best
 
-    def _depths(self) -> tuple[int, ...]:
-        """Return the depths to try: deeper trees need many positives."""
-        return (4, 2, 6, 8) if self._has_many_positives() else (4, 2, 6)
-
-    def _has_many_positives(self) -> bool:
-        return int(self._judge.is_positive.sum()) >= _POSITIVES_FOR_DEPTH
-
     def _variants(self, recipe: BoostedTrees) -> list[BoostedTrees]:
-        """Return other bins and losses, if there are enough rows for them to matter."""
+        """Return other losses and bins, if there are enough rows for them to matter."""
         variants = []
-        if self._judge.rows.is_positive.size >= _ROWS_FOR_BINS:
-            variants.append(replace(recipe, binning="balanced"))
-        if self._judge.is_positive.sum() >= _POSITIVES_FOR_LOSSES:
+        if candidates.tries_losses(self._judge):
             variants += [replace(recipe, loss=loss) for loss in self._losses]
+        if candidates.tries_bins(self._judge):
+            variants.append(replace(recipe, binning="balanced"))
         return variants
 
     def _smooth(self) -> Trial | None:
         models = [SmoothModel(1), SmoothModel(2)]
         fitting = [model for model in models if model.can_fit(self._judge.columns)]
-        tried = [trial for model in fitting if (trial := self._try_in_time(model)) is not None]
-        return max(tried, key=lambda trial: trial.standing.average_precision, default=None)
+        tried = [trial for model in fitting if (trial := self._try(model)) is not None]
+        self._fixed += tried[:1]
+        return max(tried, key=lambda trial: trial.average_precision, default=None)
 
     def _winner(self, plain: Trial, kinds: list[Trial]) -> tuple[Trial, str]:
-        widest, *others = self._blends(kinds)
-        winner, reason = widest, "the blend of every kind is the most stable choice"
-        if not others:
-            reason = "there was no time to try other kinds"
-        leading = [
-            trial for trial in others if trial.standing.ahead_of(widest.standing) >= BEYOND_DOUBT
-        ]
-        if leading:
-            winner = max(leading, key=lambda trial: trial.standing.average_precision)
-            reason = "it leads the blend of every kind beyond doubt"
-        if winner is not plain and winner.standing.ahead_of(plain.standing) < AHEAD:
-            return plain, "nothing else is clearly better"
-        return winner, reason
+        blended = blended_trial(self._judge, kinds)
+        if len(blended.recipes) > 1:
+            self._trials.append(blended)
+        single = max(kinds, key=lambda trial: trial.average_precision)
+        winner, reason = self._blend_or_single(blended, single, len(kinds))
+        if winner is plain or self._leads(winner, plain):
+            return winner, reason
+        return plain, "nothing else is clearly better"
 
-    def _blends(self, kinds: list[Trial]) -> list[Trial]:
-        """Return all kinds together, then pairs of them, then each alone."""
-        sizes = range(len(kinds), 0, -1)
-        chosen = itertools.chain(*(itertools.combinations(kinds, size) for size in sizes))
-        return [trials[0] if len(trials) == 1 else self._blend(trials) for trials in chosen]
-
-    def _blend(self, trials: tuple[Trial, ...]) -> Trial:
-        recipes = tuple(trial.recipes[0] for trial in trials)
-        scores = tuple(trial.scores[0] for trial in trials)
-        standing = self._judge.standing(blend(scores, scales_of(scores)))
-        trial = Trial(recipes, scores, standing, sum(trial.seconds for trial in trials))
-        self._trials.append(trial)
-        return trial
-
-    def _better(self, best: Trial, baseline: Trial, trial: Trial | None) -> Trial:
-        """Return the trial if it leads the baseline beyond doubt and beats the best so far."""
-        if trial is None or trial.standing.ahead_of(baseline.standing) < BEYOND_DOUBT:
-            return best
-        if trial.standing.average_precision <= best.standing.average_precision:
-            return best
-        return trial
-
-    def _try(self, recipe: Recipe) -> Trial:
-        self._report()
-        scores, seconds = self._judge.scores(recipe)
-        return self._add(recipe, scores, seconds)
-
-    def _try_in_time(self, recipe: Recipe) -> Trial | None:
-        return self._try(recipe) if self._has_time(recipe) else None
-
-    def _try_stages(self, recipe: BoostedTrees) -> Trial | None:
-        """Return the recipe with the best number of trees, all grown once."""
-        if not self._has_time(recipe):
-            return None
-        self._report()
-        shares = _LATER_STAGES if self._has_many_positives() else _STAGES
-        stages = tuple(sorted({max(round(share * self._n_trees), 1) for share in shares}))
-        staged, seconds = self._judge.scores_in_stages(recipe, stages)
-        standings = {n_trees: self._judge.standing(each) for n_trees, each in staged.items()}
-        best = max(standings, key=lambda n_trees: standings[n_trees].average_precision)
-        return self._add(recipe.with_trees(best), staged[best], seconds)
-
-    def _add(self, recipe: Recipe, scores: Scores, seconds: float) -> Trial:
-        trial = Trial((recipe,), (scores,), self._judge.standing(scores), seconds)
-        self._trials.append(trial)
-        return trial
-
-    def _has_time(self, recipe: Recipe) -> bool:
-        """Return whether to start; the longest trial so far is the estimate for any other."""
-        guess = max(trial.seconds for trial in self._trials)
-        if self._deadline is None or time.monotonic() + guess < self._deadline:
+    def _leads(self, winner: Trial, plain: Trial) -> bool:
+        """Return whether the lead over plain log-loss is more than that of the luckiest."""
+        lead = winner.ahead_of(plain)
+        if lead >= _lead_needed(len(self._trials)):
             return True
-        self._left_out.append(recipe.words)
+        if self._has_many_positives or not self._fixed:
+            return False
+        fixed = equal_blend(self._judge, self._fixed)
+        return lead > AHEAD and fixed.ahead_of(plain) > AHEAD
+
+    def _blend_or_single(self, blended: Trial, single: Trial, n_kinds: int) -> tuple[Trial, str]:
+        if n_kinds == 1:
+            return single, "there was no time to try other kinds"
+        if blended is single:
+            return single, "a blend with other kinds gains nothing"
+        if self._has_many_positives:
+            if blended.ahead_of(single) >= BEYOND_DOUBT:
+                return blended, "the blend leads each of its members beyond doubt"
+            return single, "no blend leads it beyond doubt"
+        if single.ahead_of(blended) >= _lead_needed(n_kinds):
+            return single, "it leads the blend beyond doubt"
+        return blended, "the blend of every kind is the most stable choice"
+
+    def _try(self, recipe: Recipe) -> Trial | None:
+        work = self._judge.work(recipe)
+        if not self._may(recipe, work):
+            return None
+        return self._add(recipe, lambda: self._judge.scores(recipe), work)
+
+    def _try_variant(self, recipe: BoostedTrees, growth: JudgedGrowth) -> Trial | None:
+        """Return the trial of other bins, or of another loss on top of trees grown before."""
+        if recipe.loss == "log":
+            return self._try(recipe)
+        work = self._judge.work(recipe.with_trees(recipe.n_trees - n_log_trees(recipe.n_trees)))
+        if not self._may(recipe, work):
+            return None
+        return self._add(recipe, partial(growth.then, recipe.loss, recipe.n_trees), work)
+
+    def _grow(self, recipe: BoostedTrees) -> tuple[Trial | None, JudgedGrowth]:
+        """Return the recipe with its number of trees, and the trees.
+
+        They grow stage by stage until a stage gains nothing. More trees are taken only if they
+        are ahead beyond doubt.
+        """
+        growth = self._judge.growth(recipe)
+        best: Trial | None = None
+        seconds = 0.0
+        for stage, work in self._stages(recipe):
+            if not self._may(stage, work):
+                break
+            trial = self._judged(stage, partial(growth.to, stage.n_trees), work)
+            seconds += trial.seconds
+            if best is None and recipe == self._sizes[0]:
+                self._fixed.append(trial)
+            lead = 1.0 if best is None else trial.ahead_of(best)
+            if lead < 0.5:
+                break
+            best = trial if lead >= BEYOND_DOUBT else best
+        if best is not None:
+            best = replace(best, seconds=seconds)
+            self._trials.append(best)
+        return best, growth
+
+    def _stages(self, recipe: BoostedTrees) -> Iterator[tuple[BoostedTrees, float]]:
+        """Yield the recipe with more and more trees, and the work of the trees that are added."""
+        n_before = 0
+        for n_trees in candidates.tree_stages(self._judge, self._n_trees):
+            added = self._judge.work(recipe.with_trees(n_trees - n_before))
+            yield recipe.with_trees(n_trees), added
+            n_before = n_trees
+
+    def _add(self, recipe: Recipe, scored: Callable[[], Scores], work: float) -> Trial:
+        trial = self._judged(recipe, scored, work)
+        self._trials.append(trial)
+        return trial
+
+    def _judged(self, recipe: Recipe, scored: Callable[[], Scores], work: float) -> Trial:
+        self._report()
+        self._budget.start()
+        scores = scored()
+        seconds = self._budget.spend(kind_of(recipe), work)
+        return Trial((recipe,), (scores,), self._judge.standing(scores), seconds)
+
+    def _may(self, recipe: Recipe, work: float) -> bool:
+        """Return whether to start; what is skipped is noted."""
+        kind = kind_of(recipe)
+        largest = max(self._finals.get(kind, 0.0), self._judge.final_work(recipe))
+        finals = {**self._finals, kind: largest}
+        if not self._budget.has_work(work):
+            self._beyond_effort.append(recipe.words)
+        elif not self._budget.has_time([(kind, work), *finals.items()]):
+            self._left_out.append(recipe.words)
+        else:
+            self._finals = finals
+            return True
         return False
+
+    def _can_be_fitted(self, trial: Trial) -> bool:
+        finals = [(kind_of(each), self._judge.final_work(each)) for each in trial.recipes]
+        return self._budget.has_time(finals)
 
     def _report(self) -> None:
         if self._progress is not None:
             done = sum(len(trial.recipes) == 1 for trial in self._trials)
-            self._progress("trying recipes", done, self._n_steps)
+            self._progress("trying recipes", min(done, self._n_steps), self._n_steps)
+
+
+def _lead_needed(n_alternatives: int) -> float:
+    """Return the share of resamples in which one of so many alternatives must be ahead.
+
+    The best of many looks ahead by luck: the chance of a wrong choice is shared among them.
+    """
+    return 1 - (1 - BEYOND_DOUBT) / max(n_alternatives, 1)
+
+
+def kind_of(recipe: Recipe) -> str:
+    """Return the kind of model, by which speeds are measured."""
+    return type(recipe).__name__

@@ -28,8 +28,8 @@ class SearchedRecipe:
 class SearchLog:
     """Everything tried, plain log-loss first; which won, and why.
 
-    `judged_on` says which rows the figures are from; `left_out` lists recipes skipped for lack of
-    time.
+    `judged_on` says which rows the figures are from; `left_out` lists what was skipped for lack
+    of time, `beyond_effort` what the effort did not allow.
     """
 
     tried: tuple[SearchedRecipe, ...]
@@ -37,6 +37,7 @@ class SearchLog:
     reason: str
     judged_on: str
     left_out: tuple[str, ...] = ()
+    beyond_effort: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -61,6 +62,8 @@ class SearchLog:
         lines.append(f"Judged on {self.judged_on}. Kept {self.winner}: {self.reason}.")
         if self.left_out:
             lines.append(f"Skipped (time limit): {'; '.join(self.left_out)}.")
+        if self.beyond_effort:
+            lines.append(f"Skipped (effort): {'; '.join(self.beyond_effort)}.")
         return "\n".join(line.rstrip() for line in lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -73,7 +76,11 @@ class SearchLog:
             }
             for each in self.tried
         ]
-        return {**asdict(self), "tried": tried, "left_out": list(self.left_out)}
+        skipped = {
+            "left_out": list(self.left_out),
+            "beyond_effort": list(self.beyond_effort),
+        }
+        return {**asdict(self), "tried": tried, **skipped}
 
     @classmethod
     def from_json(cls, facts: dict[str, Any]) -> Self:
@@ -93,6 +100,7 @@ class SearchLog:
             str(facts["reason"]),
             str(facts["judged_on"]),
             tuple(map(str, facts["left_out"])),
+            tuple(map(str, facts.get("beyond_effort", ()))),
         )
         if account.winner not in {each.words for each in tried}:
             raise ValueError(f"winner must be one of the recipes tried; got {account.winner!r}.")
@@ -113,7 +121,12 @@ def account_of(outcome: Outcome, judged_on: str) -> SearchLog:
         for trial in outcome.trials
     )
     return SearchLog(
-        tried, outcome.winner.words, outcome.reason, judged_on, tuple(outcome.left_out)
+        tried,
+        outcome.winner.words,
+        outcome.reason,
+        judged_on,
+        tuple(outcome.left_out),
+        tuple(outcome.beyond_effort),
     )
 
 

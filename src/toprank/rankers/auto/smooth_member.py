@@ -24,7 +24,8 @@ from toprank.rankers.auto.blend import Columns, sampled
 _MOST_ROWS = 200_000
 _MOST_COLUMNS_SQUARED = 40
 _MOST_CATEGORIES = 50
-_MOST_VALUES = 28_000_000  # rows times terms: 224 MB
+_MOST_VALUES = 8_000_000  # rows times terms: 64 MB
+_MOST_STEPS = 300
 _ROWS_AT_ONCE = 2_000
 _LARGEST = 1e50  # float32 columns have no larger mean, and no sum of such weights overflows
 _FURTHEST = 5.0
@@ -50,16 +51,22 @@ class SmoothModel:
         n_numeric = sum(column.kind != "category" for column in columns)
         return self.degree == 1 or 1 <= n_numeric <= _MOST_COLUMNS_SQUARED
 
+    def work(self, n_rows: int, n_columns: int, *, tried: bool = False) -> float:
+        n_terms = n_columns if self.degree == 1 else n_columns * (n_columns + 3) / 2
+        n_values = min(min(n_rows, _MOST_ROWS) * n_terms, _MOST_VALUES)
+        return 2.0 * _MOST_STEPS * n_values
+
     def fit(
         self, rows: TrainingRows, columns: Columns, *, seed: int, n_threads: int
     ) -> SmoothMember:
         from sklearn.linear_model import LogisticRegression  # a fitted member needs none of it
 
-        rows = sampled(rows, _MOST_ROWS, seed)
+        most = max(_MOST_VALUES // max(len(columns), 1), 1_000)
+        rows = sampled(rows, min(_MOST_ROWS, most), seed)
         design = SmoothDesign.of(rows, columns, self.degree)
         rows = sampled(rows, max(_MOST_VALUES // max(len(design.owners()), 1), 1_000), seed)
         # the more terms, the stronger the penalty
-        model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=300)
+        model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=_MOST_STEPS)
         terms = design.matrix(rows.features)
         if not terms.size:  # only categories, none of them known
             share = np.average(rows.is_positive, weights=rows.weight)

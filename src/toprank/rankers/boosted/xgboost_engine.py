@@ -1,4 +1,4 @@
-"""Boosting by XGBoost: its histograms and trees, our gradients."""
+"""Boosting by XGBoost: its histograms, trees and log-loss, our other gradients."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.data.inputs import TrainingRows
+from toprank.losses import Log
 from toprank.losses.gather import HERE, Gather
 from toprank.rankers.boosted import flat_trees
 from toprank.rankers.boosted.early_stopping import RoundVote
@@ -16,6 +17,9 @@ from toprank.rankers.boosted.plan import Phase, Plan, Training
 
 if TYPE_CHECKING:
     from xgboost import Booster
+
+_LOG_LOSS = "binary:logitraw"  # XGBoost's own log-loss, whose base_score is a raw score
+_ANY_LOSS = "reg:squarederror"  # what XGBoost writes for gradients that it is given
 
 
 def import_xgboost() -> ModuleType:
@@ -59,23 +63,22 @@ def train(
     feature_types: list[str],
     max_bins: int,
     binning: str,
+    booster: Booster | None = None,
 ) -> Training:
     """Return the booster grown on `rows`, each phase cut where the validation rows say.
 
-    On a cluster every machine calls this with its own rows, and all of them get the same booster.
+    Trees are added to a copy of `booster`, if there is one. On a cluster every machine calls this
+    with its own rows, and all of them get the same booster.
     """
     matrix = binned_matrix(rows, feature_types, max_bins, binning, plan.gather)
     watched = None
     if validation is not None and plan.patience is not None:
         _check_one_machine()
         watched = _Watched(_plain_matrix(validation.features, feature_types), validation)
-    settings = {
-        "base_score": plan.start(rows),
-        "max_bin": max_bins,
-        "disable_default_eval_metric": True,
-        **settings,
-    }
-    booster, history = None, []
+    settings = {"max_bin": max_bins, "disable_default_eval_metric": True, **settings}
+    if booster is None:
+        settings["base_score"] = plan.start(rows)
+    history = []
     for phase in plan.phases():
         booster, seen = _grow(booster, matrix, settings, plan, phase, rows, watched)
         history += seen
@@ -103,6 +106,9 @@ def binned_matrix(
             enable_categorical=True,
             max_bin=max_bins,
         )
+        # the bins are placed: from here on, weights are those of the loss
+        weight = np.ones(rows.is_positive.size) if rows.weight is None else rows.weight
+        known[key].set_info(label=rows.is_positive, weight=weight)
     return known[key]
 
 
@@ -129,21 +135,28 @@ def _grow(
         judged = watched.rows
         vote = RoundVote(judged.is_positive, judged.weight, plan.patience, plan.seed)
     n_before = 0 if booster is None else booster.num_boosted_rounds()
-    objective = plan.objective(phase, rows)
-    rounds = iter(range(phase.first, phase.first + phase.n_trees))
+    is_own = isinstance(phase.loss, Log) and plan.batch_fraction == 1
     grown = xgboost.train(
-        settings,
+        {**settings, "objective": _LOG_LOSS if is_own else _ANY_LOSS},
         matrix,
         phase.n_trees,
         evals=[] if watched is None else [(watched.matrix, "validation")],
-        obj=lambda raw, _: objective.gradient_curvature(raw, next(rounds)),
+        obj=None if is_own else _gradients(plan, phase, rows),
         xgb_model=booster,
         callbacks=[_watcher(plan, phase, watched, vote)],
     )
+    grown.set_param({"objective": _ANY_LOSS})  # the same file whoever computed the gradients
     if vote is None:
         return grown, []
     # the first phase keeps at least one tree: XGBoost has no empty boosters
     return grown[: max(n_before + vote.best, 1)], vote.history[1:]
+
+
+def _gradients(plan: Plan, phase: Phase, rows: TrainingRows) -> Any:
+    """Return our gradients as XGBoost's training calls for them."""
+    objective = plan.objective(phase, rows)
+    rounds = iter(range(phase.first, phase.first + phase.n_trees))
+    return lambda raw, _: objective.gradient_curvature(raw, next(rounds))
 
 
 def predict_raw(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
