@@ -68,7 +68,7 @@ def test_the_most_unusual_rows_come_first_with_all_their_columns(data, rows):
     outcome = ran(data, "-k", 20, "--drop", "card")
     found = listed(outcome)
 
-    detector = AnomalyForest(AnomalyTreeRank()).fit(rows.drop(columns="card"))
+    detector = AnomalyForest().fit(rows.drop(columns="card"))
     best = np.argsort(-detector.decision_scores_, kind="stable")[:20]
     assert list(found) == ["rank", "row", "suspicion", "reasons", *rows]
     assert found["row"].tolist() == (best + 1).tolist()
