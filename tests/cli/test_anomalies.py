@@ -102,6 +102,13 @@ def test_a_tree_says_the_rule_of_each_row(data, rows):
     assert found["rule"].tolist() == [path.text("space") for path in detector.paths(top)]
 
 
+def test_a_forest_with_robust_bounds_is_one_of_density_trees(data, rows):
+    found = listed(ran(data, "-k", 20, "--drop", "card", "--bounds", "robust"))
+    forest = AnomalyForest(AnomalyTreeRank(bounds="robust")).fit(rows.drop(columns="card"))
+    best = np.argsort(-forest.decision_scores_, kind="stable")[:20]
+    assert found["row"].tolist() == (best + 1).tolist()
+
+
 def test_robust_bounds_leave_wild_rows_outside_and_say_so(data):
     options = ("-k", 1, "--drop", "card", "--detector", "tree", "--bounds", "robust")
     first = listed(ran(data, *options)).iloc[0]
