@@ -8,6 +8,7 @@ from toprank_bench.experiment_summary import (
     html_page,
     markdown,
     picture_of,
+    section_of,
     summary_of,
     text_of,
 )
@@ -78,6 +79,19 @@ def test_where_lower_is_better_the_lower_is_the_best():
     declared = experiment(("[options]", "lower_is_better = ['roc_auc']\n[options]"))
     assert summary_of(declared, rows_of(declared), "roc_auc").best == "forest"
     assert summary_of(declared, rows_of(declared)).best == "log"
+
+
+def test_the_others_are_compared_with_our_method_in_every_metric():
+    declared = experiment(("[options]", "ours = 'forest'\n[options]"))
+    first, further = (
+        summary_of(declared, rows_of(declared), metric) for metric in (None, "roc_auc")
+    )
+    assert "forest against the others\n" in text_of(first)
+    assert "## forest against the others\n" in markdown(first)
+    assert first.pairs[0][:2] == ("forest", "log")
+    assert "### forest against the others\n" in section_of(further)
+    assert "| log | 0, 0, 2 | -0.2000" in section_of(further)
+    assert "against" not in section_of(summary_of(experiment(), rows_of(experiment()), "roc_auc"))
 
 
 def test_a_method_is_compared_with_the_published_one_it_names():

@@ -68,7 +68,7 @@ def test_the_most_unusual_rows_come_first_with_all_their_columns(data, rows):
     outcome = ran(data, "-k", 20, "--drop", "card")
     found = listed(outcome)
 
-    detector = AnomalyForest(AnomalyTreeRank()).fit(rows.drop(columns="card"))
+    detector = AnomalyForest().fit(rows.drop(columns="card"))
     best = np.argsort(-detector.decision_scores_, kind="stable")[:20]
     assert list(found) == ["rank", "row", "suspicion", "reasons", *rows]
     assert found["row"].tolist() == (best + 1).tolist()
@@ -100,6 +100,13 @@ def test_a_tree_says_the_rule_of_each_row(data, rows):
     detector = AnomalyTreeRank().fit(rows.drop(columns="card"))
     top = rows.iloc[found["row"] - 1]
     assert found["rule"].tolist() == [path.text("space") for path in detector.paths(top)]
+
+
+def test_a_forest_with_robust_bounds_is_one_of_density_trees(data, rows):
+    found = listed(ran(data, "-k", 20, "--drop", "card", "--bounds", "robust"))
+    forest = AnomalyForest(AnomalyTreeRank(bounds="robust")).fit(rows.drop(columns="card"))
+    best = np.argsort(-forest.decision_scores_, kind="stable")[:20]
+    assert found["row"].tolist() == (best + 1).tolist()
 
 
 def test_robust_bounds_leave_wild_rows_outside_and_say_so(data):

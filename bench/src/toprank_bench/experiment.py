@@ -95,6 +95,7 @@ class Experiment:
     published figures and targets of the metrics `in_percent` are in per cent. The first metric is
     the one shown. `groups` are further means of the table, each over the data sets named. Where
     methods are no rivals over data sets, it is not `is_ranked`: figures are shown, none tested.
+    `ours` is the method that the others are compared with; without one, the best mean rank is.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Experiment:
     published: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
     in_percent: frozenset[str] = frozenset()
     is_ranked: bool = True
+    ours: str = ""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     targets: tuple[Target, ...] = ()
     sets: Mapping[str, SetOptions] = field(default_factory=dict)

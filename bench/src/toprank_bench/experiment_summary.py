@@ -54,11 +54,23 @@ class ExperimentSummary:
         """The method with the best mean rank."""
         return next(iter(self.comparison.mean_ranks))
 
+    @property
+    def compared(self) -> str:
+        """The method that the others are compared with."""
+        ours = self.experiment.ours
+        return ours if ours in self.comparison.methods else self.best
+
+    @property
+    def pairs_title(self) -> str:
+        """What the table of pairs is called."""
+        why = "" if self.experiment.ours else ", the best mean rank,"
+        return f"{self.compared}{why} against the others"
+
     @cached_property
     def pairs(self) -> list[Versus]:
-        """The best method against each other, in order of rank."""
-        _, *others = self.comparison.mean_ranks
-        return [self.comparison.versus(self.best, other) for other in others]
+        """The compared method against each other, in order of rank."""
+        others = [name for name in self.comparison.mean_ranks if name != self.compared]
+        return [self.comparison.versus(self.compared, other) for other in others]
 
 
 def summary_of(
@@ -105,8 +117,7 @@ def text_of(summary: ExperimentSummary) -> str:
     notes = (*shown.notes, *summary.notes)
     if experiment.is_ranked:
         blocks += [
-            f"{summary.best}, the best mean rank, against the others\n"
-            + _indented(aligned([_HEADINGS, *_pair_rows(summary)])),
+            f"{summary.pairs_title}\n" + _indented(aligned([_HEADINGS, *_pair_rows(summary)])),
             "\n".join(_verdicts(summary)),
         ]
         notes = ("* is the best.", *notes)
@@ -124,10 +135,9 @@ def markdown(summary: ExperimentSummary) -> str:
         markdown_of(summary.table).rstrip(),
     ]
     if experiment.is_ranked:
-        pairs = [_HEADINGS, ["---"] * len(_HEADINGS), *_pair_rows(summary)]
         parts += [
-            f"## {summary.best}, the best mean rank, against the others",
-            "\n".join(f"| {' | '.join(line)} |" for line in pairs),
+            f"## {summary.pairs_title}",
+            _pairs_markdown(summary),
             "\n".join(f"- {line}" for line in _verdicts(summary)),
             "## About the rows",
         ]
@@ -136,8 +146,11 @@ def markdown(summary: ExperimentSummary) -> str:
 
 
 def section_of(summary: ExperimentSummary) -> str:
-    """Return the table of a further metric as a section of a Markdown page."""
-    return f"## {summary.metric}\n\n{markdown_of(summary.table)}"
+    """Return the tables of a further metric as a section of a Markdown page."""
+    section = f"## {summary.metric}\n\n{markdown_of(summary.table)}"
+    if not (summary.experiment.is_ranked and summary.experiment.ours):
+        return section
+    return f"{section}\n### {summary.pairs_title}\n\n{_pairs_markdown(summary)}\n"
 
 
 def html_page(summary: ExperimentSummary) -> str:
@@ -228,13 +241,18 @@ def _comparison(
     return comparison, left_out
 
 
+def _pairs_markdown(summary: ExperimentSummary) -> str:
+    lines = [_HEADINGS, ["---"] * len(_HEADINGS), *_pair_rows(summary)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def _rank_sections(summary: ExperimentSummary) -> tuple[str, str]:
     with report_figures.settings():
         picture = report_figures.inline_svg(
             critical_difference(summary.comparison), "mean-ranks", "Mean ranks of the methods"
         )
     pairs = [[text(cell) for cell in line] for line in _pair_rows(summary)]
-    caption = f"{text(summary.best)} against the others"
+    caption = text(summary.pairs_title)
     return (
         section("ranks", "Mean ranks", picture, _list(_verdicts(summary))),
         section("pairs", "Pairs", table(caption, _HEADINGS, pairs)),

@@ -20,7 +20,7 @@ _SUFFIX = ".toml"
 _REQUIRED = ("title", "source", "protocol", "data", "seeds", "methods", "metrics")
 _KEYS = (
     *_REQUIRED, "options", "lower_is_better", "percent", "published", "sets", "quick", "minutes",
-    "notes", "uneven_grids", "ranked", "groups", "targets",
+    "notes", "uneven_grids", "ranked", "ours", "groups", "targets",
 )  # fmt: skip
 _METHOD_KEYS = ("learner", "parameters", "grid", "published_as")
 _SET_KEYS = ("seeds", "tuned", "without", "ranges")
@@ -111,6 +111,7 @@ def _experiment(content: dict[str, Any], name: str) -> Experiment:
         published=_published(_table(content.get("published", {}), "published")),
         in_percent=_in_percent(content.get("percent", False), metrics),
         is_ranked=_bool(content.get("ranked", True), "ranked") and len(methods) > 1,
+        ours=_text(content["ours"], "ours") if "ours" in content else "",
         groups=_groups(_table(content.get("groups", {}), "groups")),
         targets=_targets(content.get("targets", []), metrics[0], data),
         sets=_sets(_table(content.get("sets", {}), "sets")),
@@ -273,6 +274,7 @@ def _check_as_a_whole(experiment: Experiment, content: dict[str, Any]) -> None:
             raise ValueError(f"methods.{method.name}: {error}") from error
     protocol(experiment)
     all_methods, all_data = list(content["methods"]), content["data"]
+    _check_known([experiment.ours] if experiment.ours else [], all_methods, "ours", "methods")
     _check_known(experiment.sets, all_data, "sets", "data")
     for name, options in experiment.sets.items():
         _check_known(options.without, all_methods, f"sets.{name}.without", "methods")

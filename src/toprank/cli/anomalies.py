@@ -253,7 +253,10 @@ def _new_detector(name: str, bounds: str, seed: int) -> Any:
     from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
 
     tree = AnomalyTreeRank(bounds=bounds, random_state=seed)
-    return tree if name == "tree" else AnomalyForest(tree, random_state=seed, n_jobs=-1)
+    if name == "tree":
+        return tree
+    # isolation trees have no box to choose: extreme values do not blow anything up there
+    return AnomalyForest(None if bounds == "range" else tree, random_state=seed, n_jobs=-1)
 
 
 def _fitted(features: Any, known: Any, detector: Any, seed: int) -> tuple[Any, list[str]]:

@@ -135,4 +135,6 @@ def made_space(n_rows, sizes, seed, is_even=False):
     starts = np.cumsum([0, *(size + 1 for size in sizes)])
     position = np.concatenate(edges)
     none = np.full(position.size, -1, np.int32)
-    return VolumeBins(np.stack(codes), starts, position, np.full(position.size, np.nan), none)
+    return VolumeBins(
+        np.stack(codes), starts, position, np.full(position.size, np.nan), none, position
+    )

@@ -1,4 +1,4 @@
-"""Forests of density trees: means over trees, draws of rows; detectors in files."""
+"""Forests of trees without labels: means over trees, draws of rows; detectors in files."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 from sklearn.base import clone
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from examples import examples
 from files.mutations import change_parameters, change_state
@@ -28,7 +28,8 @@ from toprank.rankers.trees.scoring import leaves
 SMALL = AnomalyTreeRank(global_depth=3)
 DETECTORS = {
     "tree": AnomalyTreeRank(bounds="robust"),
-    "forest": AnomalyForest(AnomalyTreeRank(shrinkage=5), n_estimators=3, max_samples=0.5),
+    "forest": AnomalyForest(n_estimators=3, max_samples=0.5),
+    "density forest": AnomalyForest(AnomalyTreeRank(shrinkage=5), n_estimators=3, max_samples=0.5),
 }
 EVERY_DETECTOR = pytest.mark.parametrize("kind", DETECTORS)
 ODD = {
@@ -63,14 +64,30 @@ def new_rows():
 
 def by_tree(forest, features):
     """Each tree's own suspicion, one row per tree."""
-    wanted = forest._base_tree().shrinkage
     found = []
-    for number, box in enumerate(forest.boxes_):
+    for number in range(forest.n_estimators):
         tree = one_of(forest.trees_, number)
-        value = density_scoring.sparseness(tree.unions, 10 if wanted is None else wanted)
+        box = forest.boxes_[0 if forest.tree is None else number]
         terms = density_scoring.outside_terms(box.beyond(features)).sum(axis=1)
-        found.append(value[tree.nodes.union[leaves(tree, features)]] + terms)
+        found.append(union_values(forest, tree.unions)[tree.nodes.union[leaves(tree, features)]])
+        found[-1] += terms
     return np.array(found)
+
+
+def union_values(forest, unions):
+    """What a leaf adds: the cuts that are saved there and its emptiness, or its log-density."""
+    if forest.tree is not None:
+        return density_scoring.sparseness(unions, forest.tree.shrinkage or 10)
+    left = [mean_cuts(int(n)) for n in unions.n_rows]
+    saved = mean_cuts(int(unions.n_rows[0])) - unions.depth - left
+    return saved + forest.density_weight_ * density_scoring.sparseness(unions, 10)
+
+
+@cache
+def mean_cuts(n_rows):
+    """The mean number of random cuts that isolate one of n rows: any of n - 1 is the first."""
+    below = [k * mean_cuts(k) + (n_rows - k) * mean_cuts(n_rows - k) for k in range(1, n_rows)]
+    return 1 + sum(below) / n_rows / (n_rows - 1) if n_rows > 1 else 0.0
 
 
 def test_a_rank_forest_of_anomaly_trees_is_refused_by_fit_and_names_this_forest():
@@ -102,15 +119,52 @@ def test_it_is_cloned_with_its_tree_whose_parameters_can_be_set():
     assert forest.tree.min_samples_leaf == 7
 
 
-def test_without_a_tree_its_parameters_are_those_for_a_forest():
+def test_parameters_that_a_tree_leaves_open_are_those_for_a_forest():
     X = clouds()
     named = AnomalyTreeRank(global_depth=8, local_depth=1, min_samples_leaf=5, shrinkage=10)
-    one, other, usual = (
+    one, other = (
         AnomalyForest(tree, n_estimators=5).fit(X).suspicion(X)
-        for tree in (None, named, AnomalyTreeRank())
+        for tree in (named, AnomalyTreeRank())
     )
     assert np.array_equal(one, other)
-    assert np.array_equal(one, usual)
+
+
+def test_emptiness_varies_a_quarter_as_much_as_isolation_does():
+    X = clouds()
+    forest = AnomalyForest(n_estimators=30).fit(X)
+    both = forest.suspicion(X)
+    forest.density_weight_ = 0.0
+    isolation = forest.suspicion(X)
+    assert np.std(both - isolation) == approx(np.std(isolation) / 4)
+
+
+def test_where_all_rows_are_equal_none_is_suspicious():
+    forest = AnomalyForest(n_estimators=3).fit(np.ones((50, 2)))
+    assert forest.density_weight_ == 0
+    assert (forest.decision_scores_ == 0).all()
+    assert forest.suspicion([[1.0, 2.0]])[0] > 2
+
+
+def test_rows_beyond_all_training_rows_are_ranked_by_how_far_they_are():
+    X = clouds()
+    forest = AnomalyForest(n_estimators=30).fit(X)
+    far = np.zeros((4, 3))
+    far[:, 0] = [0.0, 6.0, 60.0, 6e9]
+    assert (np.diff(forest.suspicion(far)) > 0).all()
+    assert (density_scoring.outside_terms(forest.boxes_[0].beyond(X)) == 0).all()
+
+
+def test_a_value_that_most_rows_share_hides_nothing_that_is_unusual_in_another_column():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(2000, 6))
+    X[:, 2:] *= generator.random((2000, 4)) < 0.1  # nine in ten are 0
+    is_odd = np.arange(2000) < 20
+    X[is_odd, :2], X[is_odd, 2:] = generator.normal(3, 0.5, (20, 2)), 0.0
+    found, density = (
+        average_precision_score(is_odd, AnomalyForest(tree).fit(X).decision_scores_)
+        for tree in (None, AnomalyTreeRank())
+    )
+    assert found > density + 0.05
 
 
 @pytest.mark.kernel
@@ -160,8 +214,8 @@ def test_seeds_draw_different_forests_and_more_trees_leave_the_first_as_they_are
     )
     assert_same(few.trees_, again.trees_)
     assert not np.array_equal(few.suspicion(X), other.suspicion(X))
-    features = X.astype(np.float32)
-    assert np.array_equal(by_tree(many, features)[:4], by_tree(few, features))
+    for number in range(4):
+        assert_same(one_of(many.trees_, number), one_of(few.trees_, number))
 
 
 @pytest.mark.parametrize(
@@ -478,7 +532,7 @@ def test_no_broken_file_loads_into_nonsense(kind, n_seeds, tmp_path):
             loaded = load(path)
         except ModelFileError:
             continue
-        if kind == "forest":
+        if kind != "tree":
             loaded.n_jobs = None  # which has its own test below
         if loaded.schema_.names == fitted(kind).schema_.names:
             check_detects(loaded)
@@ -498,14 +552,40 @@ def test_a_file_with_an_odd_n_jobs_is_refused(n_jobs, tmp_path):
         load(path)
 
 
-def test_a_forest_must_have_as_many_trees_as_it_says(tmp_path):
-    path = kept("forest", tmp_path)
+@pytest.mark.parametrize(
+    ("kind", "part"), [("forest", "trees"), ("density forest", "boxes")], ids=str
+)
+def test_a_forest_must_have_as_many_trees_as_it_says(kind, part, tmp_path):
+    path = kept(kind, tmp_path)
 
     def change(manifest, members):
         manifest["parameters"]["n_estimators"] = 4
 
     rewrite(path, change)
-    with refused("there must be 4 boxes; got 3"):
+    with refused(f"there must be 4 {part}; got 3"):
+        load(path)
+
+
+@pytest.mark.parametrize("weight", [-1.0, None, "1", 1e300, True])
+def test_an_odd_weight_of_density_is_refused(weight, tmp_path):
+    path = kept("forest", tmp_path)
+
+    def change(manifest, members):
+        manifest["state"]["density_weight"] = weight
+
+    rewrite(path, change)
+    with refused("density_weight must be"):
+        load(path)
+
+
+def test_a_forest_without_the_weight_of_density_is_taken_for_one_of_density_trees(tmp_path):
+    path = kept("forest", tmp_path)
+
+    def change(manifest, members):
+        del manifest["state"]["density_weight"]
+
+    rewrite(path, change)
+    with refused("there must be 3 boxes; got 1"):
         load(path)
 
 

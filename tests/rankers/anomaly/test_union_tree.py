@@ -57,7 +57,9 @@ def one_column(counts, position):
     codes = np.repeat(np.arange(len(counts)), counts).astype(np.uint16)[None]
     position = np.array(position, dtype=float)
     none = np.full(position.size, -1, np.int32)
-    return VolumeBins(codes, np.array([0, position.size]), position, position * np.nan, none)
+    return VolumeBins(
+        codes, np.array([0, position.size]), position, position * np.nan, none, position
+    )
 
 
 def test_a_tree_worked_out_by_hand():

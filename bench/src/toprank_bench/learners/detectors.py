@@ -139,7 +139,8 @@ def _forest(
 ) -> RowDetector:
     from toprank import AnomalyForest, AnomalyTreeRank
 
-    tree_of_all = AnomalyTreeRank(**(tree or {}), **_box(bounds))
+    # isolation trees, the default, take no box
+    tree_of_all = None if tree is None else AnomalyTreeRank(**tree, **_box(bounds))
     return AnomalyForest(tree_of_all, **parameters, random_state=seed, n_jobs=1)
 
 

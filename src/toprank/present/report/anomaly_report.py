@@ -126,8 +126,8 @@ def _list(report: AnomalyReport) -> str:
         "alerts",
         "The list",
         "<p>The rows to look at first, with the columns that make each of them unusual and what "
-        "is usual there. The suspicion says how empty the space around a row is: 1 more means "
-        f"about 2.7 times emptier.{more}</p>",
+        "is usual there. The suspicion orders the rows: the higher, the less a row is like the "
+        f"others.{more}</p>",
         sections.alerts_table(report.alerts),
     )
 

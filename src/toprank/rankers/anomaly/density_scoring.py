@@ -1,8 +1,9 @@
-"""Suspicion from density trees: how much less dense than average a row's place is."""
+"""Suspicion from trees of space: how empty a row's place is, and how few cuts lead there."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.special import digamma
 
 from toprank.rankers.anomaly.box import Box
 from toprank.rankers.trees.kernel.meta_tree import MetaTrees, Unions
@@ -21,6 +22,31 @@ def sparseness(unions: Unions, shrinkage: float) -> NDArray[np.float64]:
     difference.
     """
     return _sparseness(unions.parent, unions.n_rows, unions.hits, float(shrinkage))
+
+
+def isolation(unions: Unions) -> NDArray[np.float64]:
+    """Return by how many cuts every union is reached sooner than a row among evenly spread ones.
+
+    The rows that a union of an isolation tree still contains would take as many cuts more as
+    evenly spread rows do.
+    """
+    top = np.zeros(unions.tree.max() + 1)
+    is_first = unions.parent < 0
+    top[unions.tree[is_first]] = usual_cuts(unions.n_rows[is_first])
+    return top[unions.tree] - unions.depth - usual_cuts(unions.n_rows)
+
+
+def usual_cuts(n_rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many random cuts, on average, separate one of so many rows from the others.
+
+    With H the harmonic numbers, these are 2 H(n - 1) - 2 (n - 1) / n, the mean depth of a leaf in
+    a random binary tree.
+
+    >>> usual_cuts(np.array([1, 2, 256])).round(2).tolist()
+    [0.0, 1.0, 10.25]
+    """
+    n_rows = np.maximum(n_rows, 1.0)
+    return 2 * (digamma(n_rows) + np.euler_gamma - 1 + 1 / n_rows)
 
 
 def check_volumes(trees: MetaTrees) -> None:
@@ -48,16 +74,26 @@ def add_suspicion(
     boxes: list[Box],
     total: NDArray[np.float64],
 ) -> None:
-    """Add to every row, over all trees, its leaf's value and the terms outside the tree's box."""
+    """Add to every row, over all trees, its leaf's value and the terms outside the tree's box.
+
+    Without boxes, nothing is outside.
+    """
     nodes = trees.nodes
     column, threshold, ways, n_steps = _ways(
         nodes.column, nodes.threshold, nodes.left, nodes.right, trees.roots
     )
-    for number, box in enumerate(boxes):
-        _add_suspicion(
+    for number in range(trees.n_trees):
+        _add_leaf_values(
             features, trees.roots[number], n_steps[number], column, threshold, nodes.set_start,
-            trees.goes_left, ways, value, box.low, box.high, 1 / box.width, box.is_whole, total,
+            trees.goes_left, ways, value, total,
         )  # fmt: skip
+        if boxes:
+            add_outside(features, boxes[number], total)
+
+
+def add_outside(features: NDArray[np.float32], box: Box, total: NDArray[np.float64]) -> None:
+    """Add to every row the terms of its values outside a box, without a matrix of them."""
+    _add_outside(features, box.low, box.high, 1 / box.width, box.is_whole, total)
 
 
 @njit(cache=True, nogil=True)
@@ -102,10 +138,9 @@ def _ways(column, threshold, left, right, roots):
 
 
 @njit(cache=True, nogil=True)
-def _add_suspicion(
-    features, root, n_steps, column, threshold, set_start, goes_left, ways, value, low, high,
-    per_width, is_whole, total,
-):  # fmt: skip
+def _add_leaf_values(
+    features, root, n_steps, column, threshold, set_start, goes_left, ways, value, total
+):
     node = np.empty(_BLOCK, np.int32)
     for begin in range(0, features.shape[0], _BLOCK):
         block = features[begin : begin + _BLOCK]
@@ -117,12 +152,6 @@ def _add_suspicion(
                 _step(block, column, threshold, ways, node)
         for i in range(len(block)):
             total[begin + i] += value[node[i]]
-            is_outside = False
-            for j in range(low.size):
-                x = block[i, j]
-                is_outside |= (x < low[j]) | (x > high[j]) | (np.isnan(x) & is_whole[j])
-            if is_outside:
-                total[begin + i] += _outside(block[i], low, high, per_width, is_whole)
 
 
 @njit(cache=True, nogil=True)
@@ -144,6 +173,17 @@ def _step_by_sets(features, column, threshold, set_start, goes_left, ways, node)
         if set_start[at] >= 0 and not np.isnan(x):
             goes_right = not goes_left[set_start[at] + np.int64(x)]
         node[i] = ways[2 * at + goes_right]
+
+
+@njit(cache=True, nogil=True)
+def _add_outside(features, low, high, per_width, is_whole, total):
+    for i in range(len(features)):
+        is_outside = False
+        for j in range(low.size):
+            x = features[i, j]
+            is_outside |= (x < low[j]) | (x > high[j]) | (np.isnan(x) & is_whole[j])
+        if is_outside:
+            total[i] += _outside(features[i], low, high, per_width, is_whole)
 
 
 @njit(cache=True, nogil=True)

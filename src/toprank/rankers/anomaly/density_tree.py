@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.rankers.anomaly.box import Box
-from toprank.rankers.anomaly.union_tree import UnionTree, grow_union_tree
+from toprank.rankers.anomaly.isolation_tree import grow_isolation_tree
+from toprank.rankers.anomaly.union_tree import UnionTree, grow_union_tree, number_places
 from toprank.rankers.anomaly.volume_bins import VolumeBins, grid_of
+from toprank.rankers.trees.kernel.binning import MOST_BINS
 from toprank.rankers.trees.kernel.meta_tree import MetaTrees, Nodes, Unions, finished
 
 _MOST_BOXES = 4096
@@ -50,6 +52,29 @@ def grow(
         np.uint64(seed),
     )
     return _as_ranking_tree(UnionTree(*grown), grid, n_categories, n_rows)
+
+
+def grow_by_random_cuts(
+    features: NDArray[np.float32],
+    n_categories: NDArray[np.integer],
+    box: Box,
+    generator: np.random.Generator,
+) -> MetaTrees:
+    """Return an isolation tree of the rows, all of which are in the box.
+
+    A path has as many cuts as it takes to halve the rows until one is left: to isolate ordinary
+    rows would take more, and say no more about unusual ones.
+    """
+    n_rows = len(features)
+    grid = grid_of(features, n_categories, box, MOST_BINS)
+    depth = max(1, int(np.ceil(np.log2(n_rows))))
+    tree = UnionTree(
+        *grow_isolation_tree(
+            grid.codes, grid.starts, grid.position, grid.gap_sum, depth, generator
+        )
+    )
+    number_places(tree.union)
+    return _as_ranking_tree(tree, grid, n_categories, n_rows)
 
 
 def _as_ranking_tree(

@@ -87,7 +87,7 @@ def grow_union_tree(
                 union[at, 1], union[at, 2], union[at, 4] = n_unions, n_unions + 1, n_nodes
                 n_nodes, n_unions = n_nodes + len(local), n_unions + 2
         at += 1
-    _number_places(union[:n_unions])
+    number_places(union[:n_unions])
     return node[:n_nodes], node_sums[:n_nodes], union[:n_unions], union_sums[:n_unions]
 
 
@@ -349,7 +349,7 @@ def _make_children(
 
 
 @njit(cache=True, nogil=True)
-def _number_places(union):
+def number_places(union):
     """Number the unions from left to right, each before both its children."""
     pending = np.empty(len(union), np.int64)
     pending[0], n_pending, place = 0, 1, 0

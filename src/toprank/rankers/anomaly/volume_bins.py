@@ -26,7 +26,9 @@ class VolumeBins(NamedTuple):
     `codes` has one row per column. Column j has the edges starts[j] to starts[j + 1], one more
     than bins; `position` rises from 0 to 1, `threshold` is the value there: infinite before the
     bin for missing values, NaN for categories. `category` has the category of each bin, -1 for
-    others, and is aligned with the edge on its left.
+    others, and is aligned with the edge on its left. `gap_sum` is the running sum, from edge to
+    edge, of the distances between the values on either side: uniform places between two values
+    are uniform numbers between the sums at their edges.
     """
 
     codes: NDArray[np.uint16]
@@ -34,6 +36,7 @@ class VolumeBins(NamedTuple):
     position: NDArray[np.float64]
     threshold: NDArray[np.float64]
     category: NDArray[np.int32]
+    gap_sum: NDArray[np.float64]
 
 
 class _Axis(NamedTuple):
@@ -42,6 +45,7 @@ class _Axis(NamedTuple):
     position: NDArray[np.float64]
     threshold: NDArray[np.float64]
     category: NDArray[np.int32]
+    gap_sum: NDArray[np.float64]
 
 
 def grid_of(
@@ -85,15 +89,17 @@ def _numbers(
     position = (between - low) / width if width > 0 else between * 0
     position = np.concatenate([[0.0], position, [1.0]])
     threshold = np.concatenate([[-np.inf], between, [np.inf]])
+    gaps = (lowest[1:] - highest[:-1]) / (width or 1.0)
+    gap_sum = np.concatenate([[0.0], np.cumsum(gaps), [gaps.sum()]])
     is_missing = codes == lowest.size
     if not (np.diff(position) > _least_lengths(position[1:])).all():
         kept = _apart(position)
         codes[:] = np.searchsorted(kept, codes, "right") - 1
-        position, threshold = position[kept], threshold[kept]
+        position, threshold, gap_sum = position[kept], threshold[kept], gap_sum[kept]
     if is_missing.any():
         codes[is_missing] = position.size - 1
-        position, threshold = _with_missing(position, threshold)
-    return _Axis(position, threshold, np.full(position.size, -1, np.int32))
+        position, threshold, gap_sum = _with_missing(position, threshold, gap_sum)
+    return _Axis(position, threshold, np.full(position.size, -1, np.int32), gap_sum)
 
 
 def _categories(codes: NDArray[np.uint16], n_codes: int) -> _Axis:
@@ -105,11 +111,12 @@ def _categories(codes: NDArray[np.uint16], n_codes: int) -> _Axis:
     position = np.linspace(0.0, 1.0, n_codes + 1)
     threshold = np.full(position.size, np.nan)
     category = np.append(order, -1).astype(np.int32)
+    gap_sum = np.minimum(position, 1 - 1 / n_codes)  # of equal steps, none after the last value
     if counts[n_codes]:
-        position, threshold = _with_missing(position, threshold)
+        position, threshold, gap_sum = _with_missing(position, threshold, gap_sum)
         category = np.append(category, np.int32(-1))
     codes[:] = place[codes]
-    return _Axis(position, threshold, category)
+    return _Axis(position, threshold, category, gap_sum)
 
 
 def _least_lengths(position: Any) -> Any:
@@ -128,10 +135,13 @@ def _apart(position: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def _with_missing(
-    position: NDArray[np.float64], threshold: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the edges with one more bin after them."""
+    position: NDArray[np.float64], threshold: NDArray[np.float64], gap_sum: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the edges with one more bin after them, as far from the others as it is wide."""
+    shrunk = gap_sum[:-1] * (1 - MISSING_SHARE)
+    end = (shrunk[-1] if shrunk.size else 0.0) + MISSING_SHARE
     return (
         np.append(position * (1 - MISSING_SHARE), 1.0),
         np.append(threshold, np.inf if not np.isnan(threshold[-1]) else np.nan),
+        np.concatenate([shrunk, [end, end]]),
     )
