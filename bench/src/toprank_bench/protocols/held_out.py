@@ -16,7 +16,6 @@ Options:
 """
 
 import inspect
-import os
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -45,6 +44,7 @@ from toprank_bench.protocols.declared import (
     seed_by_seed,
 )
 from toprank_bench.protocols.protocol import Cell, TrialOutcome
+from toprank_bench.resources import processor_seconds
 from toprank_bench.simulated.payment_past import CardPast, past_of_payments
 
 SECONDS = "seconds"
@@ -190,11 +190,11 @@ def _ranked(
     more = {}
     if takes_time and rows.moments is not None:
         more["time"] = _dates(rows.moments[train])
-    begin = _processor_seconds()
+    begin = processor_seconds()
     ranker.fit(learning, rows.is_positive[train], **more)
-    fitted = _processor_seconds()
+    fitted = processor_seconds()
     suspicion = checks.finite_vector(ranker.suspicion(asked), "suspicion")
-    seconds = {"fit": fitted - begin, "score": _processor_seconds() - fitted}
+    seconds = {"fit": fitted - begin, "score": processor_seconds() - fitted}
     return seconds, suspicion, what_it_chose(ranker)
 
 
@@ -203,12 +203,6 @@ def _dates(moments: NDArray[Any]) -> NDArray[np.datetime64]:
     if moments.dtype.kind == "M":
         return moments
     return np.datetime64("2000-01-01", "us") + (1e6 * moments).astype("timedelta64[us]")
-
-
-def _processor_seconds() -> float:
-    """Return the seconds of this process and of those it has started."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
 
 
 def _period(given: Any, where: str) -> _Period:
