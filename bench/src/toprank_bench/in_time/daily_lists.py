@@ -10,7 +10,7 @@ from toprank_bench.in_time.time_tables import LABEL, TimeTable
 
 
 class DailyList(NamedTuple):
-    """The positives to expect in a day's list, with the range of nine days in ten, and those found."""
+    """The positives to expect in a day's list, the range of nine days in ten, and those found."""
 
     expected: float
     low: float
@@ -31,9 +31,8 @@ def fitted_model(table: TimeTable, seed: int, parameters: Mapping[str, Any]) -> 
     """Return the model that `toprank fit` writes, with its defaults but for one thread."""
     known = PaymentModel().get_params()
     given = {name: value for name, value in parameters.items() if name != "refit" or name in known}
-    model = PaymentModel(
-        LABEL, **table.roles, **given, budget=table.budget, random_state=seed, n_jobs=1
-    )
+    options: dict[str, Any] = {**table.roles, **given, "budget": table.budget}
+    model = PaymentModel(LABEL, **options, random_state=seed, n_jobs=1)
     return model.fit(table.rows.slice(0, table.n_labelled))
 
 

@@ -1,4 +1,4 @@
-"""Other libraries in time: settings chosen by the latest labelled rows, then a fit on all of them."""
+"""Other libraries in time: settings by the latest labelled rows, then a fit on all of them."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class FittedRival(NamedTuple):
 
 
 def fitted_rival(method: Method, table: TimeTable, seed: int) -> FittedRival:
-    """Return the learner with the candidate of the highest AP on the judged rows, the first of equals.
+    """Return the learner with the candidate that has the highest AP on the judged rows.
 
     Where a library can stop early, the number of trees is what the judged rows were best with.
     """
@@ -32,7 +32,7 @@ def fitted_rival(method: Method, table: TimeTable, seed: int) -> FittedRival:
     return FittedRival(ranker, parameters)
 
 
-class _Judged(NamedTuple):
+class _JudgedSetting(NamedTuple):
     parameters: Parameters
     average_precision: float
 
@@ -53,7 +53,7 @@ def _judged(
     parameters: Parameters,
     earlier: tuple[pa.Table, NDArray[np.bool_]],
     judged: tuple[pa.Table, NDArray[np.bool_]],
-) -> _Judged:
+) -> _JudgedSetting:
     """Return the parameters, with the number of trees that was best, and their AP."""
     ranker, stopping = make_learner(learner, seed, parameters), LEARNERS[learner].stopping
     if stopping is not None and isinstance(ranker, OneHotRanker):
@@ -62,4 +62,4 @@ def _judged(
     else:
         ranker.fit(*earlier)
     features, is_positive = judged
-    return _Judged(parameters, average_precision(is_positive, ranker.suspicion(features)))
+    return _JudgedSetting(parameters, average_precision(is_positive, ranker.suspicion(features)))

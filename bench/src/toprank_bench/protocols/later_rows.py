@@ -26,8 +26,9 @@ from toprank.data import checks
 from toprank_bench import named_metrics
 from toprank_bench.experiment import Experiment, Method
 from toprank_bench.in_time.daily_lists import DailyList, daily_lists, fitted_model
+from toprank_bench.in_time.named_tables import TABLES, time_table
 from toprank_bench.in_time.rival_fits import fitted_rival
-from toprank_bench.in_time.time_tables import TABLES, TimeTable, time_table
+from toprank_bench.in_time.time_tables import TimeTable
 from toprank_bench.learners.rankers import (
     LEARNERS,
     compile_kernels,
@@ -108,7 +109,7 @@ class LaterRows:
                 "later_positives": int(is_positive.sum()),
                 "days": len(table.later_days()),
                 "budget": table.budget,
-                "ranks": _ranks(is_positive, suspicion),
+                "ranks": ranks_of(is_positive, suspicion),
                 **facts,
             },
         )
@@ -144,7 +145,7 @@ def _precision_per_day(table: TimeTable, suspicion: NDArray[np.float64]) -> floa
     return fmean(found)
 
 
-def _ranks(is_positive: NDArray[np.bool_], suspicion: NDArray[np.float64]) -> list[int]:
+def ranks_of(is_positive: NDArray[np.bool_], suspicion: NDArray[np.float64]) -> list[int]:
     """Return of each positive, in the order of the rows, how many rows score as high or higher."""
     rising = np.sort(suspicion)
     below = np.searchsorted(rising, suspicion[is_positive], side="left")
