@@ -107,9 +107,9 @@ _WORLD = Simulation(n_cards=400, n_terminals=800, n_days=100, random_state=21)
 
 TABLES: Mapping[str, Callable[[Path | None], TimeTable]] = {  # the smallest first
     "bank calls": _bank,
-    "simulated, a new fraud": _world(replace(_WORLD, starts={"card": 45})),
-    "simulated, a fraud ends": _world(replace(_WORLD, stops={"terminal": 60})),
-    "simulated, Christmas": _world(replace(_WORLD, start="2018-09-23", christmas=True)),
+    "new fraud (simulated)": _world(replace(_WORLD, starts={"card": 45})),
+    "fraud that ends (simulated)": _world(replace(_WORLD, stops={"terminal": 60})),
+    "Christmas (simulated)": _world(replace(_WORLD, start="2018-09-23", christmas=True)),
     "ULB payments": _ulb,
     "Handbook payments": _handbook_plain,
     "Handbook cards": _handbook_cards,

@@ -39,9 +39,10 @@ def _panel(ax: Axes, name: str, days: Sequence[DailyList]) -> None:
         np.array([getattr(day, part) for day in days]) for part in ("low", "high", "found")
     )
     is_covered = np.array([day.is_covered for day in days])
-    ax.fill_between(number, low, high, step="mid", color=ACCENT, alpha=0.2, linewidth=0)
+    # a whole number is in the middle of its stretch
+    ax.bar(number, high - low + 1, bottom=low - 0.5, width=1, color=ACCENT, alpha=0.2, linewidth=0)
     # dots and crosses, for readers and printers without colour
     ax.plot(number[is_covered], found[is_covered], ".", color=ACCENT, markersize=4)
     ax.plot(number[~is_covered], found[~is_covered], "x", color=_MISSED, markersize=4)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=-0.5)
     ax.set_title(f"{name}: {is_covered.sum()} of {len(days)} days", size=FONT_SIZE, color=INK)
