@@ -14,6 +14,7 @@ from toprank_bench.experiment import Experiment
 from toprank_bench.experiment_summary import (
     ExperimentSummary,
     markdown,
+    notes_of,
     picture_of,
     section_of,
     summary_of,
@@ -52,9 +53,13 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     experiments = recorded_experiments(results)
+    in_time = _time_results(experiments)
     shown = []
     for each in experiments:
-        page = _write_in_time(each, folder) if _is_in_time(each) else _write_page(each, folder)
+        if in_time is not None and each.experiment is in_time.experiment:
+            page = _write_in_time(in_time, each, folder)
+        else:
+            page = _write_page(each, folder)
         if page:
             written += page
             shown.append(each.experiment.name)
@@ -62,23 +67,25 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     if races is not None:
         written += _write_races(races, folder)
     written.append(_write(folder / "targets.md", targets_page(experiments, shown, races)))
-    written.append(_write(folder / "index.md", index_page(experiments, shown, races is not None)))
+    index = index_page(experiments, shown, in_time, has_speed=races is not None)
+    written.append(_write(folder / "index.md", index))
     return written
 
 
 def index_page(
-    experiments: Sequence[RecordedRows], shown: Collection[str], has_speed: bool
+    experiments: Sequence[RecordedRows],
+    shown: Collection[str],
+    in_time: TimeResults | None,
+    *,
+    has_speed: bool,
 ) -> str:
     """Return the first page: toprank beside other libraries, then the list of all other pages.
 
     `shown` are the experiments with a page of their own.
     """
     parts = ["# Results"]
-    parts += [
-        in_time_page.summary(TimeResults(*each))
-        for each in experiments
-        if _is_in_time(each) and each.experiment.name in shown
-    ]
+    if in_time is not None:
+        parts.append(in_time_page.summary(in_time))
     parts += [
         "## All results",
         "- [Targets](targets.md): what the papers reach, what was asked, what was met and missed",
@@ -188,23 +195,21 @@ def _summary(each: RecordedRows, metric: str | None = None) -> ExperimentSummary
         return None
 
 
-def _is_in_time(each: RecordedRows) -> bool:
-    return each.experiment.name == _IN_TIME
-
-
-def _write_in_time(each: RecordedRows, folder: Path) -> list[Path]:
-    """Write the page that compares toprank with other libraries, once both have rows."""
-    summary = _summary(each)
+def _time_results(experiments: Iterable[RecordedRows]) -> TimeResults | None:
+    """Return what toprank and other libraries make of later rows; None without rows of toprank."""
+    (each,) = (each for each in experiments if each.experiment.name == _IN_TIME)
     try:
-        results = TimeResults(*each)
+        return TimeResults(*each)
     except ValueError:
-        return []
-    if summary is None:
-        return []
+        return None
+
+
+def _write_in_time(results: TimeResults, each: RecordedRows, folder: Path) -> list[Path]:
+    """Write the page that compares toprank with other libraries, and its picture."""
     picture = folder / f"{_IN_TIME}.png"
     with atomic_path(picture) as temporary:
         _save(promise_by_day({data: results.lists(data) for data in results.tables}), temporary)
-    page = in_time_page.page(results, picture.name, summary.notes)
+    page = in_time_page.page(results, picture.name, notes_of(*each))
     return [_write(folder / f"{_IN_TIME}.md", page), picture]
 
 

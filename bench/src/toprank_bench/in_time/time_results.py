@@ -17,7 +17,7 @@ from toprank_bench.protocols.later_rows import TOPRANK
 from toprank_bench.row_file import Row
 from toprank_bench.runner import recorded
 
-N_RESAMPLES = 500
+N_RESAMPLES = 200
 _LEVEL = 0.95
 
 
