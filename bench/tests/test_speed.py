@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from toprank_bench import speed
+from toprank_bench import resources, speed
 from toprank_bench.row_file import read_rows
 from toprank_bench.speed import (
     busy_machine,
     first_fit,
-    fit_memory,
     memory,
     speed_rows,
     speed_runner,
@@ -77,7 +76,7 @@ def test_every_learner_whose_memory_is_read_can_be_fitted(learner):
     FITS[learner].prepare(features, is_positive, 1)()
 
 
-@pytest.mark.skipif(not fit_memory.STATUS.exists(), reason="only Linux reports the peak")
+@pytest.mark.skipif(not resources.has_peak(), reason="only Linux reports the peak")
 def test_the_memory_of_a_fit_is_read_in_a_process_of_its_own():
     (race,) = speed.chosen_races(["memory-onlb"])
     measured = race.measure(Setting({"rows": 40_000, "columns": 5, "rounds": 1}, 1, None))
@@ -88,7 +87,7 @@ def test_the_memory_of_a_fit_is_read_in_a_process_of_its_own():
     assert 0 <= facts["bytes_beside_input"] <= facts["bytes_with_input"]
 
 
-@pytest.mark.skipif(not fit_memory.STATUS.exists(), reason="only Linux reports the peak")
+@pytest.mark.skipif(not resources.has_peak(), reason="only Linux reports the peak")
 def test_a_fit_that_breaks_in_its_own_process_is_reported(monkeypatch):
     monkeypatch.setattr(memory, "_MODULE", "no_such_module")
     (race,) = speed.chosen_races(["memory-onlb"])
@@ -96,8 +95,8 @@ def test_a_fit_that_breaks_in_its_own_process_is_reported(monkeypatch):
         race.measure(Setting({"rows": 9, "columns": 5, "rounds": 1}, 1, None))
 
 
-def test_where_no_peak_can_be_read_a_sentence_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "STATUS", tmp_path / "status")
+def test_where_no_peak_can_be_read_a_sentence_says_so(monkeypatch):
+    monkeypatch.setattr(memory, "has_peak", lambda: False)
     (race,) = speed.chosen_races(["memory-onlb"])
     with pytest.raises(OSError, match="can be read on Linux alone"):
         race.measure(Setting({"rows": 9, "columns": 5, "rounds": 1}, 1, None))

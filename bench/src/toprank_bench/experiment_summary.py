@@ -100,8 +100,14 @@ def summary_of(
     if len(with_metric) < len(known):
         left_out.append(f"{len(known) - len(with_metric):,} rows were recorded without {metric}.")
     left_out += _published_alone(experiment, metric)
-    notes = (*left_out, *experiment.notes, *_about_rows(experiment, rows, known))
+    notes = (*left_out, *notes_of(experiment, rows))
     return ExperimentSummary(experiment, metric, comparison, shown, notes)
+
+
+def notes_of(experiment: Experiment, rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return what is to be known of an experiment, and where its figures come from."""
+    rows = list(rows)
+    return (*experiment.notes, *_about_rows(experiment, rows, recorded(experiment, rows)))
 
 
 def text_of(summary: ExperimentSummary) -> str:

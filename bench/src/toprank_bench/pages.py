@@ -9,15 +9,19 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 
 from toprank.data.atomic import atomic_path
-from toprank_bench import rivals_section, sampling_section, speed
+from toprank_bench import sampling_section, speed
 from toprank_bench.experiment import Experiment
 from toprank_bench.experiment_summary import (
     ExperimentSummary,
     markdown,
+    notes_of,
     picture_of,
     section_of,
     summary_of,
 )
+from toprank_bench.in_time import in_time_page
+from toprank_bench.in_time.time_results import TimeResults
+from toprank_bench.plots.promise_plot import promise_by_day
 from toprank_bench.reading import find_experiment, names
 from toprank_bench.row_file import Row, read_rows, rows_file
 from toprank_bench.runner import cells_of, recorded
@@ -28,6 +32,7 @@ TARGET_HEADINGS = ["target", "published", "asked", "ours", "", "rows", "experime
 _EXPERIMENT_HEADINGS = ["page", "source", "rows", "experiment"]
 _FEWEST_SETS_TO_DRAW = 3
 _MOST_METRICS = 4  # of more, those with published figures are shown
+_IN_TIME = "in-time"
 
 
 class RecordedRows(NamedTuple):
@@ -48,30 +53,39 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     experiments = recorded_experiments(results)
+    in_time = _time_results(experiments)
     shown = []
     for each in experiments:
-        if (summary := _summary(each)) is not None:
-            written += _write_page(summary, each.rows, folder)
+        if in_time is not None and each.experiment is in_time.experiment:
+            page = _write_in_time(in_time, each, folder)
+        else:
+            page = _write_page(each, folder)
+        if page:
+            written += page
             shown.append(each.experiment.name)
     races = _races(results)
     if races is not None:
         written += _write_races(races, folder)
     written.append(_write(folder / "targets.md", targets_page(experiments, shown, races)))
-    written.append(_write(folder / "index.md", index_page(experiments, shown, races is not None)))
+    index = index_page(experiments, shown, in_time, has_speed=races is not None)
+    written.append(_write(folder / "index.md", index))
     return written
 
 
 def index_page(
-    experiments: Sequence[RecordedRows], shown: Collection[str], has_speed: bool
+    experiments: Sequence[RecordedRows],
+    shown: Collection[str],
+    in_time: TimeResults | None,
+    *,
+    has_speed: bool,
 ) -> str:
-    """Return the first page: toprank next to its rivals, then the list of all other pages.
+    """Return the first page: toprank beside other libraries, then the list of all other pages.
 
     `shown` are the experiments with a page of their own.
     """
-    by_name = {each.experiment.name: each for each in experiments}
     parts = ["# Results"]
-    if _has_all_data(by_name.get(rivals_section.EXPERIMENT)):
-        parts.append(rivals_section.rivals_section(*by_name[rivals_section.EXPERIMENT]))
+    if in_time is not None:
+        parts.append(in_time_page.summary(in_time))
     parts += [
         "## All results",
         "- [Targets](targets.md): what the papers reach, what was asked, what was met and missed",
@@ -91,15 +105,6 @@ def index_page(
         .replace("## All results\n- [", "## All results\n\n- [")
         + "\n"
     )
-
-
-def _has_all_data(each: RecordedRows | None) -> bool:
-    """Return whether our method has a row of every data set."""
-    if each is None:
-        return False
-    cells = recorded(*each)
-    covered = {cell.data for cell in cells if cell.method == rivals_section.OURS}
-    return covered == set(each.experiment.data)
 
 
 def targets_page(
@@ -190,8 +195,28 @@ def _summary(each: RecordedRows, metric: str | None = None) -> ExperimentSummary
         return None
 
 
-def _write_page(summary: ExperimentSummary, rows: list[Row], folder: Path) -> list[Path]:
-    experiment = summary.experiment
+def _time_results(experiments: Iterable[RecordedRows]) -> TimeResults | None:
+    """Return what toprank and other libraries make of later rows; None without rows of toprank."""
+    (each,) = (each for each in experiments if each.experiment.name == _IN_TIME)
+    try:
+        return TimeResults(*each)
+    except ValueError:
+        return None
+
+
+def _write_in_time(results: TimeResults, each: RecordedRows, folder: Path) -> list[Path]:
+    """Write the page that compares toprank with other libraries, and its picture."""
+    picture = folder / f"{_IN_TIME}.png"
+    with atomic_path(picture) as temporary:
+        _save(promise_by_day({data: results.lists(data) for data in results.tables}), temporary)
+    page = in_time_page.page(results, picture.name, notes_of(*each))
+    return [_write(folder / f"{_IN_TIME}.md", page), picture]
+
+
+def _write_page(each: RecordedRows, folder: Path) -> list[Path]:
+    summary, (experiment, rows) = _summary(each), each
+    if summary is None:
+        return []
     name = experiment.name
     parts, written = [markdown(summary)], []
     if experiment.is_ranked and len(summary.comparison.datasets) >= _FEWEST_SETS_TO_DRAW:

@@ -73,6 +73,15 @@ def test_one_machine_trains_where_there_are_no_workers():
     assert 0 < outcome.figures["average_precision"] < 1
 
 
+def test_a_fit_is_timed_beside_one_of_lightgbm():
+    pytest.importorskip("lightgbm")
+    outcome = run("fit-speed", "made-up rows", time_limit=0.01, rows=2000, columns=20, trees=3)
+    figures = outcome.figures
+    ratio = figures["seconds"] / figures["lightgbm_seconds"]
+    assert figures["times_lightgbm"] == pytest.approx(ratio)
+    assert 0.01 < figures["average_precision"] < 1
+
+
 @pytest.mark.slow
 def test_a_stream_killed_twice_differs_in_nothing():
     outcome = run("stream-crashes", "made-up payments", rows=3000, kills=2)

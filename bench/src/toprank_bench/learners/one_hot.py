@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank.data.tables import Schema
+from toprank_bench.learners.early_stopping import EarlyStopping
 
 
 def one_hot(table: pa.Table, schema: Schema) -> NDArray[np.float32]:
@@ -45,6 +46,22 @@ class OneHotRanker:
         queries = {"qid": np.zeros(y.size, dtype=int)} if self.has_queries else {}
         self.estimator.fit(columns, y, **queries)
         return self
+
+    def fit_judged(
+        self,
+        stopping: EarlyStopping,
+        features: pa.Table,
+        is_positive: NDArray[np.bool_],
+        judged: pa.Table,
+        is_judged_positive: NDArray[np.bool_],
+    ) -> int:
+        """Learn until the judged rows gain no more; return the number of trees."""
+        self.schema_ = Schema.of(features)
+        rows, others = (
+            (one_hot(table, self.schema_), labels.astype(int))
+            for table, labels in ((features, is_positive), (judged, is_judged_positive))
+        )
+        return stopping.fit(self.estimator, rows, others)
 
     def suspicion(self, features: pa.Table, *, n_trees: int | None = None) -> NDArray[np.float64]:
         """Return one score per row, higher for what is more suspicious.

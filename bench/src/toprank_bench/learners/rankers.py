@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from toprank import registry
 from toprank.data import checks
 from toprank_bench.experiment import Method
+from toprank_bench.learners import early_stopping
 from toprank_bench.learners.autogluon_rival import AutoGluonRival
+from toprank_bench.learners.early_stopping import EarlyStopping
 from toprank_bench.learners.one_hot import OneHotRanker
 
 
@@ -39,7 +41,8 @@ class Learner:
     `install` is the command that installs a missing package. Where `is_staged`, the
     first n trees of a fit are the fit of n trees: one fit then serves all n of a grid. `shortest`
     are parameters of a fit that is over at once. `booster` finds XGBoost's trees in a fitted one.
-    `needs` is a package without which it can be made, but not fitted.
+    `needs` is a package without which it can be made, but not fitted. `stopping` is how it finds
+    the number of its trees on rows apart.
     """
 
     make: Callable[..., TableRanker]
@@ -48,6 +51,7 @@ class Learner:
     is_staged: Callable[[Mapping[str, Any]], bool] = lambda parameters: False
     shortest: Mapping[str, Any] = field(default_factory=dict)
     booster: Callable[[Any], Any] | None = None
+    stopping: EarlyStopping | None = None
 
 
 def make_learner(name: str, seed: int, parameters: Mapping[str, Any]) -> TableRanker:
@@ -284,6 +288,7 @@ LEARNERS: dict[str, Learner] = {
         _XGBOOST,
         is_staged=_drops_no_trees,
         booster=_rival_booster,
+        stopping=early_stopping.XGBOOST,
     ),
     "xgboost-rank-map": Learner(
         _rival("xgboost", "XGBRanker", queries=True, objective="rank:map"),
@@ -296,7 +301,9 @@ LEARNERS: dict[str, Learner] = {
         booster=_rival_booster,
     ),
     "lightgbm": Learner(
-        _rival("lightgbm", "LGBMClassifier", also=_OF_LIGHTGBM, verbose=-1), "pip install lightgbm"
+        _rival("lightgbm", "LGBMClassifier", also=_OF_LIGHTGBM, verbose=-1),
+        "pip install lightgbm",
+        stopping=early_stopping.LIGHTGBM,
     ),
     "catboost": Learner(
         _rival(
@@ -307,10 +314,12 @@ LEARNERS: dict[str, Learner] = {
             allow_writing_files=False,
         ),
         "pip install catboost",
+        stopping=early_stopping.CATBOOST,
     ),
     "autogluon": Learner(AutoGluonRival, "make bench-autogluon"),
     "sklearn-hgb": Learner(
-        _rival("sklearn.ensemble", "HistGradientBoostingClassifier", threads=None)
+        _rival("sklearn.ensemble", "HistGradientBoostingClassifier", threads=None),
+        stopping=early_stopping.HISTOGRAM_BOOSTING,
     ),
     "sklearn-logistic-regression": Learner(
         _without_gaps("sklearn.linear_model", "LogisticRegression", scaled=True)

@@ -6,6 +6,7 @@ A protocol is a class as `protocol.Protocol` describes it, with a line here.
 from toprank_bench.protocols.correlation import SimulatedRankings
 from toprank_bench.protocols.falling_positives import FallingPositives
 from toprank_bench.protocols.held_out import HeldOutTests
+from toprank_bench.protocols.later_rows import LaterRows
 from toprank_bench.protocols.mass_volume_excess import MassVolume
 from toprank_bench.protocols.prequential import PrequentialFolds
 from toprank_bench.protocols.progressive import ProgressiveValidation
@@ -20,6 +21,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "correlation": SimulatedRankings,
     "falling-positives": FallingPositives,
     "held-out": HeldOutTests,
+    "later-rows": LaterRows,
     "mass-volume": MassVolume,
     "prequential": PrequentialFolds,
     "progressive": ProgressiveValidation,

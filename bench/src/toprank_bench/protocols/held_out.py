@@ -1,22 +1,18 @@
-"""One held-out test per cell: the later rows where there is a time, otherwise a random share.
+"""One held-out test per cell, of the later rows of a data set that has a time.
 
 A method gets the training rows with their labels and the test rows without; nothing is tuned, and
-the labels of the test are read once, by the metrics. In addition to the metrics of a ranking there
-is `seconds`: those of the processor for fitting and scoring, on one thread, so that other work on
-the machine does not count.
+the labels of the test are read once, by the metrics.
 
 Options:
 
-- `test_share`: of the data sets that are split at random, stratified by class; a seed is a split;
-- `data.NAME`: a table for each name that is not simply a data set. `set` is the data set;
-  `train_before` and `test_from` are values of its time column, a number or a date in quotes, and a
-  seed is that of the learner; `payments` makes features from the past of bare payments, of
-  `n_cards` cards from the number `first_card` on, from the day `first_day` on. With `folds`, the
-  test period is left alone: a seed is the number of a stratified fold of the training rows.
+- `data.NAME`: a table for each name. `set` is the data set; `train_before` and `test_from` are
+  values of its time column, a number or a date in quotes, and a seed is that of the learner. With
+  `folds`, the test period is left alone: a seed is the number of a stratified fold of the training
+  rows.
 """
 
 import inspect
-import os
+import time
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedKFold
 
 from toprank import metrics
 from toprank.data import checks
@@ -45,27 +41,22 @@ from toprank_bench.protocols.declared import (
     seed_by_seed,
 )
 from toprank_bench.protocols.protocol import Cell, TrialOutcome
-from toprank_bench.simulated.payment_past import CardPast, past_of_payments
 
-SECONDS = "seconds"
-_DEFAULTS: dict[str, Any] = {"test_share": 0.3, "data": {}}
-_KEYS = ("set", "train_before", "test_from", "payments", "folds")
+_KEYS = ("set", "train_before", "test_from", "folds")
 
 
 class HeldOutTests:
-    """Tests by time or at random, of methods as they are given."""
+    """Tests by time, of methods as they are given."""
 
     learners: ClassVar[Collection[str]] = LEARNERS.keys()
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
-        options = options_of(experiment, _DEFAULTS)
-        self.test_share = checks.number_above(options["test_share"], "test_share", 0)
+        tables = options_of(experiment, {"data": {}})["data"]
         self.periods = {
-            name: _period(table, f"options.data.{name}") for name, table in options["data"].items()
+            name: _period(tables.get(name), f"options.data.{name}") for name in experiment.data
         }
-        self.of_ranking = [name for name in experiment.metrics if name != SECONDS]
-        for name in self.of_ranking:
+        for name in experiment.metrics:
             named_metrics.figure(name)
         check_untuned(experiment)
         check_sets_alike(experiment)
@@ -93,9 +84,7 @@ class HeldOutTests:
         method = self.experiment.method(cell.method)
         seconds, suspicion, chosen = _ranked(method, cell.seed, rows, train, test)
         is_positive = rows.is_positive[test]
-        figures = named_metrics.figures(self.of_ranking, is_positive, suspicion)
-        if SECONDS in self.experiment.metrics:
-            figures[SECONDS] = sum(seconds.values())
+        figures = named_metrics.figures(self.experiment.metrics, is_positive, suspicion)
         interval = metrics.interval("average_precision", is_positive, suspicion)
         return TrialOutcome(
             figures,
@@ -113,18 +102,10 @@ class HeldOutTests:
         )
 
     def _loaded(self, data: str, folder: Path | None) -> "_HeldOutRows":
-        return _loaded(data, self.periods.get(data), folder)
+        return _loaded(data, self.periods[data], folder)
 
     def _split(self, cell: Cell, rows: "_HeldOutRows") -> tuple[NDArray, NDArray]:
         """Return the training rows and the test rows."""
-        if rows.train is None or rows.test is None:
-            train, test = train_test_split(
-                np.arange(rows.is_positive.size),
-                stratify=rows.is_positive,
-                test_size=self.test_share,
-                random_state=cell.seed,
-            )
-            return train, test
         n_folds = self.periods[cell.data].folds
         if n_folds is None:
             return rows.train, rows.test
@@ -138,34 +119,26 @@ class _Period(NamedTuple):
     set: str
     train_before: Any
     test_from: Any
-    payments: CardPast | None
     folds: int | None
 
 
 class _HeldOutRows(NamedTuple):
-    """The rows of a data set; `train` and `test` where they are split by time."""
+    """The rows of a data set, and which of them are before and after the split."""
 
     features: pa.Table
     is_positive: NDArray[np.bool_]
-    moments: NDArray[Any] | None = None
-    train: NDArray[np.intp] | None = None
-    test: NDArray[np.intp] | None = None
+    moments: NDArray[Any]
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
 
 
 @lru_cache(maxsize=2)  # methods of the same data set follow each other
-def _loaded(data: str, period: _Period | None, folder: Path | None) -> _HeldOutRows:
-    if period is None:
-        dataset = datasets.load(data, folder=folder)
-        return _HeldOutRows(dataset.X, dataset.is_positive)
+def _loaded(data: str, period: _Period, folder: Path | None) -> _HeldOutRows:
     dataset = datasets.load(period.set, folder=folder)
-    if period.payments is not None:
-        past = past_of_payments(dataset, period.payments)
-        moments, features, is_positive = past.moments, pa.table(past.features), past.is_positive
-    else:
-        if "time" not in dataset.roles:
-            raise ValueError(f"{period.set} must have a time column to be split by; it has none.")
-        moments = dataset.features[dataset.roles["time"]].to_numpy()
-        features, is_positive = dataset.X, dataset.is_positive
+    if "time" not in dataset.roles:
+        raise ValueError(f"{period.set} must have a time column to be split by; it has none.")
+    moments = dataset.features[dataset.roles["time"]].to_numpy()
+    features, is_positive = dataset.X, dataset.is_positive
     train, test = moments < _moment(period.train_before), moments >= _moment(period.test_from)
     for part, name in ((train, "train_before"), (test, "test_from")):
         if not is_positive[part].any():
@@ -188,13 +161,13 @@ def _ranked(
     ranker: Any = make_learner(method.learner, seed, method.parameters)
     takes_time = "time" in inspect.signature(ranker.fit).parameters
     more = {}
-    if takes_time and rows.moments is not None:
+    if takes_time:
         more["time"] = _dates(rows.moments[train])
-    begin = _processor_seconds()
+    begin = time.perf_counter()
     ranker.fit(learning, rows.is_positive[train], **more)
-    fitted = _processor_seconds()
+    fitted = time.perf_counter()
     suspicion = checks.finite_vector(ranker.suspicion(asked), "suspicion")
-    seconds = {"fit": fitted - begin, "score": _processor_seconds() - fitted}
+    seconds = {"fit": fitted - begin, "score": time.perf_counter() - fitted}
     return seconds, suspicion, what_it_chose(ranker)
 
 
@@ -205,12 +178,6 @@ def _dates(moments: NDArray[Any]) -> NDArray[np.datetime64]:
     return np.datetime64("2000-01-01", "us") + (1e6 * moments).astype("timedelta64[us]")
 
 
-def _processor_seconds() -> float:
-    """Return the seconds of this process and of those it has started."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
-
-
 def _period(given: Any, where: str) -> _Period:
     if not isinstance(given, Mapping) or not {"set", "train_before", "test_from"} <= set(given):
         raise ValueError(f"{where} must have set, train_before and test_from; got {given!r}.")
@@ -218,12 +185,10 @@ def _period(given: Any, where: str) -> _Period:
         if name not in _KEYS:
             hint = checks.nearest_name(name, list(_KEYS)) or f"; known are {', '.join(_KEYS)}."
             raise ValueError(f"{where}: key {name!r} is not known{hint}")
-    cards = given.get("payments")
     folds = given.get("folds")
     return _Period(
         given["set"],
         given["train_before"],
         given["test_from"],
-        None if cards is None else CardPast(**cards),
         None if folds is None else checks.whole_number(folds, f"{where}.folds", 2),
     )

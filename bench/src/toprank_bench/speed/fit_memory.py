@@ -8,13 +8,10 @@ process may reset, and one that does not begin with that of its parent.
 """
 
 import sys
-from pathlib import Path
 
+from toprank_bench.resources import forget_peak, resident_bytes
 from toprank_bench.speed.main_learners import FITS
 from toprank_bench.speed.speed_rows import rare_positives
-
-STATUS = Path("/proc/self/status")
-_RESET = Path("/proc/self/clear_refs")
 
 
 def bytes_of_fit(learner: str, n_rows: int, n_columns: int, n_threads: int) -> tuple[int, ...]:
@@ -22,21 +19,14 @@ def bytes_of_fit(learner: str, n_rows: int, n_columns: int, n_threads: int) -> t
     prepare = FITS[learner].prepare
     small = rare_positives(2_000, n_columns)
     prepare(small.features, small.is_positive, n_threads)()  # loads and compiles all it needs
-    start = _resident_bytes("VmRSS")
+    start = resident_bytes("VmRSS")
     features, is_positive, _ = rare_positives(n_rows, n_columns)
     fit = prepare(features, is_positive, n_threads)
-    loaded = _resident_bytes("VmRSS")
-    _RESET.write_text("5")  # the peak so far is that of compiling
+    loaded = resident_bytes("VmRSS")
+    forget_peak()  # the peak so far is that of compiling
     fit()
-    peak = _resident_bytes("VmHWM")
+    peak = resident_bytes("VmHWM")
     return features.nbytes, peak - start, peak - loaded
-
-
-def _resident_bytes(what: str) -> int:
-    """Return VmRSS, the bytes held now, or VmHWM, the most since the last reset."""
-    lines = STATUS.read_text().splitlines()
-    (kilobytes,) = (line.split()[1] for line in lines if line.startswith(f"{what}:"))
-    return 1024 * int(kilobytes)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from toprank_bench.speed.fit_memory import STATUS
+from toprank_bench.resources import has_peak
 from toprank_bench.speed.main_learners import FITS
 from toprank_bench.speed.own_process import numbers_printed
 from toprank_bench.speed.race import Measured, Race, Setting
@@ -11,7 +11,7 @@ _MODULE = "toprank_bench.speed.fit_memory"
 
 
 def _over_input(learner: str, setting: Setting) -> Measured:
-    if not STATUS.exists():
+    if not has_peak():
         raise OSError("the peak of a fit can be read on Linux alone; there is no /proc here.")
     shape = setting.shape
     arguments = ["-m", _MODULE, learner]

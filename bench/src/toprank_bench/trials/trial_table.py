@@ -7,6 +7,7 @@ from toprank_bench.protocols.protocol import TrialOutcome
 from toprank_bench.trials import (
     convergence,
     feedback_ways,
+    fit_speed,
     late_labels,
     latents,
     store_cost,
@@ -35,6 +36,7 @@ TRIALS: dict[str, Trial] = {
     "feedback-ways": Trial(
         feedback_ways.feedback_ways, feedback_ways.METRICS, feedback_ways.PATTERNS
     ),
+    "fit-speed": Trial(fit_speed.fit_speed, fit_speed.METRICS, fit_speed.DATA),
     "late-labels": Trial(late_labels.late_labels, late_labels.METRICS),
     "latents": Trial(latents.latents, latents.METRICS),
     "store-cost": Trial(store_cost.store_cost, store_cost.METRICS, store_cost.DATA),
