@@ -22,14 +22,12 @@ from toprank.data import tables
 from toprank.data.tables.ids import id_texts
 from toprank.data.tables.spans import DAY, span_of
 from toprank.metrics import Comparison, Interval
+from toprank.payments.issued_lists import SILENCE
 from toprank.payments.ledger import SOURCES, Ledger
 from toprank.payments.payment_model import PaymentModel
 from toprank.payments.payment_state import PaymentState
 from toprank.payments.roles import new_history, rows_of, with_columns
 from toprank.rankers.progress import Progress
-
-SILENCE = "30d"
-"""Payments without a verdict or claim for this long count as genuine."""
 
 LEAST_DAYS, LEAST_POSITIVES = 2, 5
 """How much must have matured since a version was fitted for another to be compared with it."""

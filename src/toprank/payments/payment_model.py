@@ -25,10 +25,10 @@ from toprank.data.inputs import Encoded
 from toprank.data.tables import Schema, TableWarning, WrittenBatch
 from toprank.data.tables.columns import arrow_table
 from toprank.data.tables.spans import span_of
-from toprank.payments import model_files
+from toprank.payments import issued_lists, model_files
 from toprank.payments.features import Feature
 from toprank.payments.features.past import LabelCounts
-from toprank.payments.history_store.history_store import FeaturesOf
+from toprank.payments.history_store.history_store import FeaturesOf, HistoryStore
 from toprank.payments.join_watch import JoinWatch
 from toprank.payments.known_cards import KnownCards, known_cards
 from toprank.payments.payment_state import MemoryState, PaymentState
@@ -48,6 +48,7 @@ from toprank.rankers.reasons import Difference, Reason, ScoredRow
 from toprank.workflow import evaluation, training
 from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
+from toprank.workflow.promise import Promise
 from toprank.workflow.task import class_names, prepare
 from toprank.workflow.usual_rows import ShiftWatch
 
@@ -261,9 +262,12 @@ class PaymentModel(BaseEstimator):
             left_out=known.blocked,
             facts=self.facts,
             describer_of=partial(self._describer, is_compared=compare_past),
-            promise=self.promise_,
+            promise=self.promise_now(),
             watch=watch,
         )
+        store = self._store_of_lists()
+        if remember and self.promise_ is not None and store is not None:
+            issued_lists.keep(alerts, self.promise_, self.ranker_.calibration_, store)
         for remark in () if watch is None else watch.remarks():
             warnings.warn(remark, TableWarning, stacklevel=2)
         return alerts if self.card is None else known.flagged(alerts, self.card)
@@ -337,6 +341,21 @@ class PaymentModel(BaseEstimator):
         """Add payments to the history, for those that come after them."""
         for _ in self._with_features(_tables(payments), remember=True):
             pass
+
+    def promise_now(self) -> Promise | None:
+        """Return what lists are expected to hold, by what earlier lists are known to have held.
+
+        Those are the lists of a model on disk that were made with `remember`.
+        """
+        store = self._store_of_lists()
+        if self.promise_ is None or store is None:
+            return self.promise_
+        return issued_lists.followed(self.promise_, store)
+
+    def _store_of_lists(self) -> HistoryStore | None:
+        """Return where lists are kept until it is known what was in them; None if nowhere."""
+        has_ids = self.row_id is not None
+        return self.state_ if has_ids and isinstance(self.state_, HistoryStore) else None
 
     # Labels
 
