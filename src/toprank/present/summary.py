@@ -264,7 +264,7 @@ def choice_line(trained: Findings) -> str:
     if account.is_plain:
         return f"Kept {trained.chosen.name} ({n_recipes}): {account.reason}."
     difference, low, high, share = account.chosen.lead
-    # rounded down: 69.9 % must not read as the 70 % that are required
+    # rounded down: what is not above the share required must not read as if it were
     ahead = percent(math.floor(100 * share) / 100)
     return (
         f"Kept {trained.chosen.name} ({n_recipes}): validation AP {difference:+.3f} "

@@ -113,6 +113,18 @@ def test_stages_are_judged_by_trees_grown_once():
     assert growth.then("ap-exp", 9) == approx(other, abs=1e-6)
 
 
+def test_a_folds_rows_are_binned_once_and_their_features_not_kept():
+    rows = numbered(60, 20)
+    judge = judge_of(rows, [JudgedFold(*part) for part in splits.folds(rows.is_positive, 3)])
+    first, again = (judge.growth(BoostedTrees(n_trees=n_trees)) for n_trees in (2, 3))
+    other = judge.growth(BoostedTrees(binning="balanced"))
+
+    for one, two, three in zip(first.folds, again.folds, other.folds, strict=True):
+        assert one.rows.bins is two.rows.bins
+        assert one.rows.bins is not three.rows.bins
+        assert one.rows.features.size == 0
+
+
 def test_very_many_rows_are_learned_from_in_a_sample_that_has_all_positives(monkeypatch):
     monkeypatch.setattr("toprank.rankers.auto.judge._MOST_VALUES", 60)
     monkeypatch.setattr("toprank.rankers.auto.judge._ROWS_ANYWAY", 20)

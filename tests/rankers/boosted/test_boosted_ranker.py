@@ -360,3 +360,16 @@ def test_validation_rows_that_do_not_fit_are_named(payments, rows, labels, sente
 def test_the_papers_engine_rejects_settings_it_would_ignore(payments, unused):
     with pytest.raises(ValueError, match=f"{next(iter(unused))} must be .* with engine='paper'"):
         BoostedRanker(engine="paper", n_estimators=2, **unused).fit(*payments)
+
+
+def test_probabilities_of_very_many_rows_are_fitted_to_a_weighted_sample(monkeypatch):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(4000, 2))
+    y = generator.logistic(size=4000) < 2 * X[:, 0] - 3
+    whole = BoostedRanker(n_estimators=20).fit(X, y)
+    monkeypatch.setattr("toprank.rankers.boosted.one_booster._MOST_JUDGED", 1000)
+    sampled = BoostedRanker(n_estimators=20).fit(X, y)
+
+    assert np.array_equal(sampled.suspicion(X), whole.suspicion(X))
+    assert sampled.calibration_ != whole.calibration_
+    assert sampled.probability(X).sum() == approx(y.sum(), rel=0.1)

@@ -57,10 +57,10 @@ class JudgedRows(NamedTuple):
 
 
 class AutoRanker(Ranker):
-    """Chooses among boosted trees, a randomised forest, a smooth model and their blends.
+    """Chooses among boosted trees, a randomised forest, a smooth model and their blend.
 
     Plain log-loss trees are the baseline and are kept unless something else has the higher
-    average precision on held-out rows in seven of ten resamples. `account_` lists what was tried.
+    average precision on held-out rows, by more than luck. `account_` lists what was tried.
 
     Parameters
     ----------
@@ -70,12 +70,13 @@ class AutoRanker(Ranker):
         How much work to spend on the search. Work is counted, not timed: the same rows, seed and
         effort give the same model on any machine.
     time_limit : float or None
-        Seconds after which no new recipe is started. Plain log-loss and the final fit always run.
+        Seconds for the search and the final fit: nothing is started that would end later.
+        Plain log-loss is fitted in any case.
     n_estimators : int
         Trees of the plain recipe and of the forest; other recipes have up to twice as many.
     n_bags : int
         Seeds over which boosted trees that draw rows and columns are averaged; fewer if the
-        model would exceed 20 MB.
+        model would exceed 20 MB or the final fit would take long.
     losses : list of str or None
         Losses to try in addition to log-loss, by their names in `toprank.losses`; None means
         ap-exp and ap-lambda. Others are never trained: `losses=[]` leaves log-loss

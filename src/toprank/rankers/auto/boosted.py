@@ -93,6 +93,14 @@ class BoostedTrees:
     ) -> NDArray[np.float64]:
         return self.fit(rows, columns, seed=seed, n_threads=n_threads).raw(features)
 
+    def binned(self, rows: TrainingRows, columns: Columns) -> TrainingRows:
+        """Return the rows as trees need them: bins, labels and weights, without features."""
+        bins: dict[Any, Any] = {}
+        xgboost_engine.binned_matrix(
+            rows._replace(bins=bins), _feature_types(columns), _MAX_BINS, self.binning
+        )
+        return rows._replace(features=np.empty((0, len(columns)), np.float32), bins=bins)
+
     def with_trees(self, n_trees: int) -> BoostedTrees:
         """Return the recipe with another number of trees."""
         return replace(self, n_trees=n_trees)

@@ -32,11 +32,11 @@ def tree_sizes(judge: Judge) -> list[BoostedTrees]:
     """Return log-loss trees of several sizes, which draw rows and columns."""
     plain = BoostedTrees(random_share=_SHARE)
     small = replace(plain, least_weight=least_weight(judge))
-    deep = [replace(small, max_leaves=255), replace(small, max_leaves=63)]
+    leaves = [replace(small, max_leaves=63), replace(small, max_leaves=255)]
     if has_many_positives(judge):
-        shapes = [*deep, replace(small, max_depth=8), replace(small, max_depth=6), plain]
+        shapes = [*leaves, replace(small, max_depth=8), replace(small, max_depth=6), plain]
     elif _n_positive(judge) >= _SOME_POSITIVES:
-        shapes = [replace(small, max_depth=6), plain, replace(plain, max_depth=2), deep[1]]
+        shapes = [replace(small, max_depth=6), plain, replace(plain, max_depth=2), leaves[0]]
     else:
         shapes = [plain, replace(plain, max_depth=2), replace(small, max_depth=6)]
     return list(dict.fromkeys(shapes))

@@ -18,7 +18,7 @@ from toprank.rankers.auto.boosted import BoostedTrees, GrowingTrees
 from toprank.rankers.auto.judged_folds import JudgedFolds
 
 _N_RESAMPLES = 400
-_MOST_VALUES = 40_000_000  # of all folds' training rows and one more
+_MOST_VALUES = 20_000_000  # of all folds' training rows and one more
 _ROWS_ANYWAY = 50_000
 
 Scores = NDArray[np.float64]
@@ -61,8 +61,11 @@ class Judge:
         judged = self.judging.row
         self.is_positive = self.rows.is_positive[judged]
         self.weight = None if self.rows.weight is None else self.rows.weight[judged]
-        # a fold's rows are binned once for all recipes
-        self._bins: list[dict[Any, Any]] = [{} for _ in self.judging.folds]
+        # a fold's rows are binned once for all recipes, and then no longer copied
+        self._binned: list[dict[str, TrainingRows]] = [{} for _ in self.judging.folds]
+        self._judged_features = [
+            self.rows.features[as_slice(fold.judged)] for fold in self.judging.folds
+        ]
         self._resamples = self._drawn()
 
     def work(self, recipe: Recipe) -> float:
@@ -77,11 +80,11 @@ class Judge:
 
     def scores(self, recipe: Recipe) -> Scores:
         """Return the recipe's score of every judged row."""
-        return np.concatenate([recipe.tried(**each) for each in self._folds()])
+        return np.concatenate([recipe.tried(**each) for each in self._folds(recipe)])
 
     def growth(self, recipe: BoostedTrees) -> JudgedGrowth:
         """Return the recipe's trees on every fold, to be grown stage by stage."""
-        return JudgedGrowth([GrowingTrees(recipe, **each) for each in self._folds()])
+        return JudgedGrowth([GrowingTrees(recipe, **each) for each in self._folds(recipe)])
 
     def standing(self, scores: Scores) -> RecipeStanding:
         """Return the AP of the judged rows, with resamples that are the same for all scores."""
@@ -104,18 +107,29 @@ class Judge:
         n_folds = len(self.judging.folds)
         return max(_MOST_VALUES // (n_folds + 1) // max(len(self.columns), 1), _ROWS_ANYWAY)
 
-    def _folds(self) -> Iterator[dict[str, Any]]:
+    def _folds(self, recipe: Recipe) -> Iterator[dict[str, Any]]:
         """Yield what a recipe needs to learn from a fold and to score its judged rows."""
-        for number, fold in enumerate(self.judging.folds):
-            seed = self.seed + number
-            rows = sampled(self.rows, self._most_rows(), seed, among=fold.train)
+        for number in range(len(self.judging.folds)):
             yield {
-                "rows": rows._replace(bins=self._bins[number]),
+                "rows": self._learned(number, recipe),
                 "columns": self.columns,
-                "features": self.rows.features[as_slice(fold.judged)],
-                "seed": seed,
+                "features": self._judged_features[number],
+                "seed": self.seed + number,
                 "n_threads": self.n_threads,
             }
+
+    def _learned(self, number: int, recipe: Recipe) -> TrainingRows:
+        """Return the rows that a recipe learns from in a fold."""
+        if not isinstance(recipe, BoostedTrees):
+            return self._sample(number)
+        known = self._binned[number]
+        if recipe.binning not in known:
+            known[recipe.binning] = recipe.binned(self._sample(number), self.columns)
+        return known[recipe.binning]
+
+    def _sample(self, number: int) -> TrainingRows:
+        train = self.judging.folds[number].train
+        return sampled(self.rows, self._most_rows(), self.seed + number, among=train)
 
 
 @dataclass

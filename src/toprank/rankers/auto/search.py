@@ -181,7 +181,7 @@ class _Search:
 
     def _blend_or_single(self, blended: Trial, single: Trial, n_kinds: int) -> tuple[Trial, str]:
         if n_kinds == 1:
-            return single, "there was no time to try other kinds"
+            return single, "no other kind was tried"
         if blended is single:
             return single, "a blend with other kinds gains nothing"
         if self._has_many_positives:

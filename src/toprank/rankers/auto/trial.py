@@ -12,7 +12,7 @@ from toprank.rankers.auto.blend import Recipe
 from toprank.rankers.auto.judge import Judge, RecipeStanding, Scores
 
 _GREEDY_STEPS = 20
-_POSITIVES_HALFWAY = 100.0
+_POSITIVES_HALFWAY = 50.0
 """With so many judged positives, weights are halfway between equal and the best ones found."""
 
 _LEAST_WEIGHT = 0.1  # a member that weighs less costs time and changes nothing

@@ -19,6 +19,8 @@ from toprank.rankers.boosted import xgboost_engine
 if TYPE_CHECKING:
     from xgboost import Booster
 
+_MOST_JUDGED = 200_000  # of either class
+
 
 class OneBooster(Ranker):
     """A ranker that scores, explains and saves through one booster.
@@ -86,6 +88,7 @@ class OneBooster(Ranker):
         """Store the trees and fit the probabilities to the rows they are judged on."""
         self.booster_ = booster
         self.n_trees_ = booster.num_boosted_rounds()
+        judged = judged.thinned(_MOST_JUDGED)  # scoring millions takes as long as many trees
         raw = self._raw(judged.features)
         self.calibration_ = fit_sigmoid(judged.is_positive, raw, judged.weight)
 

@@ -106,9 +106,11 @@ def binned_matrix(
             enable_categorical=True,
             max_bin=max_bins,
         )
-        # the bins are placed: from here on, weights are those of the loss
-        weight = np.ones(rows.is_positive.size) if rows.weight is None else rows.weight
-        known[key].set_info(label=rows.is_positive, weight=weight)
+        known[key].set_info(label=rows.is_positive)
+        if rows.weight is not None or binning != "quantile":
+            # the bins are placed: from here on, weights are those of the loss
+            weight = np.ones(rows.is_positive.size) if rows.weight is None else rows.weight
+            known[key].set_info(weight=weight)
     return known[key]
 
 
