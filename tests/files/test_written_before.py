@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from toprank import AnomalyForest, BoostedRanker
+from toprank import AnomalyForest, AnomalyTreeRank, BoostedRanker
 from toprank.cli import commands
 from toprank.data.tables import TableWarning
 from toprank.files import load, read_manifest
@@ -179,3 +179,5 @@ def test_a_default_that_changed_since_does_not_change_what_was_saved():
     assert load(FOLDER / "auto.toprank").losses is None
     # made there as RankForest(AnomalyTreeRank())
     assert type(load(FOLDER / "anomaly_forest.toprank")) is AnomalyForest
+    # a forest without a tree was one of density trees
+    assert type(load(FOLDER / "anomaly_default_forest.toprank").tree) is AnomalyTreeRank

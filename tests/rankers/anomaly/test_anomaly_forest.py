@@ -138,6 +138,12 @@ def test_emptiness_varies_a_quarter_as_much_as_isolation_does():
     assert np.std(both - isolation) == approx(np.std(isolation) / 4)
 
 
+def test_a_constant_column_is_never_cut():
+    X = np.column_stack([np.ones(500), clouds()])
+    forest = AnomalyForest(n_estimators=20).fit(X)
+    assert set(np.unique(forest.trees_.nodes.column)) == {-1, 1, 2, 3}
+
+
 def test_where_all_rows_are_equal_none_is_suspicious():
     forest = AnomalyForest(n_estimators=3).fit(np.ones((50, 2)))
     assert forest.density_weight_ == 0

@@ -24,8 +24,14 @@ from toprank.rankers.anomaly.volume_points import uniform_points
 from toprank.rankers.trees.scoring import leaves
 
 TREE = AnomalyTreeRank()
-FOREST = AnomalyForest(AnomalyTreeRank(), n_estimators=3)
-EVERY_DETECTOR = pytest.mark.parametrize("detector", [TREE, FOREST], ids=["tree", "forest"])
+FOREST = AnomalyForest(n_estimators=3)
+DENSITY_FOREST = AnomalyForest(AnomalyTreeRank(), n_estimators=3)
+EVERY_DETECTOR = pytest.mark.parametrize(
+    "detector", [TREE, FOREST, DENSITY_FOREST], ids=["tree", "forest", "density forest"]
+)
+WITH_BOUNDS = pytest.mark.parametrize(
+    "detector", [TREE, DENSITY_FOREST], ids=["tree", "density forest"]
+)
 TREES = [
     TREE,
     AnomalyTreeRank(global_depth=4, local_depth=1, min_samples_leaf=2),
@@ -205,7 +211,7 @@ def test_rows_outside_need_the_whole_volume():
     assert both == approx(fitted.mass_volume(inside).area / 2 + 0.5)
 
 
-@EVERY_DETECTOR
+@WITH_BOUNDS
 @pytest.mark.parametrize("bounds", ["range", "robust", [[-3, 6], [-3, 6]]], ids=str)
 def test_rows_outside_are_the_most_suspicious_the_farther_the_more(detector, bounds):
     name = "bounds" if detector is TREE else "tree__bounds"
@@ -387,7 +393,7 @@ def test_constant_columns_leave_all_rows_equal_and_others_outside(detector):
     assert (fitted.predict(X) == 1).all()
 
 
-@EVERY_DETECTOR
+@WITH_BOUNDS
 def test_a_constant_column_changes_nothing(detector):
     X = clouds()
     one = clone(detector).set_params(**({} if detector is TREE else {"max_features": None}))
@@ -470,7 +476,7 @@ def test_a_column_without_any_value_is_named(detector, kind):
         clone(detector).fit(kind(np.full((20, 1), np.nan)))
 
 
-@EVERY_DETECTOR
+@WITH_BOUNDS
 def test_a_box_without_any_row_is_refused(detector):
     name = "bounds" if detector is TREE else "tree__bounds"
     with pytest.raises(ValueError, match=r"bounds must .*got none of \d+"):
@@ -539,7 +545,8 @@ def test_the_usual_depths_are_3_and_3_and_20_rows_make_a_leaf():
 PEAKS = {
     "tree": AnomalyTreeRank(),
     "rows outside": AnomalyTreeRank(bounds="robust", global_depth=1, pruning="cv"),
-    "forest": AnomalyForest(AnomalyTreeRank(bounds=[[-3, 3]] * 40), n_estimators=5),
+    "forest": AnomalyForest(n_estimators=5),
+    "density forest": AnomalyForest(AnomalyTreeRank(bounds=[[-3, 3]] * 40), n_estimators=5),
 }
 
 

@@ -82,7 +82,7 @@ class AnomalyForest(Detector):
         self,
         tree: AnomalyTreeRank | None = None,
         *,
-        n_estimators: int = 200,
+        n_estimators: int = 100,
         max_samples: int | float = 256,
         max_features: int | None = 1,
         contamination: float = 0.01,
