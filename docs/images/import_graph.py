@@ -58,7 +58,9 @@ ALLOWED = {
             "data splits registry wording metrics calibration rankers "
             "rankers/boosted rankers/anomaly rankers/auto decisions"
         ),
-        "payments": "data splits wording metrics calibration files rankers rankers/online workflow",
+        "payments": (
+            "data splits wording metrics calibration files rankers rankers/online workflow"
+        ),
         "simulator": "data splits wording metrics rankers rankers/online payments",
         "plots": "data wording metrics decisions",
         "present": (
