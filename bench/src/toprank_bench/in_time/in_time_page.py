@@ -11,6 +11,12 @@ from toprank_bench.result_tables import BETTER, MISSING, SAME, WORSE
 
 _AP, _AUC = "average_precision", "roc_auc"
 _GOAL = 90  # per cent of the days
+_LEGEND = (
+    "Figures are means over tables, in per cent, seconds of the processor and megabytes medians; "
+    f"{MISSING} was not measured on every table. Precision per day is among the rows checked on a "
+    "day. Counts are of the tables on which toprank has a significantly higher average precision, "
+    "none, or a significantly lower one."
+)
 
 
 def summary(results: TimeResults) -> str:
@@ -21,6 +27,7 @@ def summary(results: TimeResults) -> str:
             f"{len(results.tables)} tables in order of time. Every method learns from labelled "
             "rows, chooses its settings on the latest of them, and ranks the rows of later days.",
             _methods_table(results),
+            _LEGEND,
             _promise(results),
             f"Every table, where toprank is ahead, even or behind, and its promise day by day: "
             f"[{results.experiment.title}]({results.experiment.name}.md). Run it again: `toprank "
@@ -52,9 +59,7 @@ def page(results: TimeResults, picture: str, notes: Iterable[str]) -> str:
         f"![Positives found in the list of each later day, and the range printed]({picture})",
         "## All figures",
         _methods_table(results),
-        "Precision per day is among the rows checked on a day, the mean over days and tables; "
-        "seconds of the processor and megabytes are medians over tables. – was not measured on "
-        "every table.",
+        _LEGEND,
         "## About the rows",
         "\n".join(f"- {note}" for note in notes),
     ]
