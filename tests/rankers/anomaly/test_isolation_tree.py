@@ -64,11 +64,11 @@ def test_volumes_are_products_of_the_lengths_between_cuts():
     features = np.random.default_rng(0).normal(size=(80, 2)).astype(np.float32)
     box = Box.around(features, np.zeros(2, dtype=bool))
     tree = grown(features)
-    points = np.random.default_rng(1).uniform(box.low, box.high, (100_000, 2))
+    points = np.random.default_rng(1).uniform(box.low, box.high, (20_000, 2))
     found = tree.nodes.union[leaves(tree, points.astype(np.float32))]
     share = np.bincount(found, minlength=tree.unions.tree.size) / len(points)
     is_group = tree.unions.left < 0
-    assert share[is_group] == approx(tree.unions.hits[is_group], abs=0.006)
+    assert share[is_group] == approx(tree.unions.hits[is_group], abs=0.015)
 
 
 @pytest.mark.parametrize(("n_rows", "depth"), [(1, 0), (2, 1), (3, 2), (256, 8), (257, 9)])
@@ -107,7 +107,7 @@ BOUNDS = np.array([-2.0]), np.array([6.0])
 
 
 def test_columns_are_drawn_evenly_among_those_that_vary():
-    values = np.random.default_rng(0).normal(size=(20, 3))
+    values = np.random.default_rng(0).normal(size=(4, 3))
     values[:, 1] = 1.0
     first = [grown(values, seed=seed).nodes.column[0] for seed in range(600)]
     assert np.bincount(first, minlength=3) / 600 == approx(np.array([0.5, 0, 0.5]), abs=0.08)
