@@ -137,7 +137,9 @@ def test_a_learner_with_a_row_is_fitted_as_a_workflow(task):
 
     assert isinstance(trained.ranker, OneColumn)
     assert trained.chosen.name == "the largest column"
-    assert trained.ranker.n_rows_ == len(task.split.train) + len(task.split.validation)
+    measured = len(task.split.train) + len(task.split.validation)
+    assert trained.chosen.ranker.n_rows_ == measured
+    assert trained.ranker.n_rows_ == task.is_positive.size
     assert trained.account is None
     assert math.isfinite(trained.chosen.test.average_precision.value)
 

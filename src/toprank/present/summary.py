@@ -41,7 +41,7 @@ def text_of(trained: Findings, noun: str) -> str:
             periods_line(trained.task),
             aligned(figures_rows([(each.name, each.test) for each in trained.candidates], noun)),
             *choice_lines(trained),
-            *tree_lines(trained.chosen.ranker, noun),
+            *tree_lines(trained.ranker, noun),
             *refit_lines(trained),
             headline(trained.chosen.test, noun, trained.promise),
             *held_lines(trained.promise, trained.chosen.test),

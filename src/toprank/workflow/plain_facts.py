@@ -16,6 +16,9 @@ class Findings(Protocol):
     def task(self) -> Any: ...
 
     @property
+    def ranker(self) -> Any: ...
+
+    @property
     def candidates(self) -> list[Candidate]: ...
 
     @property
@@ -55,10 +58,10 @@ def training_facts(trained: Findings, label: str, time: str | None) -> dict[str,
         facts["usual_rows"] = trained.usual.to_json()
     if trained.account is not None:
         facts["account"] = trained.account.to_json()
-    if hasattr(trained.chosen.ranker, "groups_"):
+    if hasattr(trained.ranker, "groups_"):
         facts["groups"] = [
             {"group": each.rank + 1, "rows": each.n_rows, "positives": each.positives}
-            for each in trained.chosen.ranker.groups_
+            for each in trained.ranker.groups_
         ]
     return facts
 

@@ -179,15 +179,20 @@ def _ready(
     promise = None
     if until is not None:
         promise = backtested(windows, calibration, until, budget)
-    return Trained(task, ranker, candidates, promise, _usual_rows(task, ranker, scored, refit))
+    return Trained(task, ranker, candidates, promise, _usual_rows(task, ranker, refit))
 
 
-def _usual_rows(task: Task, ranker: Ranker, scored: NDArray[np.float64], refit: bool) -> UsualRows:
+def _usual_rows(task: Task, ranker: Ranker, refit: bool) -> UsualRows:
     """Return what the rows are like that the ranker learned from."""
     learned = task.encoded(ranker.schema_, *(() if refit else ("train", "validation")))[0]
     latest = task.encoded(ranker.schema_, "test")[0]
-    names = ranker.schema_.names
-    return UsualRows.of(names, learned.features, latest.features, scored, task.days("test"))
+    return UsualRows.of(
+        ranker.schema_.names,
+        learned.features,
+        latest.features,
+        ranker.suspicion(latest),
+        task.days("test"),
+    )
 
 
 def _refitted(ranker: Any, task: Task, progress: Progress | None) -> Ranker:

@@ -78,8 +78,8 @@ class UsualRows:
     ) -> Self:
         """Return the spread of the rows learned from, and how much single days differed.
 
-        `latest` are the test rows, with their suspicion before they were learned from and their
-        day. Of many rows, a sample is taken.
+        `latest` are the test rows, with their suspicion and their day. Of many rows, a sample is
+        taken.
         """
         rows = _sample(len(features), seed)
         spreads = {name: Spread.of(features[rows, place]) for place, name in enumerate(names)}

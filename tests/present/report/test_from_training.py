@@ -175,7 +175,7 @@ def tree():
 
 def test_a_tree_is_in_the_report_with_the_rules_of_every_group(tree):
     report = report_of(tree, "Payments", "frauds", [])
-    ranker = tree.chosen.ranker
+    ranker = tree.ranker
     assert report.tree.svg == ranker.to_svg("frauds")
     for shown, group in zip(report.tree.groups, ranker.rules(), strict=True):
         head, *_ = group.text("frauds").splitlines()
@@ -195,5 +195,5 @@ def test_what_is_no_readable_tree_is_not_in_the_report(trained, tree, monkeypatc
     assert report_of(trained, "Payments", "frauds", []).tree is None
     forest = train(payments(), "rank-forest", time="paid_at")
     assert report_of(forest, "Payments", "frauds", []).tree is None
-    monkeypatch.setattr(tree.chosen.ranker, "seen_", None)
+    monkeypatch.setattr(tree.ranker, "seen_", None)
     assert report_of(tree, "Payments", "frauds", []).tree is None

@@ -68,7 +68,7 @@ def report_of(
         made_with=f"toprank {__version__}, Python {platform.python_version()}",
         tried=_tried(trained),
         judged_on=_judged_on(trained),
-        tree=tree_of(chosen.ranker, noun),
+        tree=tree_of(trained.ranker, noun),
         cards=_card_days(trained, noun),
         period=_period(task, noun),
     )
