@@ -156,7 +156,7 @@ class _Search:
         models = [SmoothModel(1), SmoothModel(2)]
         fitting = [model for model in models if model.can_fit(self._judge.columns)]
         tried = [trial for model in fitting if (trial := self._try(model)) is not None]
-        self._fixed += tried[:1]
+        self._fixed += tried
         return max(tried, key=lambda trial: trial.average_precision, default=None)
 
     def _winner(self, plain: Trial, kinds: list[Trial]) -> tuple[Trial, str]:

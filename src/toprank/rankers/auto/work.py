@@ -28,7 +28,7 @@ class Effort(NamedTuple):
 
 _EFFORTS = {
     "quick": Effort(0.4, 3e9, 2e9),
-    "normal": Effort(2.0, 2e10, 1e10),
+    "normal": Effort(2.0, 4e10, 1e10),
     "thorough": Effort(8.0, 2e11, 1e11),
 }
 EFFORTS = tuple(_EFFORTS)
