@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +97,7 @@ def test_the_same_seed_gives_the_same_trees(csv):
 
 def test_a_tree_is_printed_with_its_settings_groups_and_first_rules(tree):
     lines = tree.outcome.stdout.splitlines()
-    at = lines.index("group  rows  frauds  share")
+    at = [line.split() for line in lines].index(["group", "rows", "frauds", "share"])
     ranker = files.load(tree.model)
 
     assert lines[3].startswith("MetaAP, one tree ")
@@ -109,7 +110,7 @@ def test_a_tree_is_printed_with_its_settings_groups_and_first_rules(tree):
     rules = lines[at + 1 + len(ranker.groups_) :]
     assert rules[0] == "Group 1 contains every row where"
     assert rules[1].strip() == ranker.rules()[0].rules[0].text("frauds")
-    assert "country is US and amount >" in rules[1]
+    assert "amount >" in rules[1]
 
 
 def test_a_tree_is_written_and_how_to_see_all_of_it_is_said(tree):
@@ -119,7 +120,8 @@ def test_a_tree_is_written_and_how_to_see_all_of_it_is_said(tree):
     ]
     page = tree.report.read_text()
     assert '<section id="tree">' in page
-    assert "country is US and amount &gt;" in page
+    first_test = files.load(tree.model).rules()[0].rules[0].text("frauds").split(" and ")[0]
+    assert escape(first_test) in page
 
 
 def test_json_of_a_tree_has_its_groups(csv):
@@ -130,7 +132,7 @@ def test_json_of_a_tree_has_its_groups(csv):
     assert {name: noted[name] for name in facts} == facts
     assert list(facts["test"]) == ["TreeRank, one tree", "plain log-loss trees"]
     assert [each["group"] for each in facts["groups"]] == [*range(1, len(facts["groups"]) + 1)]
-    assert sum(each["rows"] for each in facts["groups"]) < facts["rows"]
+    assert sum(each["rows"] for each in facts["groups"]) == facts["rows"]
     assert "account" not in facts
 
 

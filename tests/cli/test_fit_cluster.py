@@ -53,7 +53,8 @@ def test_it_prints_the_account_that_one_machine_prints(fitted):
     assert re.fullmatch(r"train to .* \| validate to .* \| gap 5 days \| test .*", lines[1])
     assert "frauds in 5 a day" in lines[2]
     assert re.match(r"log-loss trees  \.\d+ \(\.\d+-\.\d+\)  [\d.]+ \(", lines[3])
-    assert re.match(r"Expect about [\d.]+ frauds? in your 5 checks a day \(most days", lines[4])
+    assert lines[4].startswith("The model written learned from all rows up to")
+    assert re.match(r"Expect about [\d.]+ frauds? in your 5 checks a day \(most days", lines[6])
 
 
 def test_it_writes_the_model_next_to_the_folder_and_says_that_there_is_no_report(fitted):

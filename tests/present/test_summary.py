@@ -256,7 +256,7 @@ def choice_line(winner, name):
 def test_the_choice_is_given_with_its_reason():
     assert choice_line("forest", "forest") == (
         "Kept forest (2 recipes tried): validation AP +0.012 (-0.020 to +0.050)\n"
-        "against plain log-loss, ahead in 79 % of resamples (50 % required)."
+        "against plain log-loss, ahead in 79 % of resamples (70 % required)."
     )
     assert choice_line("300 trees", "plain log-loss trees") == (
         "Kept plain log-loss trees (2 recipes tried): nothing leads it clearly."

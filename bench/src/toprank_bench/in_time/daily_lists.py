@@ -29,9 +29,7 @@ class DailyList(NamedTuple):
 
 def fitted_model(table: TimeTable, seed: int, parameters: Mapping[str, Any]) -> PaymentModel:
     """Return the model that `toprank fit` writes, with its defaults but for one thread."""
-    known = PaymentModel().get_params()  # without `refit`, no model learns from the newest rows
-    given = {name: value for name, value in parameters.items() if name != "refit" or name in known}
-    options: dict[str, Any] = {**table.roles, **given, "budget": table.budget}
+    options: dict[str, Any] = {**table.roles, **parameters, "budget": table.budget}
     model = PaymentModel(LABEL, **options, random_state=seed, n_jobs=1)
     return model.fit(table.rows.slice(0, table.n_labelled))
 

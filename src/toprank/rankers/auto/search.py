@@ -27,12 +27,15 @@ from toprank.rankers.progress import Progress
 BEYOND_DOUBT = 0.9
 """The share of resamples in which an alternative must be ahead of the preferred choice."""
 
-AHEAD = 0.5
-"""The share of resamples in which a blend fixed in advance must be ahead of plain log-loss.
+AHEAD = 0.7
+"""The share of resamples in which the winner must be ahead of plain log-loss, which wins ties."""
+
+_FIXED_AHEAD = 0.5
+"""The share in which a blend fixed in advance must be, too.
 
 What was chosen among many is ahead of plain log-loss by luck alone more often than not. So the
-lead that decides is that of a blend in which nothing was chosen: where columns say nothing, it is
-ahead in about half of all searches, and log-loss is kept in the other half.
+lead of a blend in which nothing was chosen must confirm it: where columns say nothing, that is
+ahead in about half of all searches only.
 """
 
 LOSSES_TRIED = ("ap-exp", "ap-lambda")
@@ -177,7 +180,7 @@ class _Search:
         if self._has_many_positives or not self._fixed:
             return False
         fixed = equal_blend(self._judge, self._fixed)
-        return lead > AHEAD and fixed.ahead_of(plain) > AHEAD
+        return lead >= AHEAD and fixed.ahead_of(plain) > _FIXED_AHEAD
 
     def _blend_or_single(self, blended: Trial, single: Trial, n_kinds: int) -> tuple[Trial, str]:
         if n_kinds == 1:
