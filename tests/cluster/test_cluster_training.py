@@ -18,7 +18,9 @@ from toprank.workflow.evaluation import evaluate
 
 
 def rows_learned_from(task):
-    rows = cluster_training._training_rows(task, np.array(["usual", "fraud"]))
+    rows = cluster_training._training_rows(
+        task, task.split.buckets["train"], np.array(["usual", "fraud"])
+    )
     return rows.compute().sort_values("number", ignore_index=True)
 
 

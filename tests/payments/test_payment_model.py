@@ -444,7 +444,7 @@ def test_labels_by_id_are_new_corrected_known_or_unknown(model, today):
     model.remember(today)
     ids = today["tx"].to_pylist()
     counts = model.label([ids[0], ids[1], "nobody"], [True, False, True])
-    assert counts == (2, 0, 0, 1, (2,))
+    assert counts == (2, 0, 0, 1, (2,), 0)
     assert model.label(ids[:2], [True, True])[:4] == (0, 1, 1, 0)
     newest = max(today["paid_at"].to_numpy())
     as_known = model.state_.ledger.as_known(LAST_KNOWN, ids[:2])

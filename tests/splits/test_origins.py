@@ -73,10 +73,15 @@ def test_windows_with_few_positives_are_fewer_and_longer():
     assert sizes == {5: 4, 36: 2, 100: 1, 400: 1}
 
 
+def test_where_a_gap_would_leave_nothing_to_learn_from_there_is_none():
+    ((train, judged),) = rolling_origins(START + np.arange(10) * DAY, [0, 1] * 5, "20d")
+    assert train.tolist() == list(range(8))
+    assert judged.tolist() == [8, 9]
+
+
 @pytest.mark.parametrize(
     ("time", "positive", "gap", "sentence"),
     [
-        (START + np.arange(10) * DAY, [0, 1] * 5, "20d", "before the gap must hold both classes"),
         (START + np.arange(10) * DAY, [0, 1] * 5, "soon", "gap must be a span of time"),
         (START + np.arange(9) * DAY, [0, 1] * 5, None, "one moment per row; got 9 for 10"),
         (START + np.zeros(10) * HOUR, [0, 1] * 5, None, "at least two moments"),

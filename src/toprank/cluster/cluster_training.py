@@ -28,7 +28,7 @@ from toprank.data import checks, tables
 from toprank.data.tables.labels import positive_and_negative
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.boosted.boosted_ranker import BoostedRanker
-from toprank.rankers.progress import Progress
+from toprank.rankers.progress import Progress, renamed
 from toprank.workflow.backtest import ScoredWindow, backtested, newest_calibration
 from toprank.workflow.evaluation import evaluate
 from toprank.workflow.promise import Promise
@@ -158,7 +158,8 @@ def train(
     until = windows[0].until
     if refit:
         ranker = clone(ranker)
-        _fit(client, task, ranker, task.split.everything, names, progress)
+        again = renamed(progress, "learning from all rows")
+        _fit(client, task, ranker, task.split.everything, names, again)
         ranker.calibration_ = newest_calibration(windows)
         until = None if task.time is None else task.time[-1]
     promise = None

@@ -32,7 +32,8 @@ def rolling_origins(time: ArrayLike, is_positive: ArrayLike, gap: Any = None) ->
     There are four windows over the latest half of the rows, or fewer where a window would have
     fewer than five positives or too little before it; at the least the latest fifth. Rows of
     equal time stay together, and when the rows span 20 days or more, windows begin at midnight.
-    `gap` is the span before each window whose labels would not be known yet.
+    `gap` is the span before each window whose labels would not be known yet; of rows so few that
+    it would leave nothing to learn from, it is left out.
 
     >>> time = np.datetime64("2025-01-01", "D") + np.arange(80)
     >>> [(train.size, judged.size) for train, judged in rolling_origins(time, [0, 1] * 40, "2d")]

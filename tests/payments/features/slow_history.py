@@ -111,7 +111,7 @@ class SlowHistory:
         return [] if row["label"] is None else [(row["known_at"], "claim", row["label"])]
 
     def label(self, row_id, is_positive, known_at, source="claim"):
-        """Add a label; return "new", "corrected", "known" or "unknown"."""
+        """Add a label; return "new", "corrected", "known", "overruled" or "unknown"."""
         row = self.by_id.get(row_id)
         if row is None:
             return "unknown"
@@ -119,7 +119,10 @@ class SlowHistory:
         row["labels"] = [*row["labels"], (known_at, source, is_positive)]
         if before is None:
             return "new"
-        return "corrected" if self.label_at(row, math.inf, 0)[1] != before[1] else "known"
+        if self.label_at(row, math.inf, 0)[1] != before[1]:
+            return "corrected"
+        is_known = is_positive == before[1] or source == "silence"
+        return "known" if is_known else "overruled"
 
     def label_at(self, row, moment, delay):
         """Since when the label that holds at a moment counts, and what it is; or None."""

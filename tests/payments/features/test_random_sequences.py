@@ -139,6 +139,7 @@ class Both:
         ]
         words = ("new", "corrected", "known", "unknown")
         assert found[:4] == tuple(map(wanted.count, words))
+        assert found.n_overruled == wanted.count("overruled")
         assert found.unknown == tuple(i for i, each in enumerate(wanted) if each == "unknown")
 
     def label_without_a_time(self, labels):
