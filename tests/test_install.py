@@ -123,7 +123,7 @@ def test_the_wheel_has_the_package_its_licence_and_nothing_else(built):
     assert any(name.startswith("toprank/") and name.endswith(".css") for name in names)
     assert all(re.match(r"toprank-[\d.]+\.dist-info/", name) for name in outside)
     assert any(name.endswith("licenses/LICENSE") for name in outside)
-    assert not [name for name in names if "test" in Path(name).name or "__pycache__" in name]
+    assert not [name for name in names if re.search(r"(^|/)(test_|conftest|__pycache__)", name)]
 
     with zipfile.ZipFile(built[0]) as wheel:
         (path,) = [name for name in outside if name.endswith("/METADATA")]

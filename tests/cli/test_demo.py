@@ -23,7 +23,6 @@ def test_it_makes_payments_learns_and_lists_the_last_day(monkeypatch):
     monkeypatch.setattr("toprank.simulator.simulate", partial(simulate, n_cards=300))
     module = sys.modules["toprank.cli.demo"]  # the package has the command by this name
     monkeypatch.setattr(module, "_TREES", 10)
-    monkeypatch.setattr(module, "_SECONDS", 0.01)
     outcome = run_main("demo", "--folder", "try/it")
 
     assert outcome.exit_code == 0, outcome.stderr

@@ -11,7 +11,7 @@ Examples:
   toprank demo
   toprank demo --folder try --seed 7
 """
-_TREES, _SECONDS = 100, 6  # a demo is to be short
+_TREES = 100  # a demo is to be short
 _NAMES = {
     "merchant_type": "type of merchant",
     "night": "at night",
@@ -60,7 +60,7 @@ def demo(folder: Path, budget: int, seed: int) -> None:
 
     model = PaymentModel(
         "is_fraud", time="paid_at", drop=("card", "terminal"), budget=budget,
-        n_estimators=_TREES, time_limit=_SECONDS, random_state=seed, n_jobs=-1, names=_NAMES,
+        n_estimators=_TREES, effort="quick", random_state=seed, n_jobs=-1, names=_NAMES,
     )  # fmt: skip
     written = fit_and_write(model, known, folder / "payments.toprank", "Made-up card payments")
     click.echo(summary.text_of(model.training_, "frauds"))
