@@ -42,13 +42,13 @@ STAGES = {
     ],
     "text of the listed rows": ["toprank/data/tables/read.py:rows_as_written"],
     "features of the past": ["toprank/payments/payment_model.py:_with_features_of"],
-    "preparing": ["toprank/workflow/training.py:prepare"],
-    "taking rows of parts": ["toprank/workflow/training.py:rows"],
+    "preparing": ["toprank/workflow/task.py:prepare"],
+    "taking rows of parts": ["toprank/workflow/task.py:rows"],
     "encoding": [
         "toprank/data/inputs.py:read_training",
         "toprank/data/inputs.py:read_features",
-        "toprank/workflow/training.py:encoded",
-        "toprank/workflow/training.py:schema",
+        "toprank/workflow/task.py:encoded",
+        "toprank/workflow/task.py:schema",
     ],
     "binning": ["toprank/rankers/boosted/xgboost_engine.py:binned_matrix"],
     "growing": [
