@@ -32,6 +32,8 @@ from toprank.workflow.usual_rows import UsualRows
 
 PLAIN = "plain log-loss trees"
 
+_SEARCH_SHARE = 0.5  # of the time: the rest is for plain log-loss and for learning from all rows
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -103,7 +105,7 @@ def train(
         searched = choice.make(
             budget=budget,
             effort=effort,
-            time_limit=time_limit,
+            time_limit=None if time_limit is None else _SEARCH_SHARE * time_limit,
             n_estimators=n_estimators,
             losses=losses,
             **options,
