@@ -323,9 +323,9 @@ def _expected(ranker: Any, best: _Top, promise: Promise | None) -> Interval:
     times = time_column(best.facts, "time") if "time" in best.facts.column_names else None
     if times is not None and (beyond := promise.days_beyond(times)):
         warnings.warn(
-            f"the newest listed row is {beyond:.0f} days older than the model was in its backtest "
-            f"({promise.drift.oldest:.0f} days): what to expect may be further off than its range "
-            "says; fit or refit the model with newer rows.",
+            f"the model is {beyond:.0f} days older than it was in its backtest "
+            f"({promise.drift.oldest:.0f} days) when the newest listed row comes: what to expect "
+            "may be further off than its range says; fit or refit the model with newer rows.",
             TableWarning,
             stacklevel=4,
         )

@@ -22,7 +22,7 @@ from toprank.calibration import Calibration, fit_calibration
 from toprank.calibration.list_drift import Drift, ListDay, fit_drift
 from toprank.metrics import Interval
 from toprank.splits import DAY
-from toprank.workflow.promise import HeldDays, Promise, Times, age_in_days
+from toprank.workflow.promise import HeldDays, Promise, Times, list_day
 
 ENOUGH_POSITIVES = 200
 """Calibration takes the newest windows until they have as many positives."""
@@ -107,10 +107,8 @@ def lists_of(window: ScoredWindow, calibration: Calibration, size: ListSize) -> 
     lists = []
     for each in np.unique(period):
         rows = _first_rows(window, np.flatnonzero(period == each), size.n_checks)
-        probability, doubt = calibration.counted(window.suspicion[rows])
-        moment = window.until + np.mean(window.time[rows] - window.until)
-        age = age_in_days(moment, window.until)
-        lists.append(ListDay(probability, age, doubt, float(window.is_positive[rows].sum())))
+        day = list_day(calibration, window.suspicion[rows], window.time[rows], window.until)
+        lists.append(day._replace(found=float(window.is_positive[rows].sum())))
     return lists
 
 

@@ -84,7 +84,7 @@ def list_days(
     """Return the rows of a list by day, with their probabilities and the model's age."""
     days = time.astype("datetime64[D]")
     return [
-        _list_day(calibration, suspicion[days == day], time[days == day], until)
+        list_day(calibration, suspicion[days == day], time[days == day], until)
         for day in np.unique(days)
     ]
 
@@ -98,9 +98,10 @@ def age_in_days(moment: np.datetime64, until: np.datetime64) -> float:
     return max(float((moment - until) / DAY), 0.0)
 
 
-def _list_day(
+def list_day(
     calibration: Calibration, suspicion: NDArray[np.float64], time: Times, until: np.datetime64
 ) -> ListDay:
+    """Return rows of one day with their probabilities and the model's age at their mean time."""
     probability, doubt = calibration.counted(suspicion)
     middle = until + np.mean(time - until)
     return ListDay(probability, age_in_days(middle, until), doubt)
