@@ -9,6 +9,12 @@ BIN := $(VENV)/bin
 # from the other.
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
+# Only these files are read where kernels run uncompiled.
+KERNEL_TESTS = $(shell grep -rl --include="test_*.py" "mark\.kernel" tests)
+
+# What is imported is compiled then; all of what is installed would take most of a minute.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
 # Processes share their compiled sources, or each of them would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -23,9 +29,8 @@ test: $(READY)  ## every behaviour, in minutes
 	$(TESTS)
 
 test-slow: $(READY) $(BENCH)  ## slow proofs: crashes, clusters, many examples, kernels uncompiled
-	TOPRANK_EXAMPLES=thorough $(TESTS) -m "slow or hypothesis"
-	NUMBA_DISABLE_JIT=1 $(TESTS) -m "kernel and not slow"
-	TOPRANK_EXAMPLES=thorough $(TESTS) -m "" bench/tests
+	TOPRANK_EXAMPLES=thorough $(TESTS) -m "slow or hypothesis or bench" tests bench/tests
+	NUMBA_DISABLE_JIT=1 $(TESTS) -m "kernel and not slow" $(KERNEL_TESTS)
 
 lint: $(READY)  ## formatting, lint rules, types of the public modules
 	$(BIN)/ruff format --check .
@@ -44,13 +49,11 @@ changelog:  ## CHANGELOG.md, from the files of changes/
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable ".[test]"
+	$(PIP) --constraint constraints.txt --editable ".[test]"
 	touch $(READY)
 
 bench-setup: $(READY)  ## `toprank bench`, with the libraries it compares with
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable "./bench[rivals]"
+	$(PIP) --constraint constraints.txt --editable "./bench[rivals]"
 	touch $(BENCH)
 
 bench-autogluon:  ## AutoGluon, in an environment of its own: it requires an older pandas
@@ -59,8 +62,7 @@ bench-autogluon:  ## AutoGluon, in an environment of its own: it requires an old
 		"autogluon.tabular[lightgbm,catboost]==1.6.3" xgboost-cpu
 
 $(BENCH): $(READY) bench/pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable ./bench
+	$(PIP) --constraint constraints.txt --editable ./bench
 	touch $(BENCH)
 
 clean:

@@ -2,17 +2,23 @@
 
 from contextlib import contextmanager
 
+import dask
 from distributed import LocalCluster
 
+from fork_server import fork_server
 from toprank.rankers.boosted.xgboost_engine import import_xgboost
 
 
 @contextmanager
 def two_processes():
     """Give a cluster of two worker processes with a thread each."""
-    with LocalCluster(
-        n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
-    ) as machines:
+    fork_server()
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        LocalCluster(
+            n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None
+        ) as machines,
+    ):
         with machines.get_client() as client:
             # the first import takes seconds; a test of its own should not
             client.run(import_xgboost)

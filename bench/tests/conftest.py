@@ -1,6 +1,7 @@
 """A folder with the data sets of the small experiment; no data sets of the user."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,16 @@ from small_experiment import write_set
 settings.register_profile("quick", deadline=None, max_examples=15)
 settings.register_profile("thorough", deadline=None, max_examples=60)
 settings.load_profile(os.environ.get("TOPRANK_EXAMPLES", "quick"))
+
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses tests by their markers
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.bench)
 
 
 @pytest.fixture(autouse=True)

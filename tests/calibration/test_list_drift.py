@@ -143,10 +143,10 @@ def test_lists_of_one_moment_are_enough():
 def test_ranges_of_fitted_drifts_hold_in_nine_of_ten_later_lists(world):
     generator = np.random.default_rng(4)
     inside, corrected = [], []
-    for _ in range(40):
+    for _ in range(16):
         paths = [drawn_path(generator, days, **world) for days in (12, 12, 12, 40)]
         drift, later = fit_drift(paths), drawn_path(generator, 46, **world)
-        inside += [is_inside(drift, day) for day in later]
+        inside += [is_inside(drift, day) for day in later[::2]]
         known = drift.after(later[:20])
         corrected += [is_inside(known, day) for day in later[27:]]
     assert 0.85 < np.mean(inside) < 0.96
