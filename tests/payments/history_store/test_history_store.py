@@ -1,7 +1,6 @@
 """A history in a folder is what it would be in memory, whatever is done to it."""
 
 import math
-import subprocess
 import threading
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -23,7 +22,7 @@ from payments.history_store.payments_made import (
     payments,
     table,
 )
-from payments.history_store.writer_processes import started
+from payments.history_store.writer_processes import add, hold, started
 from toprank.data.tables import TableError
 from toprank.files import ModelFileError
 from toprank.payments.features import History, Recent
@@ -520,32 +519,30 @@ def test_a_writer_waits_until_another_has_closed(folder):
 @pytest.mark.slow
 def test_a_writer_waits_for_another_process(folder):
     HistoryStore.create(folder, fresh()).close()
-    with started("hold", folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout.readline() == b"open\n"
-        with pytest.raises(
-            StoreBusyError, match=f"process {other.pid} .*; wait until it has ended"
-        ):
-            HistoryStore.open(folder, mode="write", wait=0.1)
-        with HistoryStore.open(folder) as reader:
-            assert reader.n_rows == 0
-        other.stdin.write(b"\n")
-        other.stdin.flush()
-        with HistoryStore.open(folder, mode="write", wait=30) as store:
-            store.remember(table(0, 3))
+    other, connection = started(hold, folder)
+    assert connection.recv() == "open"
+    with pytest.raises(StoreBusyError, match=f"process {other.pid} .*; wait until it has ended"):
+        HistoryStore.open(folder, mode="write", wait=0.1)
+    with HistoryStore.open(folder) as reader:
+        assert reader.n_rows == 0
+    connection.send("close")
+    with HistoryStore.open(folder, mode="write", wait=30) as store:
+        store.remember(table(0, 3))
+    other.join()
     assert (folder / "lock").exists()
 
 
 @pytest.mark.slow
 def test_two_processes_at_once_lose_nothing_and_readers_always_see_a_consistent_state(folder):
     HistoryStore.create(folder, fresh()).close()
-    writers = [started("add", folder, first) for first in (0, 100)]
+    writers = [started(add, folder, first)[0] for first in (0, 100)]
     n_seen = 0
-    while any(writer.poll() is None for writer in writers):
+    while any(writer.is_alive() for writer in writers):
         with HistoryStore.open(folder) as reader:
             rows = reader.rows()
             assert rows.num_rows == reader.n_rows >= n_seen
             n_seen = reader.n_rows
-    assert [writer.returncode for writer in writers] == [0, 0]
+    assert [writer.exitcode for writer in writers] == [0, 0]
     with HistoryStore.open(folder) as reader:
         ids = reader.rows()["tx"].to_pylist()
         twin = fresh()

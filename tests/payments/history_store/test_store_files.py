@@ -15,7 +15,7 @@ from payments.history_store.payments_made import (
     payment,
     table,
 )
-from payments.history_store.writer_processes import started
+from payments.history_store.writer_processes import convert, exit_code
 from toprank.payments.features import History
 from toprank.payments.history_store import HistoryStore
 
@@ -109,7 +109,7 @@ def test_a_file_of_the_previous_version_becomes_a_folder_to_write(old_file):
     "n_steps", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4, 5))]
 )
 def test_a_kill_while_a_file_becomes_a_folder_loses_nothing(old_file, n_steps):
-    assert started("convert", old_file, n_steps).wait() == 9
+    assert exit_code(convert, old_file, n_steps) == 9
 
     with HistoryStore.open(old_file) as store:
         assert_same(store.history, History.load(PREVIOUS))

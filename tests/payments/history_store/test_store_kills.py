@@ -3,8 +3,6 @@
 import itertools
 import os
 import random
-import signal
-import subprocess
 import time
 
 import pytest
@@ -18,7 +16,13 @@ from payments.history_store.payments_made import (
     payments,
     table,
 )
-from payments.history_store.writer_processes import started
+from payments.history_store.writer_processes import (
+    all_sent,
+    create,
+    exit_code,
+    started,
+    write_for_ever,
+)
 from toprank.files import ModelFileError
 from toprank.payments.history_store import HistoryStore
 from toprank.payments.history_store.record_log import records
@@ -254,7 +258,7 @@ def test_a_new_folder_is_complete_or_not_there(tmp_path, n_steps):
 @pytest.mark.parametrize("n_steps", range(1, 6))
 def test_a_folder_of_a_killed_process_is_complete_or_not_there(tmp_path, n_steps):
     folder = tmp_path / "payments.history"
-    assert started("create", folder, n_steps).wait() == 9
+    assert exit_code(create, folder, n_steps) == 9
     assert folder.exists() == (n_steps == 5)
     if n_steps < 5:
         HistoryStore.create(folder, fresh(), rows=table(0, 4)).close()
@@ -269,13 +273,12 @@ def test_a_process_killed_under_load_at_random_moments_loses_nothing(tmp_path):
     HistoryStore.create(folder, fresh()).close()
     rng, acknowledged = random.Random(1), 0
     for _ in range(6):
-        with started("write_for_ever", folder, stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout.readline() == "open\n"
-            first = writer.stdout.readline()  # kernels are loaded by then
-            time.sleep(rng.uniform(0, 0.4))
-            os.kill(writer.pid, signal.SIGKILL)
-            said = (first + writer.stdout.read()).split("\n")[:-1]  # the last may be cut short
-        acknowledged = int(said[-1].removeprefix("done "))
+        writer, connection = started(write_for_ever, folder)
+        first = connection.recv()  # kernels are loaded by then
+        time.sleep(rng.uniform(0, 0.4))
+        writer.kill()
+        acknowledged = [first, *all_sent(connection)][-1]
+        writer.join()
         with HistoryStore.open(folder) as reader:
             assert reader.n_rows >= acknowledged
             ids = [row["tx"] for row in reader.rows().to_pylist()]

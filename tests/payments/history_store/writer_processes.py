@@ -1,29 +1,47 @@
-"""Processes that write a store, started or killed by a test.
-
-Run as `python writer_processes.py NAME FOLDER NUMBER`; see `started`.
-"""
+"""Processes that write a store, started or killed by a test."""
 
 import itertools
 import os
-import subprocess
-import sys
 
+from fork_server import fork_server
+from payments.history_store.payments_made import fresh, payment, table
 from toprank.payments.history_store import HistoryStore
 
 
-def started(name, folder, number=0, **options):
-    """Start one of the functions below in a process of its own."""
-    return subprocess.Popen([sys.executable, __file__, name, folder, str(number)], **options)
+def started(function, folder, number=0):
+    """Start one of the functions below; return its process and a connection to it."""
+    context = fork_server()
+    here, there = context.Pipe()
+    process = context.Process(target=function, args=(there, folder, number))
+    process.start()
+    there.close()  # so that the end of the process ends what it sends
+    return process, here
 
 
-def hold(folder, _):
-    """Keep the folder until a line comes in."""
+def exit_code(function, folder, number):
+    """Run one of the functions below until it ends."""
+    process, _ = started(function, folder, number)
+    process.join(120)
+    return process.exitcode
+
+
+def all_sent(connection):
+    """Return what a process sent until its end."""
+    try:
+        while True:
+            yield connection.recv()
+    except EOFError:
+        return
+
+
+def hold(connection, folder, _):
+    """Keep the folder until something comes in."""
     with HistoryStore.open(folder, mode="write"):
-        print("open", flush=True)
-        sys.stdin.readline()
+        connection.send("open")
+        connection.recv()
 
 
-def add(folder, first):
+def add(_, folder, first):
     """Add 15 payments, each in a session of its own."""
     for number in range(first, first + 15):
         with HistoryStore.open(folder, mode="write", wait=120) as store:
@@ -32,20 +50,19 @@ def add(folder, first):
                 store.compact()
 
 
-def create(folder, n_steps):
+def create(_, folder, n_steps):
     """Create a folder and end after a number of steps."""
     HistoryStore.create(folder, fresh(), rows=table(0, 4), on_step=_ending_after(n_steps))
 
 
-def convert(folder, n_steps):
+def convert(_, folder, n_steps):
     """Open a file of the previous version and end after a number of steps."""
     HistoryStore.open(folder, mode="write", on_step=_ending_after(n_steps))
 
 
-def write_for_ever(folder, _):
-    """Make changes that depend on the number of rows, and report them, until killed."""
+def write_for_ever(connection, folder, _):
+    """Make changes that depend on the number of rows, and send it after each, until killed."""
     with HistoryStore.open(folder, mode="write") as store:
-        print("open", flush=True)
         while True:
             n = store.n_rows
             if n % 7 == 0:
@@ -56,15 +73,9 @@ def write_for_ever(folder, _):
                 store.label(f"p{n}", n % 2 == 0, payment(n)["at"])
             if n % 23 == 0:
                 store.compact()
-            print("done", store.n_rows, flush=True)
+            connection.send(store.n_rows)
 
 
 def _ending_after(n_steps):
     count = itertools.count(1)
     return lambda name: os._exit(9) if next(count) == n_steps else None
-
-
-if __name__ == "__main__":
-    from payments_made import fresh, payment, table  # which is next to this file
-
-    globals()[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
