@@ -24,6 +24,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -45,6 +46,7 @@ _STARTS = (0.05, 0.2, 0.5)
 _WAYS = (0.0, 0.2, 0.5, 1.0, 2.0)
 _MEMORIES = (0.1, 0.5, 3.0)
 _MEANS = (-1.0, -0.6, -0.3, -0.1, 0.0, 0.1, 0.3, 0.6, 1.0)  # whole steps of the grid
+_ORDER = tuple(product(_NOISES, _STARTS, _MEANS))  # all at once: a level moves alike in each
 # not below .7: whole counts of short lists are inside whatever the range
 _SCALES = (0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 _LEVEL, _LEAST_LISTS = 0.9, 20
@@ -186,19 +188,17 @@ def fit_drift(paths: Sequence[Sequence[ListDay]]) -> Drift | None:
     if not paths:
         return None
     oldest = max(path[-1].age for path in paths)
-    starts = [(mean, start**2) for start in _STARTS for mean in _MEANS]
+    chances = [[_in_order(day) for day in path] for path in paths]
     settings, evidence = [], []
-    for noise in _NOISES:
-        chances = [[_at_means(_chance(day, noise**2)) for day in path] for path in paths]
-        for way, memory in _wanderings(oldest):
-            reach = way**2 / -math.expm1(-2 * oldest / memory) if way else 0.0
-            prior = [_log_prior(mean, variance, way, noise) for mean, variance in starts]
-            found = [
-                _evidence(path, chance, reach, memory)
-                for path, chance in zip(paths, chances, strict=True)
-            ]
-            settings += [(*each, reach, memory, noise**2) for each in starts]
-            evidence.append(np.add(prior, np.sum(found, axis=0)))
+    for way, memory in _wanderings(oldest):
+        reach = way**2 / -math.expm1(-2 * oldest / memory) if way else 0.0
+        found = [
+            _evidence(path, chance, reach, memory)
+            for path, chance in zip(paths, chances, strict=True)
+        ]
+        prior = [_log_prior(*each, way) for each in _ORDER]
+        evidence.append(np.add(prior, np.sum(found, axis=0)))
+        settings += [(mean, start**2, reach, memory, noise**2) for noise, start, mean in _ORDER]
     drift = _averaged(np.array(settings), np.concatenate(evidence), oldest)
     return _conformal(drift, [day for path in paths for day in path])
 
@@ -248,8 +248,9 @@ def _averaged(settings: Matrix, evidence: Vector, oldest: float) -> Drift:
 def _evidence(
     path: Sequence[ListDay], chances: Sequence[Matrix], reach: float, memory: float
 ) -> Vector:
-    """Return the log-evidence of one model's lists, for each start and mean."""
-    levels = np.repeat([_normal(0.0, start**2) for start in _STARTS], len(_MEANS), axis=0)
+    """Return the log-evidence of one model's lists, for each noise, start and mean in turn."""
+    at_start = np.repeat([_normal(0.0, start**2) for start in _STARTS], len(_MEANS), axis=0)
+    levels = np.tile(at_start, (len(_NOISES), 1))
     total, age = np.zeros(len(levels)), 0.0
     for day, chance in zip(path, chances, strict=True):
         moves = _kernel(math.exp(-max(day.age - age, 0.0) / memory), reach)
@@ -260,9 +261,11 @@ def _evidence(
     return total
 
 
-def _at_means(chance: Vector) -> Matrix:
-    """Return how likely what was found is at each level, for each start and mean in turn."""
-    return np.tile([_moved(chance, mean) for mean in _MEANS], (len(_STARTS), 1))
+def _in_order(day: ListDay) -> Matrix:
+    """Return how likely what was found is at each level, in the order of the settings."""
+    of_noise = [_chance(day, noise**2) for noise in _NOISES]
+    at_means = [[_moved(chance, mean) for mean in _MEANS] for chance in of_noise]
+    return np.repeat(at_means, len(_STARTS), axis=0).reshape(len(_ORDER), -1)
 
 
 def _moved(chance: Vector, mean: float) -> Vector:
@@ -270,9 +273,9 @@ def _moved(chance: Vector, mean: float) -> Vector:
     return np.interp(_SHIFTS + mean, _SHIFTS, chance)
 
 
-def _log_prior(mean: float, start: float, way: float, noise: float) -> float:
+def _log_prior(noise: float, start: float, mean: float, way: float) -> float:
     """Return how probable such a drift is before any list is seen: small ones are likelier."""
-    spread = start + way**2 + noise**2
+    spread = start**2 + way**2 + noise**2
     return -((mean / _PRIOR_OF_MEAN) ** 2) / 2 - spread / _PRIOR_OF_SPREAD**2 / 2
 
 
