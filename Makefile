@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Only these files are read where kernels run uncompiled.
-KERNEL_TESTS = $(shell grep -rl --include="test_*.py" "mark\.kernel" tests)
+KERNEL_TESTS = $(shell grep -rlF --include="test_*.py" pytest.mark.kernel tests)
 
 # What is imported is compiled then; all of what is installed would take most of a minute.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile

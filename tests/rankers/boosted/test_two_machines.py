@@ -1,12 +1,12 @@
 """The gradients of a training on two machines: in threads, and through XGBoost's collective."""
 
-import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from pytest import approx
 
+from fork_server import fork_server
 from losses.machines import machines
 from toprank.losses import ApExp, Gather, Log
 from toprank.rankers.boosted.objective import Objective
@@ -52,7 +52,7 @@ def in_processes():
 
     tracker = RabitTracker(host_ip="127.0.0.1", n_workers=2)
     tracker.start()
-    context = multiprocessing.get_context("spawn")
+    context = fork_server()
     results = context.Queue()
     processes = [
         context.Process(target=on_machine, args=(machine, tracker.worker_args(), results))
