@@ -322,7 +322,7 @@ def non_linear_boost(heights, is_positive, weight, n_latents, learning_rate):
 
 
 # Ranking trees: every cut tried, every leaf put in order, every path walked.
-# `target` is a positive's 1 or, for squared error, any number; a side's hits are its sum of w * y.
+# A side's hits are the mass of its positives.
 
 
 def cut_score(criterion, is_left, target, weight, factor=1.0):
@@ -333,12 +333,6 @@ def cut_score(criterion, is_left, target, weight, factor=1.0):
         mass_left, mass_right = weight[is_left].sum(), weight[~is_left].sum()
         return mass_left * ap_of_first(is_left, target, weight) + mass_right * ap_of_first(
             ~is_left, target, weight
-        )
-    if criterion == "squared":
-        return sum(
-            np.sum(weight[side] * target[side]) ** 2 / weight[side].sum()
-            for side in (is_left, ~is_left)
-            if side.any()
         )
     weight = np.where(target > 0, factor * weight, weight)
     parts = [(weight[s] @ target[s], weight[s] @ (1 - target[s])) for s in (is_left, ~is_left)]
@@ -393,7 +387,7 @@ def sides_of_cuts(column, is_category, target, weight):
 def best_cut(features, is_category, target, weight, criterion, min_leaf=1, factor=1.0):
     """The best score and the rows it sends left, the first of equals; None without any cut."""
     best = None
-    if criterion != "squared" and np.unique(target).size < 2:
+    if np.unique(target).size < 2:
         return best
     for j, column in enumerate(features.T):
         for is_left in sides_of_cuts(column, is_category[j], target, weight):

@@ -40,12 +40,6 @@ class Table(NamedTuple):
     def binned(self, max_bins=255):
         return bin_columns(self.features, self.n_categories, max_bins)
 
-    def target_of(self, criterion):
-        """Labels, or for squared error numbers that rise with them, some below 0."""
-        if criterion != "squared":
-            return self.is_positive.astype(float)
-        return self.is_positive - 0.25 * (np.arange(self.is_positive.size) % 4)
-
     def take(self, rows):
         weight = None if self.weight is None else self.weight[rows]
         return Table(self.features[rows], self.n_categories, self.is_positive[rows], weight)
@@ -104,12 +98,9 @@ def cuts_of(
     binned = table.binned(max_bins)
     rows = np.concatenate(blocks).astype(np.int32)
     ends = np.cumsum([block.size for block in blocks])
-    target, mass = table.target_of(criterion)[rows], table.masses[rows]
+    target, mass = table.is_positive[rows], table.masses[rows]
     totals = np.array(
-        [
-            [b.size, table.masses[b].sum(), table.masses[b] @ table.target_of(criterion)[b]]
-            for b in blocks
-        ]
+        [[b.size, table.masses[b].sum(), table.masses[b] @ table.is_positive[b]] for b in blocks]
     )
     n = len(blocks)
     places, numbers, sides = best_cuts(
@@ -140,7 +131,7 @@ def _cut(binned, rows, place, numbers, sides):
 @given(tables(), st.sampled_from([1, 2, 5]), st.sampled_from([1.0, 0.25, 5.0]))
 @examples(40)
 def test_no_cut_is_better_than_the_one_found(criterion, table, min_leaf, factor):
-    target, weight = table.target_of(criterion), table.masses
+    target, weight = table.is_positive, table.masses
     best = reference.best_cut(
         table.features, table.is_category, target, weight, criterion, min_leaf, factor
     )
@@ -188,8 +179,6 @@ def test_gains_worked_out_by_hand():
     assert gains["error"] == approx(4 - 2)
     # AP of the right side first is 1, of the left side first 1/2; uncut it is 1/2
     assert gains["ap"] == approx(2 * 1 + 2 * 0.5 - 4 * 0.5)
-    # targets 0, -1/4, 1/2, 1/4: sums -1/4 and 3/4
-    assert gains["squared"] == approx(0.25**2 / 2 + 0.75**2 / 2 - 0.5**2 / 4)
 
 
 @EVERY_CRITERION
@@ -227,7 +216,7 @@ def test_missing_values_not_seen_in_the_node_go_with_most_of_its_mass():
         totals = np.array([[3, sum(weight), 2.0]])
         places, _, _ = best_cuts(
             binned.codes, binned.starts, binned.is_category, np.arange(3, dtype=np.int32),
-            is_positive.astype(float), np.array(weight), np.array([0]), np.array([3]), totals,
+            is_positive, np.array(weight), np.array([0]), np.array([3]), totals,
             np.ones(1), np.full(1, np.inf), np.ones(1, np.uint64), CRITERIA["gini"], 1, 1.0,
         )  # fmt: skip
         assert places[0].tolist() == [0, 0, 1, to_left, 3]

@@ -1,10 +1,10 @@
 """The best cut of every node of a level.
 
 A column of a node is first summed up by code: the mass of its rows (1 or the weight of each) and
-the mass of their hits (a hit is a positive; for squared error, the target). A scan over these
-sums then tries every cut between neighbouring codes, with missing values on either side.
-Categories are first sorted by their share of hits in the node; those with a mass below five there
-go with the missing ones, since their share says little.
+the mass of their hits, the positives. A scan over these sums then tries every cut between
+neighbouring codes, with missing values on either side. Categories are first sorted by their share
+of hits in the node; those with a mass below five there go with the missing ones, since their share
+says little.
 
 Criteria, with m the mass and h the hits of a side, H and M those of the node, g = m - h:
 
@@ -13,7 +13,6 @@ Criteria, with m the mass and h the hits of a side, H and M those of the node, g
     ap        m_l AP_left + m_r AP_right with AP_left = h_l^2 / (H m_l) + h_r / M and its mirror:
               the average precision of a list that ranks one side first
     error     weight of the correctly classified rows when one side is called positive
-    squared   h^2 / m, summed over both sides
 
 The hits of gini, entropy and error are multiplied by a factor per local tree, which gives both
 classes the same mass at its root. Entropy is convex where a run of codes holds one class only: no
@@ -24,9 +23,9 @@ computed.
 import numpy as np
 from numba import njit
 
-GINI, ENTROPY, AP, ERROR, SQUARED = range(5)
+GINI, ENTROPY, AP, ERROR = range(4)
 
-CRITERIA = {"gini": GINI, "entropy": ENTROPY, "ap": AP, "error": ERROR, "squared": SQUARED}
+CRITERIA = {"gini": GINI, "entropy": ENTROPY, "ap": AP, "error": ERROR}
 
 _MARGIN = 1e-12  # of the node's mass: what rounding may add to a gain
 _LITTLE_OF_A_CATEGORY = 5.0
@@ -48,7 +47,7 @@ def best_cuts(
     A node's rows are rows[begin:end]; target and weight are in the order of `rows`.
     """
     n_nodes, n_columns = begins.size, starts.size - 1
-    is_counted = weight.size == 0 and criterion != SQUARED
+    is_counted = weight.size == 0
     widest, widest_category = 1, 0
     for column in range(n_columns):
         widest = max(widest, starts[column + 1] - starts[column])
@@ -69,7 +68,7 @@ def best_cuts(
         if end - begin < 2 or mass < 2 * min_leaf:
             continue
         # one class only, except for rounding errors of the other's weights
-        if criterion != SQUARED and not _MARGIN * mass < hits < mass - _MARGIN * mass:
+        if not _MARGIN * mass < hits < mass - _MARGIN * mass:
             continue
         if is_counted:
             for i in range(begin, end):
@@ -173,17 +172,11 @@ def _counted(codes, rows, row_counts, n_bins, counts, groups, group_codes):
 
 @njit(cache=True, nogil=True)
 def _added(codes, rows, target, weight, begin, end, n_bins, sums, groups, group_codes):
-    """The same for rows of any weight and target."""
-    if weight.size:
-        for i in range(begin, end):
-            code = codes[rows[i]]
-            sums[code, 0] += weight[i]
-            sums[code, 1] += weight[i] * target[i]
-    else:
-        for i in range(begin, end):
-            code = codes[rows[i]]
-            sums[code, 0] += 1.0
-            sums[code, 1] += target[i]
+    """The same for rows of any weight."""
+    for i in range(begin, end):
+        code = codes[rows[i]]
+        sums[code, 0] += weight[i]
+        sums[code, 1] += weight[i] * target[i]
     n_groups = 0
     for code in range(n_bins):
         if sums[code, 0] > 0:
@@ -312,8 +305,6 @@ def _are_alike(groups, group):
 @njit(cache=True, nogil=True)
 def _score(criterion, left_mass, left_hits, mass, hits, factor):
     right_mass, right_hits = mass - left_mass, hits - left_hits
-    if criterion == SQUARED:
-        return left_hits * left_hits / left_mass + right_hits * right_hits / right_mass
     if criterion == AP:
         squares = (left_hits * left_hits + right_hits * right_hits) * mass
         return (squares + (left_mass * right_hits + right_mass * left_hits) * hits) / (hits * mass)
@@ -330,8 +321,6 @@ def _score(criterion, left_mass, left_hits, mass, hits, factor):
 
 @njit(cache=True, nogil=True)
 def _score_uncut(criterion, mass, hits, factor):
-    if criterion == SQUARED:
-        return hits * hits / mass
     if criterion == AP:
         return hits
     others, hits = mass - hits, factor * hits

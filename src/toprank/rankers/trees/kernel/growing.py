@@ -39,21 +39,19 @@ class Sample:
     """The rows that trees grow on, with target and weight; growing reorders all three."""
 
     rows: NDArray[np.int32]
-    target: NDArray[np.bool_] | NDArray[np.float64]
+    target: NDArray[np.bool_]
     weight: NDArray[np.float64]
 
     @classmethod
     def of(
         cls,
         rows: NDArray[np.integer],
-        target: NDArray,
+        target: NDArray[np.bool_],
         weight: NDArray[np.float64] | None,
     ) -> "Sample":
         """Return some rows (by number, repeated if drawn twice) of all targets and weights."""
         weights = NO_WEIGHT if weight is None else weight[rows].astype(np.float64, copy=False)
-        # labels keep their small type
-        targets = target[rows] if target.dtype == bool else target[rows].astype(np.float64)
-        return cls(rows.astype(np.int32), targets, weights)
+        return cls(rows.astype(np.int32), target[rows], weights)
 
     def totals(self, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return rows, mass and hits of each block of rows."""
