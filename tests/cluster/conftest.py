@@ -1,4 +1,7 @@
-"""Clusters of one and of two workers, and payments in Parquet files to train on."""
+"""Clusters of one and of two workers, and payments in Parquet files to train on.
+
+A cluster keeps a tenth of a core busy while nobody uses it, so none outlives its file of tests.
+"""
 
 import pytest
 from distributed import Client
@@ -8,7 +11,7 @@ from dask_clusters import in_this_process, two_processes
 from toprank.cluster import tracker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def two_workers():
     """A client of two workers, each a process of its own; for slow tests, as they take seconds."""
     with two_processes() as machines, Client(machines) as client:
@@ -22,7 +25,7 @@ def two_workers_to_kill():
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def one_worker():
     """A client of one worker in this process."""
     with in_this_process(n_workers=1) as machines, Client(machines) as client:
