@@ -147,7 +147,6 @@ def test_trees_choose_their_settings_and_a_forest_has_as_many_as_asked(compared)
     assert rankers["rank-forest"].n_estimators == FAST["n_estimators"]
 
 
-@pytest.mark.slow
 def test_a_tree_of_a_comparison_is_that_of_a_fit_by_hand(compared, task):
     (metaap,) = [each.ranker for each in compared.judged if each.name == "metaap"]
     expected = MetaAP(depth="cv", positive_label=True).fit(*task.rows("train", "validation"))
