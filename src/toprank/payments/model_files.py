@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from toprank import files
-from toprank.data.tables import Reading
+from toprank.data.tables import Reading, time_column
 from toprank.data.tables.spans import span_of
+from toprank.payments.far_times import bulk_of
 from toprank.payments.features import Feature, History, LabelRisk
 from toprank.payments.history_store import HistoryStore
 from toprank.payments.history_store.generations import Generations
@@ -135,7 +136,9 @@ def _stored(state: PaymentState, folder: Path) -> HistoryStore:
         # without features of labels, a purge forgets ids as well: labels must find their rows
         has_labels = any(isinstance(each, LabelRisk) for each in history.features)
         keep = LATE if has_labels or history.row_id is None else FORGET
-        history.purge(history.until - keep, forget=history.until - FORGET)
+        # by the bulk of the rows: one row of a wrong year must not make it forget the others
+        end = min(history.until, bulk_of(time_column(rows, history.time)).end)
+        history.purge(end - keep, forget=end - FORGET)
     if folder.is_file():  # of an earlier version
         folder.rename(_kept(folder))
     folder.mkdir(mode=0o700, exist_ok=True)
