@@ -189,9 +189,11 @@ def fit(
     }  # fmt: skip
     if cluster is None:
         from toprank.cli.rank import read_names
+        from toprank.payments.model_files import check_free
         from toprank.payments.payment_model import PaymentModel
 
         paths.check_output(page, path)
+        check_free(output)
         model = PaymentModel(
             label,
             **options,

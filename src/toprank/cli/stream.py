@@ -174,7 +174,8 @@ def stream(
     fields = _checked_fields(event_id, label, drop)
     _check_files(events, model, output, skip_seen)
     with ExitStack() as open_files:
-        open_files.enter_context(_locked(model.resolve()))
+        if not (model.exists() and _is_fitted(model)):  # a fitted one does not change
+            open_files.enter_context(_locked(model.resolve()))
         _remove_leftovers(model.resolve())
         running = _opened_stream(open_files, model, settings)
         is_fitted = isinstance(running, PaymentStream)
@@ -212,24 +213,18 @@ def stream(
 @contextmanager
 def _locked(model: Path) -> Iterator[None]:
     """Hold a lock next to the model file; it ends with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks
-        yield
-        return
-    path = model.with_name(f".{model.name}.lock")
-    with path.open("w") as lock:
+    from toprank.payments.history_store import StoreBusyError
+    from toprank.payments.model_lock import writing_model
+
+    with ExitStack() as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            lock.enter_context(writing_model(model, wait=0))
+        except StoreBusyError as error:
             raise ValueError(
                 f"{model.name} is in use by another toprank stream; stop that one first, or name "
                 "another file with --model."
-            ) from None
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+            ) from error
+        yield
 
 
 def _compile() -> None:

@@ -33,7 +33,7 @@ from toprank.payments.history_store.replayed import (
 )
 from toprank.payments.history_store.row_archive import RowArchive, first_of_each_id, table_of_rows
 from toprank.payments.history_store.store_writer import OnStep, StoreWriter, write_snapshot
-from toprank.payments.history_store.writer_lock import WriterLock
+from toprank.payments.history_store.writer_lock import WriterLock, check_system
 from toprank.payments.ledger import Ledger, MemoryLedger, SqliteLedger
 from toprank.payments.ledger.entries import Entries
 
@@ -155,6 +155,7 @@ class HistoryStore:
         if not path.is_dir():
             raise _no_such(path)
         Generations(path).numbers()  # raises for other folders, before a lock is made there
+        check_system()
         lock = WriterLock(path / LOCK, path, wait)
         return cls._for_writing(path, lock, durability, compact_share, on_step)
 
