@@ -38,8 +38,8 @@ def saved(fitted, days, tmp_path_factory):
     fitted.save(path)
     fitted.close()
     with PaymentModel.load(path, for_writing=True) as model:
-        model.remember(unlabelled(days[-N_LATER]))
         model.label(["0000001"], [False], who="ada")
+        model.remember(unlabelled(days[-N_LATER]))
         write_next_version(model, path)
     return folder
 
@@ -62,6 +62,12 @@ def purge(path, days):
 def compact(path, days):
     with PaymentModel.load(path, for_writing=True) as model:
         model.state_.compact()
+
+
+def restore(path, days):
+    with PaymentModel.load(path, for_writing=True) as model:
+        if model.state_.rows()["tx"].to_pylist()[-1] == days[-N_LATER]["tx"][-1].as_py():
+            model.state_.restore()
 
 
 def refit(path, days):
@@ -122,11 +128,24 @@ def check_kills(change, again, path_of, every, days, seen=state_of):
 
 
 @pytest.mark.parametrize("every", [QUICKLY, ALL])
-@pytest.mark.parametrize("change", [remember, label, purge, compact, refit, promoted])
+@pytest.mark.parametrize("change", [remember, label, purge, compact, restore, refit, promoted])
 def test_a_writer_killed_at_any_step_leaves_the_old_state_or_the_new(
     saved, days, tmp_path, change, every
 ):
     check_kills(change, change, lambda name: copied(saved, tmp_path / name), every, days)
+
+
+@pytest.mark.parametrize("every", [QUICKLY, ALL])
+def test_a_restore_beyond_a_snapshot_killed_at_any_step_loses_no_label(
+    saved, days, tmp_path, every
+):
+    def path_of(name):
+        path = copied(saved, tmp_path / name)
+        compact(path, days)
+        label(path, days)
+        return path
+
+    check_kills(restore, restore, path_of, every, days)
 
 
 @pytest.mark.parametrize("every", [QUICKLY, ALL])

@@ -78,7 +78,12 @@ def followed(promise: Promise, store: HistoryStore) -> Promise:
     silence to count as genuine.
     """
     newest = store.history.until
-    own = [each for each in _read(store.folder / FILE) if each.until == str(promise.until)]
+    own = [
+        each
+        for each in _read(store.folder / FILE)
+        # rows that are no longer known were undone, and their list with them
+        if each.until == str(promise.until) and store.history.knows(each.ids).all()
+    ]
     if not own or newest is None or not len(store.ledger):
         return promise
     known = store.ledger.as_known(LAST_KNOWN)
