@@ -1,6 +1,7 @@
 """Tables of payments with what each card did before, as further columns."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from toprank.data.tables import WrittenBatch, time_column
 from toprank.data.tables.columns import arrow_table
 from toprank.payments.far_times import check_file, without_wrong
 from toprank.payments.join_watch import JoinWatch
+from toprank.payments.known_rows import n_known_rows
 from toprank.payments.payment_state import PaymentState
 from toprank.payments.roles import rows_of, with_columns
 
@@ -47,7 +49,7 @@ def with_past(
         return
     history = state.history
     with state.remembering() if remember else state.looking() as features_of:
-        watch, until = JoinWatch(history), history.until
+        watch, until = JoinWatch(history, partial(n_known_rows, state)), history.until
         n_before = 0
         for each in as_came:
             batch = each
