@@ -19,6 +19,9 @@ try:
 except ImportError:  # Windows: leftovers are not recognised, and stay
     fcntl = None  # type: ignore[assignment]
 
+PRIVATE = 0o600
+"""The mode of new files that contain rows of the data: only their owner can read them."""
+
 _BESIDE = re.compile(r"\.part-[0-9a-f]{16}-(.+)", re.DOTALL)
 
 

@@ -10,7 +10,8 @@ def roles_of(model: Any) -> Roles | None:
     """Return the roles of the columns; None without a card."""
     others = {"terminal": model.terminal, "amount": model.amount, "row_id": model.row_id}
     if model.card is None:
-        for name, value in {**others, "features": model.features}.items():
+        about_cards = {"features": model.features, "card_key": model.card_key}
+        for name, value in {**others, **about_cards}.items():
             if value is not None:
                 raise ValueError(f"{name} must come with card: it is about its past.")
         return None

@@ -18,11 +18,11 @@ import numpy as np
 
 from toprank.calibration import Calibration
 from toprank.calibration.list_drift import ListDay
+from toprank.data.atomic import PRIVATE
 from toprank.data.tables import time_column
 from toprank.data.tables.ids import id_texts
 from toprank.data.tables.spans import span_of
 from toprank.payments.history_store import HistoryStore
-from toprank.payments.history_store.generations import PRIVATE
 from toprank.payments.ledger.holding import LAST_KNOWN
 from toprank.workflow.alert_list import AlertList
 from toprank.workflow.promise import Promise, list_days

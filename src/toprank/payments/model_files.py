@@ -29,6 +29,7 @@ from toprank.payments.history_store.writer_lock import WriterLock
 from toprank.payments.model_lock import WAIT, without_version, writing_model
 from toprank.payments.payment_state import PaymentState
 from toprank.payments.roles import Roles
+from toprank.payments.stored_cards import StoredCards
 from toprank.payments.versions import FIRST, next_version, other_versions, version_path
 from toprank.workflow.plain_facts import training_facts
 from toprank.workflow.promise import Promise
@@ -93,12 +94,16 @@ def check_free(path: Path, wait: float = WAIT) -> None:
         pass
 
 
-def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -> Any:
+def read_model(
+    kind: Any, path: Path, history: Path | None, for_writing: bool, card_key: Any = None
+) -> Any:
     """Return the payment model in a file, with its history."""
     ranker, manifest = files.open_model(path)
     _check_kind(ranker, path)
     model = kind(**settings_in(manifest["facts"], ranker))
     model.ranker_, model.facts_ = ranker, manifest["facts"]
+    model.stored_cards_ = _noted_cards(manifest["facts"]).with_key(card_key, path.name)
+    model.card_key = card_key
     model.promise_ = _noted(Promise, manifest["facts"].get("promise"))
     model.usual_rows_ = _noted(UsualRows, manifest["facts"].get("usual_rows"))
     model.reading_ = Reading.from_json(manifest["facts"].get("reading"))
@@ -129,6 +134,7 @@ def facts_of(model: Any, version: int) -> dict[str, Any]:
     if model.state_ is not None:
         roles = Roles(model.time, model.card, model.terminal, model.amount, model.row_id)
         facts["payments"], facts["history"] = roles._asdict(), model.state_.history.id
+        facts["card_key"] = model.stored_cards_.fingerprint
     return facts
 
 
@@ -322,6 +328,11 @@ def _noted(kind: Any, noted: Any) -> Any:
         return None if noted is None else kind.from_json(noted)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _noted_cards(facts: dict[str, Any]) -> StoredCards:
+    fingerprint = facts.get("card_key")
+    return StoredCards(fingerprint if isinstance(fingerprint, str) else None)
 
 
 def _noted_names(noted: Any) -> dict[str, str] | None:

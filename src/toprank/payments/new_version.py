@@ -88,7 +88,7 @@ def refit(
     rows = matured_rows(model, silence)
     new = PaymentModel(**model.get_params(deep=False))
     new.state_, new.classes_ = model.state_, model.classes_
-    new.reading_ = model.reading_
+    new.reading_, new.stored_cards_ = model.reading_, model.stored_cards_
     new_days = _days_since(model, rows)
     new.fit_features(rows.table, progress=progress, test_begin=new_days)
     if new_days is None:

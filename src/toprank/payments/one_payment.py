@@ -25,7 +25,7 @@ def scored_payment(
     if features_of is None:
         return _explained(model, payment, n_reasons)
     history = model.state_.history
-    row = row_of(history, payment, model.classes_)
+    row = model.stored_cards_.in_row(row_of(history, payment, model.classes_), model.card)
     # what cannot be scored must not be remembered either
     model.ranker_.schema_.encode_row({**row, **dict.fromkeys(history.names, math.nan)})
     if features_of != model.state_.look:

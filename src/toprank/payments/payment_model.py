@@ -8,14 +8,13 @@ only one class.
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,33 +24,29 @@ from toprank.data.tables.columns import arrow_table
 from toprank.payments import issued_lists, model_files
 from toprank.payments.features import Feature
 from toprank.payments.features.past import LabelCounts
-from toprank.payments.fit_options import roles_of, training_options
+from toprank.payments.fit_options import roles_of
 from toprank.payments.history_store.history_store import HistoryStore
 from toprank.payments.known_cards import KnownCards, known_cards
+from toprank.payments.learning import learn, learn_from_features
 from toprank.payments.measured import evaluated
 from toprank.payments.one_payment import scored_payment
-from toprank.payments.payment_state import MemoryState, PaymentState
 from toprank.payments.payment_words import words_of_list
 from toprank.payments.recent_payments import recent_payments
 from toprank.payments.roles import (
     Roles,
     columns_to_read,
-    new_history,
 )
+from toprank.payments.stored_cards import StoredCards
 from toprank.payments.with_past import (
-    at_right_times,
-    columns_without_values,
     tables_of,
     with_past,
 )
 from toprank.rankers import reasons
 from toprank.rankers.progress import Progress
 from toprank.rankers.reasons import Difference, Reason, ScoredRow
-from toprank.workflow import training
 from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
 from toprank.workflow.promise import Promise
-from toprank.workflow.task import class_names, prepare
 from toprank.workflow.usual_rows import ShiftWatch
 
 CLEARED_WITHIN = "14d"
@@ -88,6 +83,9 @@ class PaymentModel(BaseEstimator):
         figures, and from those of the gap.
     keep
         Columns to learn from although they look like ids, which are left out otherwise.
+    card_key
+        The file of a secret key, of at least 16 bytes: the history then keeps keyed hashes of the
+        cards in place of the cards. It is not saved with the model.
 
     Attributes
     ----------
@@ -101,6 +99,8 @@ class PaymentModel(BaseEstimator):
         The training, with the figures on the test rows; only after `fit`.
     promise_
         What later lists are expected to hold, from a backtest; None without times.
+    stored_cards_
+        How the history stores cards.
     usual_rows_
         What the rows learned from are like; `rank` warns of rows that are unlike them.
     reading_
@@ -145,6 +145,7 @@ class PaymentModel(BaseEstimator):
         random_state: int = 0,
         n_jobs: int | None = None,
         keep: Iterable[str] = (),
+        card_key: str | os.PathLike[str] | None = None,
     ) -> None:
         self.label_column = label_column
         self.time = time
@@ -168,32 +169,15 @@ class PaymentModel(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.keep = keep
+        self.card_key = card_key
+
+    stored_cards_ = StoredCards()
 
     # Learning
 
     def fit(self, table: Any, *, progress: Progress | None = None) -> Self:
         """Learn from a labelled table; with a card, also from the past of each card."""
-        roles = roles_of(self)
-        table = arrow_table(table)
-        self.reading_ = tables.Reading.of(table)
-        tables.check_columns([*self.drop, *self.keep], table.column_names)
-        # a time that is dropped still splits the rows
-        table = table.drop_columns([name for name in set(self.drop) if name != self.time])
-        table, numbers = self._at_right_times(table)
-        labels = tables.split_label(table, self.label_column, self.positive_label)
-        self.classes_ = class_names(labels.positive, labels.negative)
-        self.state_: PaymentState | None = None
-        if roles is not None:
-            self.state_ = MemoryState(
-                new_history(roles, self.label_column, self.delay, self.features)
-            )
-            if progress is not None:
-                progress("features of the past", 0, 1)
-            table = tables.with_times(table, roles.time)
-            ((table, *_),) = self._with_past([table], remember=True, labels=labels)
-            if progress is not None:
-                progress("features of the past", 1, 1)
-        return self.fit_features(table, labels=labels, progress=progress, row_numbers=numbers)
+        return learn(self, arrow_table(table), progress)
 
     def fit_features(
         self,
@@ -202,38 +186,12 @@ class PaymentModel(BaseEstimator):
         labels: tables.Labels | None = None,
         progress: Progress | None = None,
         test_begin: np.datetime64 | None = None,
-        row_numbers: NDArray[np.int64] | None = None,
     ) -> Self:
         """Learn from a table that has the features of the past already.
 
         `test_begin` says from when on rows are the test; by default they are the latest quarter.
-        `row_numbers` are those of the rows, from 1, where the table lacks some.
         """
-        options = training_options(self, roles_of(self))
-        if self.state_ is not None:  # in a short history, no card may have paid twice in an hour
-            options["drop"] = [
-                *options["drop"],
-                *columns_without_values(table, self.state_.history.names),
-            ]
-        task = prepare(table, self.label_column, labels=labels, test_begin=test_begin, **options)
-        if row_numbers is not None:
-            task = replace(task, row_numbers=row_numbers[task.row_numbers - 1])
-        self.training_ = training.train(
-            task,
-            self.budget,
-            learner=self.learner,
-            losses=self.losses,
-            n_estimators=self.n_estimators,
-            effort=self.effort,
-            time_limit=self.time_limit,
-            refit=self.refit,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            progress=progress,
-        )
-        self.ranker_, self.promise_ = self.training_.ranker, self.training_.promise
-        self.usual_rows_ = self.training_.usual
-        return self
+        return learn_from_features(self, table, labels, progress, test_begin)
 
     # Ranking
 
@@ -262,7 +220,7 @@ class PaymentModel(BaseEstimator):
             watch = ShiftWatch(self.usual_rows_, self.ranker_.schema_.names)
         alerts = top_alerts(
             self.ranker_,
-            self._with_past(tables_of(payments), remember, sets_aside=True),
+            self.with_past(tables_of(payments), remember=remember, sets_aside=True),
             self.budget if k is None else k,
             n_reasons,
             one_per=self.card,
@@ -277,7 +235,10 @@ class PaymentModel(BaseEstimator):
             issued_lists.keep(alerts, self.promise_, self.ranker_.calibration_, store)
         for remark in () if watch is None else watch.remarks():
             warnings.warn(remark, TableWarning, stacklevel=2)
-        return alerts if self.card is None else known.flagged(alerts, self.card)
+        if self.card is None:
+            return alerts
+        stored = self.stored_cards_.in_table(alerts.rows, self.card)[self.card]
+        return self.stored_cards_.as_they_came(known.flagged(alerts, stored), self.card)
 
     def recent_payments(
         self, alerts: AlertList, days: int = 30, today: Iterable[Any] = ()
@@ -291,9 +252,9 @@ class PaymentModel(BaseEstimator):
             raise ValueError("the model must be fitted with card to know payments; it was not.")
         if alerts.facts is None:  # of an empty list
             return []
-        return recent_payments(
-            self.state_, self.roles, alerts.facts, self.classes_, days, tables_of(today)
-        )
+        facts = self.stored_cards_.in_table(alerts.facts, "card")
+        others = (self.stored_cards_.in_table(each, self.card) for each in tables_of(today))
+        return recent_payments(self.state_, self.roles, facts, self.classes_, days, others)
 
     def score(
         self, payment: Mapping[str, Any], *, n_reasons: int = 5, remember: bool = False
@@ -342,11 +303,11 @@ class PaymentModel(BaseEstimator):
     def batches_with_features(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yield tables with the features of their rows; nothing is kept."""
         check_is_fitted(self, "ranker_")
-        return (each.table for each in self._with_past(batches))
+        return (each.table for each in self.with_past(batches))
 
     def remember(self, payments: Any) -> None:
         """Add payments to the history, for those that come after them."""
-        for _ in self._with_past(tables_of(payments), remember=True, sets_aside=True):
+        for _ in self.with_past(tables_of(payments), remember=True, sets_aside=True):
             pass
 
     def promise_now(self) -> Promise | None:
@@ -434,14 +395,16 @@ class PaymentModel(BaseEstimator):
         *,
         history: str | os.PathLike[str] | None = None,
         for_writing: bool = False,
+        card_key: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Return the model that `save` wrote, with the history next to it or the given one.
 
         With `for_writing`, the history is locked against other writers until `close`, and what is
-        remembered or labelled is on disk when the call returns.
+        remembered or labelled is on disk when the call returns. A model that was fitted with a
+        `card_key` needs it again to see payments; labels and `refit` do not.
         """
         return model_files.read_model(
-            cls, Path(path), None if history is None else Path(history), for_writing
+            cls, Path(path), None if history is None else Path(history), for_writing, card_key
         )
 
     def close(self) -> None:
@@ -498,27 +461,15 @@ class PaymentModel(BaseEstimator):
         period = getattr(self, "facts_", {}).get("periods", {}).get("validation")
         return None if period is None else np.datetime64(period[1], "us")
 
-    def _at_right_times(self, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64] | None]:
-        """Return the rows to learn from, and their numbers if some have a wrong time."""
-        if self.time is None or self.time not in table.column_names:
-            return table, None
-        batch = at_right_times(WrittenBatch(table, table.select([])), self.time)
-        is_whole = batch.table.num_rows == table.num_rows
-        return (table, None) if is_whole else (batch.table, batch.numbers)
-
-    def _with_past(
+    def with_past(
         self,
         batches: Iterable[pa.Table | WrittenBatch],
+        *,
         remember: bool = False,
         sets_aside: bool = False,
         labels: tables.Labels | None = None,
     ) -> Iterator[WrittenBatch]:
-        """Yield each batch with the features of its rows, and its rows as they came."""
-        return with_past(
-            self.state_,
-            self.classes_,
-            batches,
-            remember=remember,
-            sets_aside=sets_aside,
-            labels=labels,
-        )
+        """Yield batches with the features of their rows: see `toprank.payments.with_past`."""
+        options = {"remember": remember, "sets_aside": sets_aside}
+        stored = (self.stored_cards_.in_batch(each, self.card) for each in batches)
+        return with_past(self.state_, self.classes_, stored, **options, labels=labels)

@@ -30,7 +30,7 @@ def tables_of(payments: Any) -> Iterator[Any]:
 def with_past(
     state: PaymentState | None,
     classes: tuple[Any, Any],
-    batches: Iterable[pa.Table | WrittenBatch],
+    batches: Iterable[WrittenBatch],
     *,
     remember: bool,
     sets_aside: bool,
@@ -41,17 +41,14 @@ def with_past(
     With `remember`, all of the rows are in the history at the end, or none after an error. With
     `sets_aside`, rows whose time cannot be right are left out, with a warning.
     """
-    as_came = (
-        each if isinstance(each, WrittenBatch) else WrittenBatch(each, each) for each in batches
-    )
     if state is None:
-        yield from as_came
+        yield from batches
         return
     history = state.history
     with state.remembering() if remember else state.looking() as features_of:
         watch, until = JoinWatch(history, partial(n_known_rows, state)), history.until
         n_before = 0
-        for each in as_came:
+        for each in batches:
             batch = each
             if sets_aside:
                 batch = at_right_times(each, history.time, until, n_before, remember)

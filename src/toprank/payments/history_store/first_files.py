@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from toprank.data.atomic import sync
+from toprank.data.atomic import PRIVATE, sync
 from toprank.data.tables.columns import arrow_table
-from toprank.payments.history_store.generations import LEDGER, PRIVATE, ROWS, Generations
+from toprank.payments.history_store.generations import LEDGER, ROWS, Generations
 from toprank.payments.history_store.record_log import RecordLog
 from toprank.payments.history_store.replayed import StoreState
 from toprank.payments.history_store.row_archive import RowArchive
