@@ -20,7 +20,7 @@ from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
 from toprank.cli.feedback import feedback
 from toprank.cli.fit import fit
-from toprank.cli.history import history
+from toprank.cli.history_commands import history
 from toprank.cli.label import label
 from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
