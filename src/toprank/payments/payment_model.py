@@ -37,6 +37,7 @@ from toprank.payments.roles import (
     columns_to_read,
 )
 from toprank.payments.stored_cards import StoredCards
+from toprank.payments.verdicts import check_one_each
 from toprank.payments.with_past import (
     tables_of,
     with_past,
@@ -348,17 +349,8 @@ class PaymentModel(BaseEstimator):
                 "the model must be fitted with card (--card) and row_id (--id) for labels to find "
                 "their payments; it was not; fit it again with both."
             )
-        n_ids, n_labels = np.size(ids), np.size(is_positive)
-        if n_ids != n_labels:
-            raise ValueError(
-                f"each id must have one label; got {n_ids} ids and {n_labels} labels."
-            )
         known: Any = self.state_.history.until if known_at is None else known_at
-        if np.ndim(known) and np.size(known) != n_ids:
-            raise ValueError(
-                f"known_at must be one moment, or one for each of the {n_ids} ids; got "
-                f"{np.size(known)}."
-            )
+        check_one_each(ids, is_positive, known)
         return self.state_.label(ids, is_positive, known, source, who)
 
     def known_cards(self, cleared_within: Any = CLEARED_WITHIN) -> KnownCards:
