@@ -5,6 +5,7 @@ Nothing here or on the pages is fetched from elsewhere, at build time or in the 
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def add_help_texts(app: Sphinx, page: str, source: list[str]) -> None:
     if page == "commands":
         source[0] += "".join(
             f"\n## toprank {name}\n\n```text\n{_help_text(name, command)}\n```\n"
-            for name, command in toprank.cli.commands.commands.items()
+            for name, command in _all_commands(toprank.cli.commands)
         )
 
 
@@ -123,6 +124,14 @@ def read_as_plain_text(
         else:
             paragraphs += [paragraph if ">>>" in paragraph else _escaped(paragraph)]
     lines[:] = "\n\n".join([*paragraphs, ""]).split("\n")
+
+
+def _all_commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands of a group and their full names, those of groups in it as well."""
+    for name, command in group.commands.items():
+        yield before + name, command
+        if isinstance(command, click.Group):
+            yield from _all_commands(command, f"{before}{name} ")
 
 
 def _help_text(name: str, command: click.Command) -> str:

@@ -27,6 +27,7 @@ def test_bash_completes_commands_options_and_choices(tmp_path):
     script.write_text(f"#!{sys.executable}\nfrom toprank.cli import main\nmain()\n")
     script.chmod(0o755)
     typed = "toprank ra\ntoprank fit payments.csv --lab\ntoprank fit p.csv --learner me\n"
+    typed += "toprank history re\n"
     done = subprocess.run(
         ["bash", "-c", COMPLETE], input=typed, capture_output=True, text=True, check=True,
         env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
@@ -34,7 +35,7 @@ def test_bash_completes_commands_options_and_choices(tmp_path):
 
     registered, *completed = done.stdout.splitlines()
     assert registered.endswith("_toprank_completion toprank")
-    assert completed == ["rank", "--label", "metaap"]
+    assert completed == ["rank", "--label", "metaap", "restore"]
 
 
 @pytest.mark.parametrize(

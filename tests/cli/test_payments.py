@@ -202,6 +202,17 @@ def test_without_ids_rows_that_were_remembered_are_not_remembered_again(without_
     assert kept().history.n_remembered == n_events
 
 
+def test_without_ids_no_row_is_remembered_twice(without_ids, days):
+    """Half of the file is known, which was remembered twice with a note."""
+    more = without_label(pd.concat([days[0].tail(10), days[1]])).drop(columns="tx")
+    written(more, "more.csv")
+    n_events = kept().history.n_remembered
+    outcome = run_main("rank", "payments.toprank", "more.csv", "--remember")
+    assert outcome.exit_code == 1
+    assert f"10 of {len(more):,} are, equal in" in outcome.stderr
+    assert kept().history.n_remembered == n_events
+
+
 def test_without_ids_rows_that_may_count_twice_are_noted(without_ids, days):
     written(days[0].tail(50).drop(columns=["tx", "is_fraud"]), "known.csv")
     assert "count twice" in run_main("rank", "payments.toprank", "known.csv").stderr

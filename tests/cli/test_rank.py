@@ -231,13 +231,21 @@ def test_a_file_of_names_that_has_none_is_refused(content, csv, fitted):
     )
 
 
-def test_a_page_goes_next_to_the_list_and_only_its_owner_may_read_it(csv, fitted):
-    Path("alerts.html").write_text("an old page")
-    Path("alerts.html").chmod(0o644)
+def test_list_and_page_are_their_owners_unless_a_mode_was_set(csv, fitted):
+    command = ("rank", fitted.model, csv, "-k", 4, "-o", "alerts.csv")
+    run_main(*command)
+    files = [Path("alerts.csv"), Path("alerts.html")]
+    assert [path.stat().st_mode & 0o777 for path in files] == [0o600, 0o600]
+    for path in files:
+        path.chmod(0o640)
+    run_main(*command)
+    assert [path.stat().st_mode & 0o777 for path in files] == [0o640, 0o640]
+
+
+def test_a_page_goes_next_to_the_list(csv, fitted):
     run_main("rank", fitted.model, csv, "-k", 4, "-o", "alerts.csv.gz")
     page = Path("alerts.html")
 
-    assert page.stat().st_mode & 0o777 == 0o600
     assert page.read_text().count("<article") == 4
     assert "Expect about" in page.read_text()
 

@@ -1001,3 +1001,16 @@ def test_missing_labels_are_reported_with_the_nearest_field():
 def test_a_small_window_takes_a_smaller_budget():
     said(run_stream(written(made_events(5)), "--window", "50"))
     assert toprank.load("m.toprank").window.budget == 50
+
+
+def test_scores_and_model_are_their_owners_unless_a_mode_was_set():
+    """The model keeps rows until their labels come, and scores name values as reasons."""
+    Path("s.ndjson").write_text('{"id": 1, "amount": 5.0}\n')
+    command = ("stream", "s.ndjson", "--model", "m.toprank", "-o", "scores.ndjson")
+    assert run_main(*command).exit_code == 0
+    files = [Path("m.toprank"), Path("scores.ndjson")]
+    assert [path.stat().st_mode & 0o777 for path in files] == [0o600, 0o600]
+    for path in files:
+        path.chmod(0o640)
+    assert run_main(*command).exit_code == 0
+    assert [path.stat().st_mode & 0o777 for path in files] == [0o640, 0o640]

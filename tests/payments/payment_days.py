@@ -7,6 +7,8 @@ import pandas as pd
 import pyarrow as pa
 
 from toprank.payments.payment_model import PaymentModel
+from toprank.payments.payment_state import MemoryState
+from toprank.payments.roles import new_history
 from toprank.simulator import Simulation, tables_by_day
 
 ROLES = {"time": "paid_at", "card": "card", "terminal": "terminal", "amount": "amount"}
@@ -33,6 +35,17 @@ def made_days(n_days=40):
 
 def new_model(**changes):
     return PaymentModel(**({"label_column": "is_fraud", "row_id": "tx"} | ROLES | QUICK | changes))
+
+
+def unsaved(path, days):
+    """A model that is in no file: the ranker of the one at `path`, and a history of its own."""
+    model = new_model()
+    with PaymentModel.load(path) as old:
+        model.ranker_, model.facts_, model.classes_ = old.ranker_, old.facts_, old.classes_
+        model.promise_, model.usual_rows_ = old.promise_, old.usual_rows_
+        model.state_ = MemoryState(new_history(old.roles, "is_fraud"))
+    model.remember(joined(days[:5]))
+    return model
 
 
 def joined(days):

@@ -1,6 +1,7 @@
 """What is said when rows do not join a history where it ends."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pytest
 from toprank.data.tables import TableWarning
 from toprank.payments.features import History, Recent
 from toprank.payments.join_watch import JoinWatch
+from toprank.payments.known_rows import n_known_rows
+from toprank.payments.payment_state import MemoryState
 
 START = np.datetime64("2025-03-01T00:00:00", "us")
 
@@ -99,7 +102,7 @@ def test_without_ids_rows_that_are_mostly_old_are_not_remembered():
 def test_without_ids_a_few_late_rows_are_remembered_with_a_warning():
     (sentence,) = said(history(), rows([9, 10, 11]), remember=True)
     assert "1 rows are not after" in sentence
-    assert "count twice" in sentence
+    assert "remembered as late ones" in sentence
 
 
 def test_earlier_warnings_are_not_repeated():
@@ -108,3 +111,19 @@ def test_earlier_warnings_are_not_repeated():
     past.purge(START + np.timedelta64(5, "D"))
     past.batch(rows([1], first_id=800))
     assert said(past, rows([10])) == []
+
+
+def test_without_ids_a_row_that_the_history_has_is_refused_and_a_late_one_is_not():
+    state = MemoryState(History([Recent("count", "card", "1d")], time="at"))
+    with state.remembering() as remember:
+        remember(rows(range(10)))
+
+    def watch(table):
+        found = JoinWatch(state.history, partial(n_known_rows, state))
+        found.see(table)
+        found.end(is_remembered=True)
+
+    with pytest.raises(ValueError, match="2 of 8 are, equal in at and card"):
+        watch(rows([8, 9, *range(10, 16)]))
+    with pytest.warns(TableWarning, match="1 rows are not after .* as late ones"):
+        watch(rows([8.5, *range(10, 16)]))

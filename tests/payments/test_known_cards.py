@@ -103,7 +103,7 @@ def test_an_invalid_time_is_refused(payments):
 def test_a_list_has_the_time_at_which_each_card_was_cleared():
     rows = pa.table({"card": [2, 7, None]})
     alerts = AlertList(rows, np.arange(3), np.zeros(3), np.zeros(3), [[], [], []], None, 3)
-    flagged = KnownCards(cleared={"2": day(5)}).flagged(alerts, "card")
+    flagged = KnownCards(cleared={"2": day(5)}).flagged(alerts, alerts.rows["card"])
     assert flagged.cleared[0] == day(5)
     assert np.isnat(flagged.cleared[1:]).all()
     assert flagged.rows.equals(rows)

@@ -77,7 +77,7 @@ class Model:
 
     def pay(self, payment):
         table = pa.Table.from_pylist([payment | {"time": payment["time"].item()}])
-        (found,) = self.model._with_features([table], remember=True)
+        ((found, *_),) = self.model.with_past([table], remember=True)
         return found.select([each.name for each in FEATURES]).to_pylist()
 
     def reopen(self):

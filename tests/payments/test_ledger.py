@@ -398,11 +398,27 @@ def test_files_of_something_else_are_refused_and_left_alone(tmp_path):
     connection.close()
     before = text.read_bytes(), other.read_bytes()
 
-    with pytest.raises(ValueError, match=r"notes.txt must be a label ledger; SQLite says"):
+    with pytest.raises(ValueError, match=r"notes.txt must be a label ledger that .* another file"):
         SqliteLedger(text)
     with pytest.raises(ValueError, match=r"other.db must be a label ledger; it is a database of"):
         SqliteLedger(other)
     assert (text.read_bytes(), other.read_bytes()) == before
+
+
+def test_a_folder_and_a_damaged_page_are_reported_with_the_way_out(tmp_path):
+    (tmp_path / "a.db").mkdir()
+    with pytest.raises(LedgerError, match=r"a\.db .*; check that it is a file, not a folder"):
+        SqliteLedger(tmp_path / "a.db")
+    with SqliteLedger(tmp_path / "b.db") as ledger:
+        ledger.append(list(range(500)), [True] * 500, known=START, source="claim")
+    raw = bytearray((tmp_path / "b.db").read_bytes())
+    raw[4096:8192] = b"\xff" * 4096
+    (tmp_path / "b.db").write_bytes(raw)
+    with (
+        pytest.raises(LedgerError, match=r"b\.db .*; it is damaged: restore the folder"),
+        SqliteLedger(tmp_path / "b.db") as ledger,
+    ):
+        ledger.entries_after(0)
 
 
 def test_a_newer_format_and_a_missing_folder_are_refused(tmp_path):

@@ -251,6 +251,25 @@ def test_two_programs_at_once_lose_nothing(saved, days, tmp_path, monkeypatch):
     assert len(set(ids)) == len(ids)
 
 
+@pytest.mark.slow
+def test_remember_and_label_at_once_are_both_kept(saved, days, tmp_path, monkeypatch):
+    if not saved[2]:
+        pytest.skip("labels need ids")
+    monkeypatch.chdir(tmp_path)
+    path = copied(saved[0], tmp_path)
+    pq.write_table(saved[1], "today.parquet")
+    pq.write_table(days[-N_LATER - 1].select(["tx", "is_fraud"]), "claims.parquet")
+    programs = [
+        start("rank", "payments.toprank", "today.parquet", "--remember"),
+        start("label", "payments.toprank", "claims.parquet"),
+    ]
+    said = [program.communicate(timeout=120)[1] for program in programs]
+    assert [program.returncode for program in programs] == [0, 0], said
+    with PaymentModel.load(path) as model:
+        assert model.state_.rows()["tx"].to_pylist()[-1] == saved[1]["tx"][-1].as_py()
+        assert len(model.state_.ledger) == days[-N_LATER - 1].num_rows
+
+
 def test_a_fit_killed_between_history_and_model_leaves_the_old_pair(
     saved, days, tmp_path, monkeypatch
 ):

@@ -154,14 +154,14 @@ def test_nothing_in_the_data_becomes_markup():
     assert "script" not in parsed.tags and "img" not in parsed.tags
 
 
-@pytest.mark.parametrize("before", [None, 0o644])
-def test_only_the_owner_may_read_the_file(before, tmp_path):
+@pytest.mark.parametrize("before", [None, 0o640])
+def test_only_the_owner_may_read_a_new_file_and_a_mode_that_was_set_is_kept(before, tmp_path):
     path = tmp_path / "alerts.html"
     if before is not None:
         path.write_text("old")
         path.chmod(before)
     write_alert_page(page(), path)
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == (before or 0o600)
     assert path.read_text(encoding="utf-8") == render_alert_page(page())
 
 

@@ -20,6 +20,7 @@ from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
 from toprank.cli.feedback import feedback
 from toprank.cli.fit import fit
+from toprank.cli.history_commands import history
 from toprank.cli.label import label
 from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
@@ -49,8 +50,8 @@ def commands() -> None:
 
 
 for command in (
-    demo, fit, rank, label, refit, explain, evaluate, compare, anomalies, stream, simulate,
-    feedback, completion,
+    demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
+    simulate, feedback, completion,
 ):  # fmt: skip
     commands.add_command(command)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import table_options
 
 EXAMPLES = """
@@ -29,6 +30,7 @@ Examples:
     "--budget", "-k", type=click.IntRange(1),
     help="Checks per day, or per list.  [default: as fitted]",
 )  # fmt: skip
+@card_key_option
 @table_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def evaluate(
@@ -37,6 +39,7 @@ def evaluate(
     label: str | None,
     time: str | None,
     history: Path | None,
+    card_key: Path | None,
     budget: int | None,
     as_json: bool,
     reading: Callable[[], Any],
@@ -49,7 +52,7 @@ def evaluate(
     from toprank.present import summary
     from toprank.workflow.plain_facts import evaluation_facts
 
-    with paths.opened_model(model, history, data=data) as payments:
+    with paths.opened_model(model, history, data=data, card_key=card_key) as payments:
         _check_labelled(payments.ranker_, model)
         label = label or payments.label_column
         if not label:

@@ -1,6 +1,7 @@
 """`toprank explain`: why a row is where it is, or above another; or the whole tree of a model."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from math import floor, log10
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import click
 
 from toprank.cli.explain_tree import explain_tree, path_facts
+from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import table_options
 
 EXAMPLES = """
@@ -43,6 +45,7 @@ _MOST_DIGITS = 6
     "-o", "--output", type=click.Path(path_type=Path),
     help="With --tree: picture to write, .svg, or .dot for Graphviz.  [default: none]",
 )  # fmt: skip
+@card_key_option
 @table_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the reasons or the rules as JSON.")
 def explain(
@@ -52,6 +55,7 @@ def explain(
     above: int | None,
     reasons: int,
     history: Path | None,
+    card_key: Path | None,
     is_tree: bool,
     output: Path | None,
     as_json: bool,
@@ -75,15 +79,15 @@ def explain(
         raise click.UsageError(f"{missing} must be given, or --tree to see the model's tree.")
     if row == above:
         raise click.UsageError(f"--above must name another row than --row; got {row} for both.")
-    paths.check_inputs(model, data, history)
+    paths.check_inputs(model, data, history, card_key)
     numbers = [row] if above is None else [row, above]
-    _explain_rows(model, data, history, numbers, reasons, as_json, reading())
+    opened = paths.opened_model(model, history, data=data, card_key=card_key)
+    _explain_rows(opened, data, numbers, reasons, as_json, reading())
 
 
 def _explain_rows(
-    model: Path,
+    opened: AbstractContextManager[Any],
     data: Path,
-    history: Path | None,
     numbers: list[int],
     n_reasons: int,
     as_json: bool,
@@ -93,7 +97,7 @@ def _explain_rows(
     from toprank.present import summary
     from toprank.rankers import reasons as why
 
-    with paths.opened_model(model, history, data=data) as payments:
+    with opened as payments:
         reading = paths.reading_for(payments, reading)
         with paths.batches(data, payments.schema_, "reading", reading=reading) as batches:
             rows = _rows_of(payments.batches_with_features(batches), numbers, data.name)

@@ -57,6 +57,11 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     help="With --card: JSON file of features, in place of the default ones.",
 )  # fmt: skip
 @click.option(
+    "--card-key", type=click.Path(path_type=Path),
+    help="With --card: file of a secret key. The history then keeps keyed hashes of the cards, "
+    "and rank, stream, evaluate and explain need the same file.",
+)  # fmt: skip
+@click.option(
     "--names", type=click.Path(path_type=Path),
     help="JSON or CSV file of columns in words for the reasons, such as "
     '{"TX_AMOUNT": "amount in euros"}; kept with the model.',
@@ -138,6 +143,7 @@ def fit(
     delay: int | None,
     row_id: str | None,
     features: Path | None,
+    card_key: Path | None,
     names: Path | None,
     budget: int,
     drop: tuple[str, ...],
@@ -175,7 +181,8 @@ def fit(
         "amount": amount,
         "row_id": row_id,
     }
-    _check_past(roles, label, time, delay, features, drop, cluster)
+    about_past = {"--delay": delay, "--features": features, "--card-key": card_key}
+    _check_past(roles, label, time, about_past, drop, cluster)
     _check_place(cluster, loss)
     _check_learner(learner, cluster)
     path = Path(data)
@@ -183,15 +190,17 @@ def fit(
     paths.check_output(output, path)
     page = report_path(output)
     if cluster is None:
-        paths.check_inputs(path, features)
+        paths.check_inputs(path, features, card_key)
     options: dict[str, Any] = {
         "time": time, "gap": gap_of(gap), "positive_label": positive, "drop": drop,
     }  # fmt: skip
     if cluster is None:
         from toprank.cli.rank import read_names
+        from toprank.payments.model_files import check_free
         from toprank.payments.payment_model import PaymentModel
 
         paths.check_output(page, path)
+        check_free(output)
         model = PaymentModel(
             label,
             **options,
@@ -199,6 +208,7 @@ def fit(
             keep=keep,
             delay="7d" if delay is None else f"{delay}d",
             features=None if features is None else _features_in(features),
+            card_key=card_key,
             names=None if names is None else read_names(names),
             budget=budget,
             learner=learner,
@@ -344,15 +354,14 @@ def _check_past(
     roles: dict[str, str | None],
     label: str,
     time: str | None,
-    delay: int | None,
-    features: Path | None,
+    others: dict[str, Any],
     drop: tuple[str, ...],
     cluster: str | None,
 ) -> None:
     """Raise where options about cards do not fit together, naming them as they were typed."""
     named = {f"--{name.removeprefix('row_')}": column for name, column in roles.items()}
     if roles["card"] is None:
-        for option, value in {**named, "--delay": delay, "--features": features}.items():
+        for option, value in {**named, **others}.items():
             if value is not None:
                 raise click.UsageError(
                     f"{option} must come with --card: it is about the past of cards."

@@ -26,6 +26,7 @@ def fit_on_cluster(
     from toprank.cli import screen
     from toprank.cluster import LostWorkerError, cluster_training
     from toprank.cluster.dask_client import connected
+    from toprank.payments.model_lock import writing_model
     from toprank.workflow.plain_facts import training_facts
 
     losses.make_loss(loss)  # an unknown one is refused before any row is read
@@ -42,7 +43,8 @@ def fit_on_cluster(
             )  # fmt: skip
         except LostWorkerError as error:
             raise ConnectionError(str(error)) from error
-    files.save(trained.ranker, output, training_facts(trained, label, time))
+    with writing_model(output):
+        files.save(trained.ranker, output, training_facts(trained, label, time))
     return trained
 
 

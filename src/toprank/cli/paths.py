@@ -21,6 +21,7 @@ def opened_model(
     *,
     for_writing: bool = False,
     data: Path | None = None,
+    card_key: Path | None = None,
 ) -> Iterator[Any]:
     """Give the payment model in a file; its history is locked against other writers meanwhile.
 
@@ -34,12 +35,21 @@ def opened_model(
             "the two."
         )
     with screen.busy(f"reading {path.name}"):
-        model = PaymentModel.load(path, history=history, for_writing=for_writing)
+        model = PaymentModel.load(
+            path, history=history, for_writing=for_writing, card_key=card_key
+        )
     with model:
         if model.state_ is not None:
             for note in model.state_.notes:
                 screen.remark(f"note: {note}")
         yield model
+
+
+card_key_option = click.option(
+    "--card-key", type=click.Path(path_type=Path),
+    help="File of the key that the model was fitted with, if it was: its history keeps keyed "
+    "hashes of the cards.",
+)  # fmt: skip
 
 
 def check_inputs(*given: Path | None) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import table_options
 
 EXAMPLES = """
@@ -43,6 +44,7 @@ Examples:
     help="JSON or CSV file of columns in words for the reasons, such as "
     '{"TX_AMOUNT": "amount in euros"}.  [default: as given to fit]',
 )  # fmt: skip
+@card_key_option
 @table_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
 @click.option(
@@ -58,6 +60,7 @@ def rank(
     budget: int | None,
     reasons: int,
     history: Path | None,
+    card_key: Path | None,
     is_remembered: bool,
     cleared_within: str,
     names: Path | None,
@@ -84,13 +87,15 @@ def rank(
     for place in (output, page):
         if place is not None:
             paths.check_output(place, data)
-    paths.check_inputs(model, data, history)
+    paths.check_inputs(model, data, history, card_key)
     _check_span(cleared_within)
     if output is not None:
         paths.check_list_output(output, data)
     given_names = None if names is None else read_names(names)
     as_text = not as_json and is_text(output)
-    with paths.opened_model(model, history, for_writing=is_remembered, data=data) as payments:
+    with paths.opened_model(
+        model, history, for_writing=is_remembered, data=data, card_key=card_key
+    ) as payments:
         if is_remembered and payments.state_ is None:
             raise click.UsageError(
                 "--remember must be left out: the model was fitted without --card."
@@ -150,10 +155,12 @@ def _check_span(value: str) -> None:
 
 
 def write_list(alerts: Any, output: Path, for_verdicts: bool = False) -> None:
-    """Write the list to a file; text has our numbers rounded for reading."""
+    """Write the list to a file, for its owner alone; text has our numbers rounded for reading."""
     from toprank.data import tables
+    from toprank.data.atomic import PRIVATE
 
-    tables.write_rows(alerts.to_table(for_verdicts, rounded=is_text(output)), output)
+    table = alerts.to_table(for_verdicts, rounded=is_text(output))
+    tables.write_rows(table, output, mode=PRIVATE)
 
 
 def print_list(alerts: Any, for_verdicts: bool = False) -> None:

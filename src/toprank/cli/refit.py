@@ -81,8 +81,7 @@ def _refit(
     as_json: bool,
 ) -> None:
     from toprank.cli import paths, screen
-    from toprank.payments import versions
-    from toprank.payments.model_files import write_model
+    from toprank.payments.model_files import write_next_version
     from toprank.payments.new_version import LEAST_DAYS, LEAST_POSITIVES
     from toprank.payments.new_version import refit as refitted
 
@@ -92,9 +91,7 @@ def _refit(
         payments.n_jobs = -1 if jobs is None else jobs
         with screen.progress_bar() as progress:
             outcome = refitted(payments, silence=silence, progress=progress)
-        number = versions.next_version(path)
-        written = versions.version_path(path, number)
-        write_model(outcome.model, written, number)
+        number, written = write_next_version(outcome.model, path)
     if outcome.comparison is None and as_json:
         screen.print_json({"version": number, "compared": False})
     elif outcome.comparison is None:

@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from toprank.cli import screen
+from toprank.cli.paths import card_key_option
 from toprank.cli.stream_input import (
     BadLineError,
     CsvEvents,
@@ -26,6 +27,7 @@ from toprank.cli.stream_input import (
 )
 from toprank.cli.stream_run import Names, Output, Run, Source, stopped_between_lines
 from toprank.cli.table_options import table_options
+from toprank.data.atomic import PRIVATE
 
 EXAMPLES = """
 \b
@@ -129,6 +131,7 @@ _OF_LEARNER = {
     "--skip-seen", is_flag=True,
     help="With stdin: skip what was read before, for a source that sends all events again.",
 )  # fmt: skip
+@card_key_option
 @table_options("EVENTS")
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
 @click.option("--verbose", is_flag=True, help="Report each checkpoint.")
@@ -174,7 +177,8 @@ def stream(
     fields = _checked_fields(event_id, label, drop)
     _check_files(events, model, output, skip_seen)
     with ExitStack() as open_files:
-        open_files.enter_context(_locked(model.resolve()))
+        if not (model.exists() and _is_fitted(model)):  # a fitted one does not change
+            open_files.enter_context(_locked(model.resolve()))
         _remove_leftovers(model.resolve())
         running = _opened_stream(open_files, model, settings)
         is_fitted = isinstance(running, PaymentStream)
@@ -212,24 +216,18 @@ def stream(
 @contextmanager
 def _locked(model: Path) -> Iterator[None]:
     """Hold a lock next to the model file; it ends with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks
-        yield
-        return
-    path = model.with_name(f".{model.name}.lock")
-    with path.open("w") as lock:
+    from toprank.payments.history_store import StoreBusyError
+    from toprank.payments.model_lock import writing_model
+
+    with ExitStack() as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            lock.enter_context(writing_model(model, wait=0))
+        except StoreBusyError as error:
             raise ValueError(
                 f"{model.name} is in use by another toprank stream; stop that one first, or name "
                 "another file with --model."
-            ) from None
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+            ) from error
+        yield
 
 
 def _compile() -> None:
@@ -277,7 +275,9 @@ def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]
                 f"--{name.replace('_', '-')} must be left out: {model.name} was written by "
                 "toprank fit and does not change as labels arrive."
             )
-    payments = open_files.enter_context(paths.opened_model(model, for_writing=True))
+    opened = paths.opened_model(model, for_writing=True, card_key=settings["card_key"])
+    payments = open_files.enter_context(opened)
+    payments.stored_cards_.checked_key()  # not at every line
     budget = payments.budget if _is_default("budget") else settings["budget"]
     return PaymentStream(
         payments,
@@ -336,6 +336,11 @@ def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any])
 
     if model.exists() and _is_fitted(model):
         return _payment_stream(open_files, model, settings)
+    if settings.pop("card_key") is not None:
+        raise click.UsageError(
+            "--card-key must come with a model of toprank fit --card-key: an online learner keeps "
+            "no history of cards."
+        )
     named = settings["positive"]
     settings = settings | {"positive": None if named is None else label_of(named)}
     if _is_default("budget"):
@@ -503,7 +508,9 @@ def _opened_output(
     if written is None or not output.exists():
         if written is not None:
             screen.remark(f"note: {output} is new; earlier scores are not in it.")
-        return Output(open_files.enter_context(output.open("wb")), Position(), is_live)
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        new = open_files.enter_context(os.fdopen(descriptor, "wb"))
+        return Output(new, Position(), is_live)
     file = open_files.enter_context(output.open("r+b"))
     if not written.is_in(file):
         raise ValueError(

@@ -1,5 +1,6 @@
 """The Dask client: how to connect, what the cluster must have, and how results are released."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,8 +34,9 @@ def connected(address: str) -> Iterator[Any]:
 
     _check_address(address)
     try:
+        asyncio.run(asyncio.wait_for(_answered(address), _SECONDS_TO_CONNECT))
         client = Client(address, timeout=_SECONDS_TO_CONNECT)
-    except OSError:
+    except (OSError, TimeoutError):
         raise ConnectionError(
             f"no Dask scheduler answers at {address} within {_SECONDS_TO_CONNECT} seconds; start "
             "one there with: dask scheduler, or name the address that its log shows."
@@ -42,6 +44,16 @@ def connected(address: str) -> Iterator[Any]:
     with client:
         check_workers(client)
         yield client
+
+
+async def _answered(address: str) -> None:
+    """Return once a Dask scheduler has answered; the client would wait for it without end."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    options = Security().get_connection_args("client")
+    comm = await connect(address, timeout=_SECONDS_TO_CONNECT, **options)
+    await comm.close()
 
 
 def check_workers(client: Any) -> None:

@@ -1,8 +1,9 @@
 """Files that are either whole or not there, whatever happens while they are written.
 
 What is written goes to a file next to its target, reaches the disk, and is then renamed over the
-target. That file is locked as long as its writer lives, so that the next writer can distinguish
-the leftover of a killed one from the work of another process. Only the standard library is used.
+target. That file is locked as long as its writer lives, so that the next writer in the folder can
+distinguish the leftover of a killed one from the work of another process, and removes it. Only the
+standard library is used.
 """
 
 import os
@@ -17,6 +18,9 @@ try:
     import fcntl
 except ImportError:  # Windows: leftovers are not recognised, and stay
     fcntl = None  # type: ignore[assignment]
+
+PRIVATE = 0o600
+"""The mode of new files that contain rows of the data: only their owner can read them."""
 
 _BESIDE = re.compile(r"\.part-[0-9a-f]{16}-(.+)", re.DOTALL)
 
@@ -42,7 +46,7 @@ def atomic_path(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
         )
     if target.is_dir():
         raise IsADirectoryError(f"{path} must name a file to write; it is a folder.")
-    remove_leftovers(target.parent, target.name)
+    remove_leftovers(target.parent)
     with _held_beside(target, 0o666 if mode is None else mode) as beside:
         kept = _mode_of(target)
         if kept is not None:
@@ -64,9 +68,9 @@ def paths_beside(folder: str | os.PathLike[str], name: str | None = None) -> lis
     return [path for path, match in found if match and name in (None, match[1])]
 
 
-def remove_leftovers(folder: str | os.PathLike[str], name: str | None = None) -> None:
-    """Remove what killed writers left in a folder: of the file called `name`, or of all."""
-    for path in paths_beside(folder, name):
+def remove_leftovers(folder: str | os.PathLike[str]) -> None:
+    """Remove the files that killed writers left in a folder, whatever they were to be called."""
+    for path in paths_beside(folder):
         if path.is_file() and not path.is_symlink():
             _remove_unless_held(path)
 

@@ -18,6 +18,8 @@ class Saved(NamedTuple):
     """XGBoost models in UBJSON: `booster.save_raw("ubj")`."""
     parameters: dict[str, Any] | None = None
     """The parameters, if those of `get_params` are not JSON; else None."""
+    is_private: bool = False
+    """Whether rows of the data are in it: then only its owner can read a new file."""
 
 
 def learner_names() -> list[str]:

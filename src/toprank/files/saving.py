@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from toprank.data.atomic import atomic_path
+from toprank.data.atomic import PRIVATE, atomic_path
 from toprank.files.archive import MANIFEST, is_member_name, opened_archive, write_archive
 from toprank.files.arrays import array_of, npy_bytes
 from toprank.files.booster_check import check_booster
@@ -33,7 +33,7 @@ def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None 
     if parameters is None:
         parameters = model.get_params(deep=False)
     manifest = manifest_bytes(name, parameters, saved.state, facts or {}, members)
-    with atomic_path(target) as new:
+    with atomic_path(target, mode=PRIVATE if saved.is_private else None) as new:
         write_archive(new, {MANIFEST: manifest, **members})
         with opened_archive(new, shown_as=target.name) as archive:
             checked_manifest(archive)  # a model beyond the limits is refused now, not later

@@ -18,11 +18,11 @@ import numpy as np
 
 from toprank.calibration import Calibration
 from toprank.calibration.list_drift import ListDay
+from toprank.data.atomic import PRIVATE
 from toprank.data.tables import time_column
 from toprank.data.tables.ids import id_texts
 from toprank.data.tables.spans import span_of
 from toprank.payments.history_store import HistoryStore
-from toprank.payments.history_store.generations import PRIVATE
 from toprank.payments.ledger.holding import LAST_KNOWN
 from toprank.workflow.alert_list import AlertList
 from toprank.workflow.promise import Promise, list_days
@@ -78,7 +78,12 @@ def followed(promise: Promise, store: HistoryStore) -> Promise:
     silence to count as genuine.
     """
     newest = store.history.until
-    own = [each for each in _read(store.folder / FILE) if each.until == str(promise.until)]
+    own = [
+        each
+        for each in _read(store.folder / FILE)
+        # rows that are no longer known were undone, and their list with them
+        if each.until == str(promise.until) and store.history.knows(each.ids).all()
+    ]
     if not own or newest is None or not len(store.ledger):
         return promise
     known = store.ledger.as_known(LAST_KNOWN)

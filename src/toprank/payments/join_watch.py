@@ -1,22 +1,29 @@
 """Checks that new rows follow a history without a gap, and warnings where they do not."""
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
 from toprank.data.tables import TableWarning, time_column
 from toprank.payments.features import History
-from toprank.wording import plural
+from toprank.wording import listed, plural
 
 _GAP = np.timedelta64(1, "D")
 
 
 class JoinWatch:
-    """Watches the times of tables that are added to a history one after the other."""
+    """Watches the times of tables that are added to a history one after the other.
 
-    def __init__(self, history: History) -> None:
-        self._history = history
+    `n_known_in` returns how many rows of a table are in the history already.
+    """
+
+    def __init__(
+        self, history: History, n_known_in: Callable[[pa.Table], int] | None = None
+    ) -> None:
+        self._history, self._n_known_in = history, n_known_in
+        self._n_known = 0
         self._since, self._until = history.since, history.until
         self._n_repeated_before = history.n_repeated
         self._newest: np.datetime64 | None = None
@@ -31,6 +38,8 @@ class JoinWatch:
         first = times.min()
         if self._newest is None:
             self._see_gap(first)
+            if self._history.row_id is None and self._n_known_in is not None:
+                self._n_known = self._n_known_in(rows)
         elif first < self._newest and not self._is_out_of_order:
             self._is_out_of_order = True
             _warn(
@@ -47,8 +56,9 @@ class JoinWatch:
     def end(self, is_remembered: bool) -> None:
         """Warn of what was unusual in the tables; raise if they were remembered before.
 
-        Rows that come again are recognised by their ids. Without ids, rows most of which are not
-        newer than the history were probably remembered before.
+        Rows that come again are recognised by their ids. Without ids, none of them may be equal to
+        a remembered row, and rows most of which are not newer than the history were probably
+        remembered before.
         """
         history = self._history
         n_repeated = history.n_repeated - self._n_repeated_before
@@ -69,6 +79,17 @@ class JoinWatch:
                 f"{self._n_old:,} of {self._n_rows:,} are not, and were probably remembered "
                 "before; rank them without remembering (--remember), or fit with a column of ids "
                 "(--id), by which rows are recognised."
+            )
+        elif self._n_known and is_remembered:
+            raise ValueError(
+                f"rows to remember must not be in the history already; {self._n_known:,} of "
+                f"{self._n_rows:,} are, equal in {listed(history.columns)}; take them out of the "
+                "file, or fit with a column of ids (--id), by which rows are recognised."
+            )
+        elif self._n_old and is_remembered:
+            _warn(
+                f"{self._n_old:,} rows are not after {self._until}, the end of the history; they "
+                "are remembered as late ones."
             )
         elif self._n_old:
             _warn(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank.data.tables.ids import id_texts
@@ -25,9 +26,12 @@ class KnownCards:
     blocked: frozenset[str] = frozenset()
     cleared: dict[str, np.datetime64] = field(default_factory=dict)
 
-    def flagged(self, alerts: AlertList, card: str) -> AlertList:
-        """Return the list with the time at which each card was cleared, NaT for most."""
-        cards = id_texts(alerts.rows[card], card).to_pylist()
+    def flagged(self, alerts: AlertList, listed: pa.ChunkedArray) -> AlertList:
+        """Return the list with the time at which each card was cleared, NaT for most.
+
+        `listed` are the cards of the list, as the history has them.
+        """
+        cards = id_texts(listed, "card").to_pylist()
         never = np.datetime64("NaT", "us")
         cleared = np.array([self.cleared.get(each, never) for each in cards], "datetime64[us]")
         return replace(alerts, cleared=cleared)

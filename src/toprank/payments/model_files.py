@@ -10,21 +10,27 @@ replaced is kept until the next one is written.
 
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from toprank import files
-from toprank.data.tables import Reading
+from toprank.data.tables import Reading, time_column
 from toprank.data.tables.spans import span_of
+from toprank.payments.far_times import bulk_of
 from toprank.payments.features import Feature, History, LabelRisk
-from toprank.payments.history_store import HistoryStore
-from toprank.payments.history_store.generations import Generations
+from toprank.payments.history_store import HistoryStore, StoreBusyError
+from toprank.payments.history_store.generations import LOCK, Generations
+from toprank.payments.history_store.new_folder import remove_unfinished
+from toprank.payments.history_store.writer_lock import WriterLock
+from toprank.payments.model_lock import WAIT, without_version, writing_model
 from toprank.payments.payment_state import PaymentState
 from toprank.payments.roles import Roles
-from toprank.payments.versions import FIRST, other_versions, version_path
+from toprank.payments.stored_cards import StoredCards
+from toprank.payments.versions import FIRST, next_version, other_versions, version_path
 from toprank.workflow.plain_facts import training_facts
 from toprank.workflow.promise import Promise
 from toprank.workflow.task import class_names
@@ -33,6 +39,7 @@ from toprank.workflow.usual_rows import UsualRows
 LATE = np.timedelta64(7, "D")  # rows older than the newest by up to this have all their features
 FORGET = np.timedelta64(400, "D")  # cards and ids not seen for longer are forgotten
 DEFAULT_BUDGET = 100
+WAIT_TO_REPLACE = 60.0  # seconds for others to finish writing, before a training is lost
 
 _SETTINGS = (
     "delay", "learner", "losses", "n_estimators", "effort", "time_limit", "refit", "random_state",
@@ -47,27 +54,56 @@ def history_folder(model: Path) -> Path:
     >>> history_folder(Path("payments.v2.toprank")).name
     'payments.history'
     """
-    return model.with_name(f"{re.sub(r'[.]v[0-9]+$', '', model.stem)}.history")
+    return without_version(model).with_suffix(".history")
 
 
-def write_model(model: Any, path: Path, version: int = FIRST) -> None:
-    """Write a fitted payment model; an existing file is replaced in one step."""
+def write_model(
+    model: Any, path: Path, version: int = FIRST, wait: float = WAIT_TO_REPLACE
+) -> None:
+    """Write a fitted payment model; an existing file is replaced in one step.
+
+    Waits up to `wait` seconds for who adds to the history of the model that is replaced.
+    """
     is_new = model.state_ is not None and not isinstance(model.state_, HistoryStore)
-    if is_new:
-        model.state_ = _stored(model.state_, history_folder(path))
-    elif model.state_ is not None:
+    with writing_model(path), _held_history(path if is_new else None, wait) as replaced:
+        if is_new:
+            model.state_ = _stored(model.state_, history_folder(path))
+        elif model.state_ is not None:
+            _copy_history(model.state_, history_folder(path))
+        files.save(model.ranker_, path, facts_of(model, version))
+        if is_new:
+            _drop_old_histories(path, replaced)
+
+
+def write_next_version(model: Any, current: Path) -> tuple[int, Path]:
+    """Write a refitted model next to the current version; return its number and path."""
+    with writing_model(current):
+        number = next_version(current)
+        path = version_path(current, number)
         _copy_history(model.state_, history_folder(path))
-    files.save(model.ranker_, path, facts_of(model, version))
-    if is_new:
-        _drop_old_histories(path)
+        files.save(model.ranker_, path, facts_of(model, number))
+        return number, path
 
 
-def read_model(kind: Any, path: Path, history: Path | None, for_writing: bool) -> Any:
+def check_free(path: Path, wait: float = WAIT) -> None:
+    """Raise if another process is writing the model at `path` or its history.
+
+    For callers that would have to wait for it only after hours of training.
+    """
+    with writing_model(path, wait), _held_history(path, wait):
+        pass
+
+
+def read_model(
+    kind: Any, path: Path, history: Path | None, for_writing: bool, card_key: Any = None
+) -> Any:
     """Return the payment model in a file, with its history."""
     ranker, manifest = files.open_model(path)
     _check_kind(ranker, path)
     model = kind(**settings_in(manifest["facts"], ranker))
     model.ranker_, model.facts_ = ranker, manifest["facts"]
+    model.stored_cards_ = _noted_cards(manifest["facts"]).with_key(card_key, path.name)
+    model.card_key = card_key
     model.promise_ = _noted(Promise, manifest["facts"].get("promise"))
     model.usual_rows_ = _noted(UsualRows, manifest["facts"].get("usual_rows"))
     model.reading_ = Reading.from_json(manifest["facts"].get("reading"))
@@ -98,6 +134,7 @@ def facts_of(model: Any, version: int) -> dict[str, Any]:
     if model.state_ is not None:
         roles = Roles(model.time, model.card, model.terminal, model.amount, model.row_id)
         facts["payments"], facts["history"] = roles._asdict(), model.state_.history.id
+        facts["card_key"] = model.stored_cards_.fingerprint
     return facts
 
 
@@ -135,10 +172,13 @@ def _stored(state: PaymentState, folder: Path) -> HistoryStore:
         # without features of labels, a purge forgets ids as well: labels must find their rows
         has_labels = any(isinstance(each, LabelRisk) for each in history.features)
         keep = LATE if has_labels or history.row_id is None else FORGET
-        history.purge(history.until - keep, forget=history.until - FORGET)
+        # by the bulk of the rows: one row of a wrong year must not make it forget the others
+        end = min(history.until, bulk_of(time_column(rows, history.time)).end)
+        history.purge(end - keep, forget=end - FORGET)
     if folder.is_file():  # of an earlier version
         folder.rename(_kept(folder))
     folder.mkdir(mode=0o700, exist_ok=True)
+    remove_unfinished(folder)
     return HistoryStore.create(
         folder / history.id, history, rows, labels=state.ledger.entries_after(0)
     )
@@ -174,6 +214,8 @@ def _opened_state(
         )
     if not _is_history(found):
         raise _of_another(found, path)
+    if for_writing and found.name == history_id:
+        remove_unfinished(found.parent)
     store = HistoryStore.open(found, mode="write" if for_writing else "read")
     if store.history.id != history_id:
         store.close()
@@ -208,19 +250,52 @@ def _is_history(place: Path) -> bool:
     return place.is_file() or (place.is_dir() and Generations(place).are_there())
 
 
-def _drop_old_histories(path: Path) -> None:
-    """Remove histories that no model next to them names, except for the latest of those."""
+def _drop_old_histories(path: Path, replaced: str | None) -> None:
+    """Remove histories that no model next to them names, except for the one just replaced."""
     folder = history_folder(path)
     # a model may have the name of a version: all models that share the folder are read
-    first = folder.with_suffix(path.suffix)
+    first = without_version(path)
     versions = [version_path(first, number) for number in other_versions(first)]
     models = {each for each in (path, first, *versions) if each.exists()}
-    named = {files.read_manifest(each)["facts"].get("history") for each in models}
+    kept = {replaced, *(_history_id(each) for each in models)}
     # a folder of an earlier version is a history itself: its files have other names
     ids = [each for each in folder.iterdir() if re.fullmatch("[0-9a-f]{32}", each.name)]
-    others = [each for each in ids if each.name not in named]
-    for each in sorted(others, key=lambda other: other.stat().st_mtime)[:-1]:
-        shutil.rmtree(each, ignore_errors=True)
+    for each in ids:
+        if each.name not in kept:
+            with suppress(StoreBusyError):  # of a process that loaded an earlier model
+                WriterLock(each / LOCK, each, wait=0).release()
+                shutil.rmtree(each, ignore_errors=True)
+
+
+def _history_id(path: Path) -> str | None:
+    return files.read_manifest(path)["facts"].get("history")
+
+
+@contextmanager
+def _held_history(path: Path | None, wait: float) -> Iterator[str | None]:
+    """Hold the lock of the history that a model names, and yield the history's id.
+
+    So nobody adds to a history whose model is being replaced.
+    """
+    history_id = _history_id(path) if path is not None and _is_model(path) else None
+    place = None if path is None else history_folder(path) / str(history_id)
+    if history_id is None or place is None or not place.is_dir():
+        yield history_id
+        return
+    lock = WriterLock(place / LOCK, place, wait)
+    try:
+        yield history_id
+    finally:
+        lock.release()
+
+
+def _is_model(path: Path) -> bool:
+    """Return whether a model is at this path; any other file may be replaced."""
+    try:
+        files.read_manifest(path)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _check_kind(ranker: Any, path: Path) -> None:
@@ -253,6 +328,11 @@ def _noted(kind: Any, noted: Any) -> Any:
         return None if noted is None else kind.from_json(noted)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _noted_cards(facts: dict[str, Any]) -> StoredCards:
+    fingerprint = facts.get("card_key")
+    return StoredCards(fingerprint if isinstance(fingerprint, str) else None)
 
 
 def _noted_names(noted: Any) -> dict[str, str] | None:

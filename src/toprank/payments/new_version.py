@@ -22,6 +22,7 @@ from toprank.data import tables
 from toprank.data.tables.ids import id_texts
 from toprank.data.tables.spans import DAY, span_of
 from toprank.metrics import Comparison, Interval
+from toprank.payments.far_times import are_wrong
 from toprank.payments.issued_lists import SILENCE
 from toprank.payments.ledger import SOURCES, Ledger
 from toprank.payments.payment_model import PaymentModel
@@ -87,7 +88,7 @@ def refit(
     rows = matured_rows(model, silence)
     new = PaymentModel(**model.get_params(deep=False))
     new.state_, new.classes_ = model.state_, model.classes_
-    new.reading_ = model.reading_
+    new.reading_, new.stored_cards_ = model.reading_, model.stored_cards_
     new_days = _days_since(model, rows)
     new.fit_features(rows.table, progress=progress, test_begin=new_days)
     if new_days is None:
@@ -195,7 +196,10 @@ class _LabelsNow(NamedTuple):
 
 
 def _in_order_of_time(rows: pa.Table, model: PaymentModel) -> pa.Table:
-    """Return the columns that the model learns from, rows in order of time."""
+    """Return the columns that the model learns from, rows in order of time.
+
+    Rows whose time cannot be right, which earlier versions remembered, are left out.
+    """
     roles = (
         model.label_column,
         model.time,
@@ -206,8 +210,9 @@ def _in_order_of_time(rows: pa.Table, model: PaymentModel) -> pa.Table:
     )
     named = {*model.ranker_.schema_.names, *roles}
     rows = rows.select([name for name in rows.column_names if name in named])
-    order = np.argsort(tables.time_column(rows, str(model.time)), kind="stable")
-    return rows.take(pa.array(order))
+    times = tables.time_column(rows, str(model.time))
+    order = np.argsort(times, kind="stable")
+    return rows.take(pa.array(order[~are_wrong(times)[order]]))
 
 
 def _labels_now(state: PaymentState, rows: pa.Table, model: PaymentModel) -> _LabelsNow:

@@ -5,51 +5,49 @@ probabilities and the rules of labels. Without a card it ranks plain rows, so th
 only one class.
 """
 
-import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.data import checks, tables
-from toprank.data.inputs import Encoded
+from toprank.data import tables
 from toprank.data.tables import Schema, TableWarning, WrittenBatch
 from toprank.data.tables.columns import arrow_table
-from toprank.data.tables.spans import span_of
 from toprank.payments import issued_lists, model_files
 from toprank.payments.features import Feature
 from toprank.payments.features.past import LabelCounts
-from toprank.payments.history_store.history_store import FeaturesOf, HistoryStore
-from toprank.payments.join_watch import JoinWatch
+from toprank.payments.fit_options import roles_of
+from toprank.payments.history_store.history_store import HistoryStore
 from toprank.payments.known_cards import KnownCards, known_cards
-from toprank.payments.payment_state import MemoryState, PaymentState
+from toprank.payments.learning import learn, learn_from_features
+from toprank.payments.measured import evaluated
+from toprank.payments.one_payment import scored_payment
 from toprank.payments.payment_words import words_of_list
 from toprank.payments.recent_payments import recent_payments
 from toprank.payments.roles import (
     Roles,
     columns_to_read,
-    new_history,
-    row_of,
-    rows_of,
-    with_columns,
+)
+from toprank.payments.stored_cards import StoredCards
+from toprank.payments.verdicts import check_one_each
+from toprank.payments.with_past import (
+    tables_of,
+    with_past,
 )
 from toprank.rankers import reasons
 from toprank.rankers.progress import Progress
 from toprank.rankers.reasons import Difference, Reason, ScoredRow
-from toprank.workflow import evaluation, training
 from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
 from toprank.workflow.promise import Promise
-from toprank.workflow.task import class_names, prepare
 from toprank.workflow.usual_rows import ShiftWatch
 
 CLEARED_WITHIN = "14d"
@@ -86,6 +84,9 @@ class PaymentModel(BaseEstimator):
         figures, and from those of the gap.
     keep
         Columns to learn from although they look like ids, which are left out otherwise.
+    card_key
+        The file of a secret key, of at least 16 bytes: the history then keeps keyed hashes of the
+        cards in place of the cards. It is not saved with the model.
 
     Attributes
     ----------
@@ -99,6 +100,8 @@ class PaymentModel(BaseEstimator):
         The training, with the figures on the test rows; only after `fit`.
     promise_
         What later lists are expected to hold, from a backtest; None without times.
+    stored_cards_
+        How the history stores cards.
     usual_rows_
         What the rows learned from are like; `rank` warns of rows that are unlike them.
     reading_
@@ -143,6 +146,7 @@ class PaymentModel(BaseEstimator):
         random_state: int = 0,
         n_jobs: int | None = None,
         keep: Iterable[str] = (),
+        card_key: str | os.PathLike[str] | None = None,
     ) -> None:
         self.label_column = label_column
         self.time = time
@@ -166,31 +170,15 @@ class PaymentModel(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.keep = keep
+        self.card_key = card_key
+
+    stored_cards_ = StoredCards()
 
     # Learning
 
     def fit(self, table: Any, *, progress: Progress | None = None) -> Self:
         """Learn from a labelled table; with a card, also from the past of each card."""
-        roles = self._checked_roles()
-        table = arrow_table(table)
-        self.reading_ = tables.Reading.of(table)
-        tables.check_columns([*self.drop, *self.keep], table.column_names)
-        # a time that is dropped still splits the rows
-        table = table.drop_columns([name for name in set(self.drop) if name != self.time])
-        labels = tables.split_label(table, self.label_column, self.positive_label)
-        self.classes_ = class_names(labels.positive, labels.negative)
-        self.state_: PaymentState | None = None
-        if roles is not None:
-            self.state_ = MemoryState(
-                new_history(roles, self.label_column, self.delay, self.features)
-            )
-            if progress is not None:
-                progress("features of the past", 0, 1)
-            table = tables.with_times(table, roles.time)
-            (table,) = self._with_features([table], remember=True, labels=labels)
-            if progress is not None:
-                progress("features of the past", 1, 1)
-        return self.fit_features(table, labels=labels, progress=progress)
+        return learn(self, arrow_table(table), progress)
 
     def fit_features(
         self,
@@ -204,29 +192,7 @@ class PaymentModel(BaseEstimator):
 
         `test_begin` says from when on rows are the test; by default they are the latest quarter.
         """
-        options = self._training_options(self._checked_roles())
-        if self.state_ is not None:  # in a short history, no card may have paid twice in an hour
-            options["drop"] = [
-                *options["drop"],
-                *_without_values(table, self.state_.history.names),
-            ]
-        task = prepare(table, self.label_column, labels=labels, test_begin=test_begin, **options)
-        self.training_ = training.train(
-            task,
-            self.budget,
-            learner=self.learner,
-            losses=self.losses,
-            n_estimators=self.n_estimators,
-            effort=self.effort,
-            time_limit=self.time_limit,
-            refit=self.refit,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            progress=progress,
-        )
-        self.ranker_, self.promise_ = self.training_.ranker, self.training_.promise
-        self.usual_rows_ = self.training_.usual
-        return self
+        return learn_from_features(self, table, labels, progress, test_begin)
 
     # Ranking
 
@@ -255,7 +221,7 @@ class PaymentModel(BaseEstimator):
             watch = ShiftWatch(self.usual_rows_, self.ranker_.schema_.names)
         alerts = top_alerts(
             self.ranker_,
-            self._listable(_tables(payments), remember),
+            self.with_past(tables_of(payments), remember=remember, sets_aside=True),
             self.budget if k is None else k,
             n_reasons,
             one_per=self.card,
@@ -270,7 +236,10 @@ class PaymentModel(BaseEstimator):
             issued_lists.keep(alerts, self.promise_, self.ranker_.calibration_, store)
         for remark in () if watch is None else watch.remarks():
             warnings.warn(remark, TableWarning, stacklevel=2)
-        return alerts if self.card is None else known.flagged(alerts, self.card)
+        if self.card is None:
+            return alerts
+        stored = self.stored_cards_.in_table(alerts.rows, self.card)[self.card]
+        return self.stored_cards_.as_they_came(known.flagged(alerts, stored), self.card)
 
     def recent_payments(
         self, alerts: AlertList, days: int = 30, today: Iterable[Any] = ()
@@ -284,9 +253,9 @@ class PaymentModel(BaseEstimator):
             raise ValueError("the model must be fitted with card to know payments; it was not.")
         if alerts.facts is None:  # of an empty list
             return []
-        return recent_payments(
-            self.state_, self.roles, alerts.facts, self.classes_, days, _tables(today)
-        )
+        facts = self.stored_cards_.in_table(alerts.facts, "card")
+        others = (self.stored_cards_.in_table(each, self.card) for each in tables_of(today))
+        return recent_payments(self.state_, self.roles, facts, self.classes_, days, others)
 
     def score(
         self, payment: Mapping[str, Any], *, n_reasons: int = 5, remember: bool = False
@@ -297,19 +266,19 @@ class PaymentModel(BaseEstimator):
         `compare_past`, since the card's earlier payments are not read for one score.
         """
         check_is_fitted(self, "ranker_")
-        if self.state_ is None:
-            return self._explained(payment, n_reasons)
-        features_of = self.state_.one if remember else self.state_.look
-        return self._scored(payment, n_reasons, features_of)
+        features_of = None
+        if self.state_ is not None:
+            features_of = self.state_.one if remember else self.state_.look
+        return scored_payment(self, payment, n_reasons, features_of)
 
     def take_in(self, payment: Mapping[str, Any], *, n_reasons: int = 5) -> ScoredRow:
         """Return what `score` does, and remember the payment: on disk with the next `settle`.
 
         This is for streams, which would otherwise be slowed down by the disk at every payment.
         """
-        if self.state_ is None:
-            return self.score(payment, n_reasons=n_reasons)
-        return self._scored(payment, n_reasons, self.state_.take_in)
+        check_is_fitted(self, "ranker_")
+        features_of = None if self.state_ is None else self.state_.take_in
+        return scored_payment(self, payment, n_reasons, features_of)
 
     def settle(self, note: Any = None) -> None:
         """Write the payments that were taken in to disk, all or none, and `note` with them."""
@@ -330,16 +299,16 @@ class PaymentModel(BaseEstimator):
 
     def with_features(self, payments: Any) -> pa.Table:
         """Return a table with the features of its rows as further columns; nothing is kept."""
-        return pa.concat_tables(self.batches_with_features(_tables(payments)))
+        return pa.concat_tables(self.batches_with_features(tables_of(payments)))
 
     def batches_with_features(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yield tables with the features of their rows; nothing is kept."""
         check_is_fitted(self, "ranker_")
-        return self._with_features(batches, remember=False)
+        return (each.table for each in self.with_past(batches))
 
     def remember(self, payments: Any) -> None:
         """Add payments to the history, for those that come after them."""
-        for _ in self._with_features(_tables(payments), remember=True):
+        for _ in self.with_past(tables_of(payments), remember=True, sets_aside=True):
             pass
 
     def promise_now(self) -> Promise | None:
@@ -380,17 +349,8 @@ class PaymentModel(BaseEstimator):
                 "the model must be fitted with card (--card) and row_id (--id) for labels to find "
                 "their payments; it was not; fit it again with both."
             )
-        n_ids, n_labels = np.size(ids), np.size(is_positive)
-        if n_ids != n_labels:
-            raise ValueError(
-                f"each id must have one label; got {n_ids} ids and {n_labels} labels."
-            )
         known: Any = self.state_.history.until if known_at is None else known_at
-        if np.ndim(known) and np.size(known) != n_ids:
-            raise ValueError(
-                f"known_at must be one moment, or one for each of the {n_ids} ids; got "
-                f"{np.size(known)}."
-            )
+        check_one_each(ids, is_positive, known)
         return self.state_.label(ids, is_positive, known, source, who)
 
     def known_cards(self, cleared_within: Any = CLEARED_WITHIN) -> KnownCards:
@@ -411,28 +371,7 @@ class PaymentModel(BaseEstimator):
     ) -> Evaluation:
         """Return how well the model ranks labelled rows, one list per day if there are times."""
         check_is_fitted(self, "ranker_")
-        label = label or self.label_column
-        facts: list[pa.Table] = []
-        suspicion = []
-        for batch in self._with_features(_tables(payments), remember=False):
-            if not facts:
-                time = time or self._fitted_time(batch)
-                named = [name for name in (label, time, self.card, self.amount) if name]
-            tables.check_columns(named, batch.column_names)
-            facts.append(batch.select(list(dict.fromkeys(named))))
-            suspicion.append(self.ranker_.suspicion(batch))
-        if not facts:
-            raise ValueError("there are no rows to measure the model on.")
-        return evaluation.evaluate_rows(
-            self.ranker_,
-            pa.concat_tables(facts, promote_options="permissive"),
-            np.concatenate(suspicion),
-            label=label,
-            time=time,
-            budget=self.budget if k is None else k,
-            card=self.card,
-            amount=self.amount,
-        )
+        return evaluated(self, self.batches_with_features(tables_of(payments)), k, label, time)
 
     # Files
 
@@ -448,14 +387,16 @@ class PaymentModel(BaseEstimator):
         *,
         history: str | os.PathLike[str] | None = None,
         for_writing: bool = False,
+        card_key: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Return the model that `save` wrote, with the history next to it or the given one.
 
         With `for_writing`, the history is locked against other writers until `close`, and what is
-        remembered or labelled is on disk when the call returns.
+        remembered or labelled is on disk when the call returns. A model that was fitted with a
+        `card_key` needs it again to see payments; labels and `refit` do not.
         """
         return model_files.read_model(
-            cls, Path(path), None if history is None else Path(history), for_writing
+            cls, Path(path), None if history is None else Path(history), for_writing, card_key
         )
 
     def close(self) -> None:
@@ -478,28 +419,6 @@ class PaymentModel(BaseEstimator):
             return self.ranker_.schema_
         return columns_to_read(self.state_.history, self.ranker_.schema_)
 
-    def _scored(
-        self,
-        payment: Mapping[str, Any],
-        n_reasons: int,
-        features_of: Callable[[Mapping[str, Any]], Mapping[str, float]],
-    ) -> ScoredRow:
-        assert self.state_ is not None
-        history = self.state_.history
-        row = row_of(history, payment, self.classes_)
-        if features_of != history.look:  # what cannot be scored must not be remembered either
-            checks.whole_number(n_reasons, "n_reasons", 0)
-            self.ranker_.schema_.encode_row({**row, **dict.fromkeys(history.names, math.nan)})
-        return self._explained({**row, **features_of(row)}, n_reasons)
-
-    def _explained(self, row: Mapping[str, Any], n_reasons: int) -> ScoredRow:
-        """Return the score of one row, with reasons as on a list."""
-        checks.whole_number(n_reasons, "n_reasons", 0)
-        scored = self.ranker_.explain_one(row, 0)
-        encoded = Encoded(self.ranker_.schema_.encode_row(row)[np.newaxis])
-        (found,) = reasons.reasons_for_list(self.ranker_, encoded, n_reasons, self.describer())
-        return ScoredRow(scored.suspicion, scored.probability, *found[:2])
-
     @property
     def facts(self) -> dict[str, str]:
         """The columns that say what a row is: by card, time, terminal, amount and id."""
@@ -520,21 +439,10 @@ class PaymentModel(BaseEstimator):
             return reasons.ColumnNames(self.names or {})
         return words_of_list(self.state_, roles, self.label_column, self.names, facts, is_compared)
 
-    def _fitted_time(self, batch: pa.Table) -> str | None:
-        """Return the column of times that the model was fitted with, if the rows have it."""
-        if self.time is None or self.time in batch.column_names:
-            return self.time
-        warnings.warn(
-            f"there is no column {self.time!r}; all rows are ranked as one list.",
-            TableWarning,
-            stacklevel=3,
-        )
-        return None
-
     @property
     def roles(self) -> Roles | None:
         """The roles of the columns; None without a card."""
-        return self._checked_roles()
+        return roles_of(self)
 
     @property
     def learned_until(self) -> np.datetime64 | None:
@@ -545,86 +453,15 @@ class PaymentModel(BaseEstimator):
         period = getattr(self, "facts_", {}).get("periods", {}).get("validation")
         return None if period is None else np.datetime64(period[1], "us")
 
-    def _checked_roles(self) -> Roles | None:
-        """Return the roles of the columns; None without a card."""
-        others = {"terminal": self.terminal, "amount": self.amount, "row_id": self.row_id}
-        if self.card is None:
-            for name, value in {**others, "features": self.features}.items():
-                if value is not None:
-                    raise ValueError(f"{name} must come with card: it is about its past.")
-            return None
-        required = {"time": self.time, "terminal": self.terminal, "amount": self.amount}
-        for name, value in required.items():
-            if value is None:
-                raise ValueError(f"{name} must be given with card, to know its past; got None.")
-        return Roles(str(self.time), self.card, str(self.terminal), str(self.amount), self.row_id)
-
-    def _training_options(self, roles: Roles | None) -> dict[str, Any]:
-        """Return how the rows are split and which columns are learned from."""
-        options = {
-            "time": self.time,
-            "positive_label": self.positive_label,
-            "keep": self.keep,
-            "gap": None if self.gap is None else span_of(self.gap, "gap"),
-            "random_state": self.random_state,
-        }
-        if roles is None:
-            return options
-        # the model learns from features of cards and terminals, not from their names
-        names = [roles.card, roles.terminal, *([roles.row_id] if roles.row_id else [])]
-        if self.gap is None:
-            options["gap"] = span_of(self.delay, "delay")
-        return {**options, "drop": names, "card": roles.card, "amount": roles.amount}
-
-    def _with_features(
-        self, batches: Iterable[pa.Table], remember: bool, labels: tables.Labels | None = None
-    ) -> Iterator[pa.Table]:
-        """Yield tables with the features of their rows as further columns."""
-        for batch in self._listable(batches, remember, labels):
-            yield batch.table
-
-    def _listable(
+    def with_past(
         self,
         batches: Iterable[pa.Table | WrittenBatch],
-        remember: bool,
+        *,
+        remember: bool = False,
+        sets_aside: bool = False,
         labels: tables.Labels | None = None,
     ) -> Iterator[WrittenBatch]:
-        """Yield each batch with the features of its rows, and its rows as they came."""
-        as_came = (each if isinstance(each, WrittenBatch) else WrittenBatch(each, each)
-                   for each in batches)  # fmt: skip
-        if self.state_ is None:
-            yield from as_came
-            return
-        history = self.state_.history
-        taking_in = self.state_.remembering() if remember else self.state_.looking()
-        with taking_in as features_of:
-            watch = JoinWatch(history)
-            for batch in as_came:
-                rows = rows_of(history, batch.table, self.classes_, labels)
-                watch.see(rows)
-                yield batch._replace(table=_with_features_of(batch.table, rows, features_of))
-            watch.end(is_remembered=remember)
-
-
-def _with_features_of(table: pa.Table, rows: pa.Table, features_of: FeaturesOf) -> pa.Table:
-    """Return a table with the features of its rows."""
-    return with_columns(table, features_of(rows))
-
-
-def _without_values(table: pa.Table, names: Iterable[str]) -> list[str]:
-    """Return which of these columns are missing in every row."""
-    n_rows = table.num_rows
-    return [
-        name
-        for name in names
-        if pc.sum(pc.is_null(table[name], nan_is_null=True)).as_py() == n_rows
-    ]
-
-
-def _tables(payments: Any) -> Iterator[Any]:
-    """Yield the given tables: one, or several one after the other."""
-    if isinstance(payments, Iterator | list | tuple) and not isinstance(payments, WrittenBatch):
-        for each in payments:
-            yield each if isinstance(each, WrittenBatch) else arrow_table(each)
-    else:
-        yield arrow_table(payments)
+        """Yield batches with the features of their rows: see `toprank.payments.with_past`."""
+        options = {"remember": remember, "sets_aside": sets_aside}
+        stored = (self.stored_cards_.in_batch(each, self.card) for each in batches)
+        return with_past(self.state_, self.classes_, stored, **options, labels=labels)

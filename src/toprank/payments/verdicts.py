@@ -74,6 +74,18 @@ def verdicts_in(table: pa.Table, row_id: str, label: str, classes: tuple[Any, An
     )
 
 
+def check_one_each(ids: ArrayLike, is_positive: ArrayLike, known_at: Any) -> None:
+    """Raise unless each id has one label, and one time at which it became known or that of all."""
+    n_ids, n_labels = np.size(ids), np.size(is_positive)
+    if n_ids != n_labels:
+        raise ValueError(f"each id must have one label; got {n_ids} ids and {n_labels} labels.")
+    if np.ndim(known_at) and np.size(known_at) != n_ids:
+        raise ValueError(
+            f"known_at must be one moment, or one for each of the {n_ids} ids; got "
+            f"{np.size(known_at)}."
+        )
+
+
 def overruling_label(
     ledger: Ledger, ids: Sequence[Any], is_positive: ArrayLike
 ) -> OverrulingLabel | None:

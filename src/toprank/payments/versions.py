@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from toprank import files
 from toprank.data.atomic import atomic_path
+from toprank.payments.model_lock import writing_model
 
 FIRST = 1
 
@@ -59,6 +60,23 @@ def next_version(model: Path) -> int:
 
 def promote(model: Path, version: int | None = None) -> Promoted:
     """Make a version the current one: the newest, unless one is named."""
+    with writing_model(model):
+        return _promoted(model, version)
+
+
+def rollback(model: Path) -> Promoted:
+    """Make the version before the current one current again."""
+    with writing_model(model):
+        current = _current(model)
+        older = [number for number in other_versions(model) if number < current]
+        if not older:
+            raise ValueError(
+                f"there is no version before {current}, which is the current one of {model.name}."
+            )
+        return _promoted(model, older[-1])
+
+
+def _promoted(model: Path, version: int | None) -> Promoted:
     current, others = _current(model), other_versions(model)
     if version is None:
         newer = [number for number in others if number > current]
@@ -78,17 +96,6 @@ def promote(model: Path, version: int | None = None) -> Promoted:
     _put(model, version_path(model, current))
     _put(version_path(model, version), model)
     return Promoted(version, current)
-
-
-def rollback(model: Path) -> Promoted:
-    """Make the version before the current one current again."""
-    current = _current(model)
-    older = [number for number in other_versions(model) if number < current]
-    if not older:
-        raise ValueError(
-            f"there is no version before {current}, which is the current one of {model.name}."
-        )
-    return promote(model, older[-1])
 
 
 def _current(model: Path) -> int:

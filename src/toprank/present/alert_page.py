@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from toprank import wording
-from toprank.data.atomic import atomic_path
+from toprank.data.atomic import PRIVATE, atomic_path
 from toprank.present.report.markup import count, percent, prose, text
 from toprank.present.summary import counted, moment_text
 from toprank.rankers.reasons import number_text
@@ -88,10 +88,9 @@ This page names {page.unit}s; pass it on with care.</p></footer>
 
 
 def write_alert_page(page: AlertPage, path: str | os.PathLike[str]) -> None:
-    """Write the page to `path` in one step; only its owner may read it."""
+    """Write the page to `path` in one step; only its owner can read a new file."""
     rendered = render_alert_page(page)
-    with atomic_path(path, mode=0o600) as temporary:
-        temporary.chmod(0o600)  # also where it replaces a file that others could read
+    with atomic_path(path, mode=PRIVATE) as temporary:
         temporary.write_text(rendered, encoding="utf-8", newline="\n")
 
 

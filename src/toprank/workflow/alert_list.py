@@ -146,10 +146,14 @@ def top_alerts(
     best: _Top | None = None
     n_seen = n_left_out = 0
     for batch in batches:
-        table, shown = batch if isinstance(batch, WrittenBatch) else (batch, batch)
+        if not isinstance(batch, WrittenBatch):
+            batch = WrittenBatch(batch, batch)
+        table, shown, numbers = batch
         if not table.num_rows:
             continue
-        found = _Top.of(ranker, table, shown, n_seen, one_per, facts or {})
+        if numbers is None:
+            numbers = np.arange(n_seen + 1, n_seen + table.num_rows + 1)
+        found = _Top.of(ranker, table, shown, numbers, one_per, facts or {})
         n_seen += table.num_rows
         if watch is not None:
             watch.see(found.features, found.scores)
@@ -236,14 +240,13 @@ class _Top(NamedTuple):
         ranker: Any,
         table: pa.Table,
         shown: pa.Table,
-        n_before: int,
+        numbers: NDArray[np.int64],
         one_per: str | None,
         facts: Mapping[str, str],
     ) -> Self:
         """Return all rows of a batch, read and scored."""
         features = inputs.read_features(ranker, table)
         scores = ranker.suspicion(inputs.Encoded(features))
-        numbers = np.arange(n_before + 1, n_before + table.num_rows + 1)
         owners = None if one_per is None else _owners(table, one_per)
         found = {key: table[name] for key, name in facts.items() if name in table.column_names}
         kept = pa.table(found) if found else _no_facts(numbers)

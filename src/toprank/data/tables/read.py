@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from toprank.data import checks
 from toprank.data.tables import delimited, record_files
@@ -28,10 +29,14 @@ _START = 512  # bytes that show what a file is
 
 
 class WrittenBatch(NamedTuple):
-    """Rows of a file: `table` for the model to read, `written` to show them to people."""
+    """Rows of a file: `table` for the model to read, `written` to show them to people.
+
+    `numbers` are those of the rows in the file, from 1, where some of its rows are left out.
+    """
 
     table: pa.Table
     written: pa.Table
+    numbers: NDArray[np.int64] | None = None
 
 
 def read_table(

@@ -16,8 +16,10 @@ _DELIMITER_OF = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 
 
-def write_rows(table: Any, path: str | Path) -> None:
+def write_rows(table: Any, path: str | Path, *, mode: int | None = None) -> None:
     """Write a table as CSV (.csv, .tsv, .txt, also .gz) or Parquet (.parquet, .pq), by suffix.
+
+    A new file has `mode`, if it is given; one that is replaced keeps its own.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -34,7 +36,7 @@ def write_rows(table: Any, path: str | Path) -> None:
         known = ", ".join((*_DELIMITER_OF, *_PARQUET_SUFFIXES))
         raise TableError(f"{path.name} must end in one of {known}; got {suffix!r}.")
     rows = arrow_table(table)
-    with atomic_path(path) as unfinished:
+    with atomic_path(path, mode=mode) as unfinished:
         if is_parquet:
             pq.write_table(rows, unfinished)
         else:

@@ -243,6 +243,10 @@ class History:
             return None
         return self._past.keys_of(self._numbers(row_id), self._keys.index(key))
 
+    def n_values(self, key: str) -> int | None:
+        """Return how many values of a key, such as cards, are known; None if it is no key."""
+        return len(self._past.keys[self._keys.index(key)]) if key in self._keys else None
+
     def held_labels(self, row_id: Any) -> HeldLabels:
         """Return the label that holds of each row by now, by the rows' ids."""
         return self._past.held_labels(self._numbers(row_id))

@@ -14,7 +14,6 @@ from toprank.data.atomic import remove_leftovers
 from toprank.files.faults import ModelFileError
 
 LOCK, LEDGER, ROWS = "lock", "labels.db", "rows"
-PRIVATE = 0o600
 
 _NUMBERED = re.compile(r"(snapshot|log)-([0-9]{6,})")
 

@@ -2,42 +2,44 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from toprank.data import checks
-from toprank.data.atomic import sync
 from toprank.data.tables.columns import arrow_table
-from toprank.files.faults import ModelFileError
 from toprank.payments.features import History, cells
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.history_store import row_payload
-from toprank.payments.history_store.generations import LEDGER, LOCK, PRIVATE, ROWS, Generations
+from toprank.payments.history_store.first_files import (
+    fill_folder,
+    ledger_to_read,
+    ledger_to_write,
+)
+from toprank.payments.history_store.generations import LEDGER, LOCK, Generations
 from toprank.payments.history_store.key_rows import rows_in_file, rows_of_keys
+from toprank.payments.history_store.last_change import Change, last_change
 from toprank.payments.history_store.new_folder import file_to_read, folder_from_file, new_folder
 from toprank.payments.history_store.record_log import RecordLog
 from toprank.payments.history_store.replayed import (
     StoreState,
     apply_labels,
+    consistent_state,
+    moment_known,
     purge,
     record_labels,
     state_of,
 )
-from toprank.payments.history_store.row_archive import RowArchive, first_of_each_id, table_of_rows
-from toprank.payments.history_store.store_writer import OnStep, StoreWriter, write_snapshot
-from toprank.payments.history_store.writer_lock import WriterLock
-from toprank.payments.ledger import Ledger, MemoryLedger, SqliteLedger
+from toprank.payments.history_store.row_archive import first_of_each_id, table_of_rows
+from toprank.payments.history_store.store_writer import OnStep, StoreWriter
+from toprank.payments.history_store.writer_lock import WriterLock, check_system
+from toprank.payments.ledger import Ledger, MemoryLedger
 from toprank.payments.ledger.entries import Entries
-
-_READ_TRIES, _READ_PAUSE = 5, 0.02  # seconds
+from toprank.payments.ledger.holding import LAST_KNOWN
 
 Durability = Literal["process", "power"]
 FeaturesOf = Callable[[pa.Table], pa.Table]
@@ -109,7 +111,9 @@ class HistoryStore:
         state = StoreState(history, log_size=RecordLog.HEAD_BYTES)
         step = on_step or (lambda name: None)
         lock = new_folder(
-            Path(folder), lambda unfinished: _fill(unfinished, state, rows, step, labels), step
+            Path(folder),
+            lambda unfinished: fill_folder(unfinished, state, rows, step, labels),
+            step,
         )
         return cls._for_writing(Path(folder), lock, durability, compact_share, on_step, state)
 
@@ -150,11 +154,12 @@ class HistoryStore:
             return cls._for_reading(path)
         step = on_step or (lambda name: None)
         folder_from_file(
-            path, lambda unfinished, state: _fill(unfinished, state, None, step), wait, step
+            path, lambda unfinished, state: fill_folder(unfinished, state, None, step), wait, step
         )
         if not path.is_dir():
             raise _no_such(path)
         Generations(path).numbers()  # raises for other folders, before a lock is made there
+        check_system()
         lock = WriterLock(path / LOCK, path, wait)
         return cls._for_writing(path, lock, durability, compact_share, on_step)
 
@@ -165,8 +170,8 @@ class HistoryStore:
             return cls(path, StoreState(History.load(file)), MemoryLedger(), None)
         if not path.is_dir():
             raise _no_such(path)
-        ledger = _ledger_to_read(path / LEDGER)
-        state, position = _consistent_state(path, ledger), ledger.position
+        ledger = ledger_to_read(path / LEDGER)
+        state, position = consistent_state(path, ledger), ledger.position
         if position > state.position:
             apply_labels(state.history, ledger, state.position, position)
         return cls(path, state, ledger, None)
@@ -190,7 +195,7 @@ class HistoryStore:
             is_synced = checks.one_of(durability, "durability", ("process", "power")) == "power"
             generations = Generations(folder)
             mode = generations.mode_of(generations.numbers()[0])
-            ledger = _ledger_to_write(folder / LEDGER, mode)
+            ledger = ledger_to_write(folder / LEDGER, mode)
             store = cls(
                 folder,
                 state or state_of(folder, ledger),
@@ -370,6 +375,33 @@ class HistoryStore:
                 writer.archive.drop_outside(first, state.n_archived)
                 writer.step("rows removed")
 
+    def last_change(self) -> Change | None:
+        """Return what `restore` would undo; None if there is nothing."""
+        return last_change(self.folder, self._writer.state.generation)
+
+    def restore(self) -> Change:
+        """Undo the last change, rows that were remembered or a purge, and return it.
+
+        The labels stay in the ledger. Rows that have one there by now are not undone.
+        """
+        with self._changing() as writer:
+            writer.settle()
+            change = self.last_change()
+            if change is None:
+                raise ValueError(
+                    f"{self.folder} has no change to undo: only rows and purges since its last "
+                    "snapshots can be undone, and none before rows were dropped."
+                )
+            ids = change.ids(self.history)
+            n_labelled = int(self.ledger.as_known(LAST_KNOWN, ids).has_label.sum()) if ids else 0
+            if n_labelled:
+                raise ValueError(
+                    f"rows must have no labels to be undone; {n_labelled:,} of the {len(ids):,} "
+                    f"last remembered in {self.folder} have."
+                )
+            writer.undo(change.generation, change.start)
+            return change
+
     def compact(self) -> None:
         """Write the next snapshot and start its log, so that opening is fast again.
 
@@ -422,62 +454,3 @@ class HistoryStore:
 
 def _no_such(path: Path) -> FileNotFoundError:
     return FileNotFoundError(f"there is no history {path}; make it with HistoryStore.create.")
-
-
-def _consistent_state(folder: Path, ledger: Ledger) -> StoreState:
-    """Return the state of one moment, while another process may be writing.
-
-    If a change came between two reads, everything is read again.
-    """
-    for _ in range(_READ_TRIES):
-        try:
-            return state_of(folder, ledger)
-        except (FileNotFoundError, ModelFileError):
-            time.sleep(_READ_PAUSE)
-    return state_of(folder, ledger)
-
-
-def _fill(
-    folder: Path,
-    state: StoreState,
-    rows: Any,
-    step: OnStep,
-    labels: Entries | None = None,
-) -> None:
-    """Write the first generation of a folder."""
-    with _ledger_to_write(folder / LEDGER, PRIVATE) as ledger:
-        if labels is not None:
-            ledger.take_over(labels)
-        state.position = ledger.position
-    step("ledger created")
-    generations = Generations(folder)
-    (folder / ROWS).mkdir(mode=0o700)
-    table = None if rows is None else arrow_table(rows)
-    if table is not None and table.num_rows:
-        RowArchive(folder / ROWS, []).append(table, 0, PRIVATE)
-        state.n_archived = table.num_rows
-        step("rows written")
-    RecordLog.create(generations.log(1), 1, is_synced=False).close()
-    step("log created")
-    write_snapshot(generations.snapshot(1), state, PRIVATE)
-    step("snapshot written")
-    sync(folder)
-
-
-def _ledger_to_read(path: Path) -> Ledger:
-    return SqliteLedger(path) if path.exists() else MemoryLedger()
-
-
-def _ledger_to_write(path: Path, mode: int) -> Ledger:
-    path.touch(mode=mode)  # SQLite's own files next to it take its mode
-    return SqliteLedger(path)
-
-
-def moment_known(known_at: Any, until: np.datetime64 | None) -> Any:
-    """Return when labels became known: as given, or else the time of the latest payment.
-
-    No payment before it knew of them, and all after it may.
-    """
-    if known_at is not None:
-        return known_at
-    return np.datetime64(datetime.now(UTC).replace(tzinfo=None), "us") if until is None else until

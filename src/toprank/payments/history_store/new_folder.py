@@ -14,7 +14,12 @@ from toprank.data.atomic import path_beside, paths_beside, sync, try_lock
 from toprank.payments.features import History
 from toprank.payments.history_store.generations import LOCK
 from toprank.payments.history_store.replayed import StoreState
-from toprank.payments.history_store.writer_lock import StoreBusyError, WriterLock, locks
+from toprank.payments.history_store.writer_lock import (
+    StoreBusyError,
+    WriterLock,
+    check_system,
+    locks,
+)
 
 
 def new_folder(
@@ -82,11 +87,12 @@ def _appeared(
     folder: Path, fill: Callable[[Path], None], step: Callable[[str], None]
 ) -> WriterLock:
     """Fill a folder under a temporary name, then rename it."""
+    check_system()
     unfinished, lock = _new_unfinished(folder)
     try:
         fill(unfinished)
         unfinished.rename(folder)
-        _remove_leftovers(folder)
+        remove_unfinished(folder.absolute().parent, folder.name)
         sync(folder.absolute().parent)
         step("folder renamed")
     except BaseException:
@@ -104,8 +110,12 @@ def _new_unfinished(folder: Path) -> tuple[Path, WriterLock]:
             return unfinished, WriterLock(unfinished / LOCK, folder, wait=0)
 
 
-def _remove_leftovers(folder: Path) -> None:
-    for unfinished in paths_beside(folder.absolute().parent, folder.name):
+def remove_unfinished(parent: Path, name: str | None = None) -> None:
+    """Remove the folders that killed processes did not finish: those to be called `name`, or all.
+
+    Not all where single files are turned into folders: see `file_to_read`.
+    """
+    for unfinished in filter(Path.is_dir, paths_beside(parent, name)):
         try:
             descriptor = os.open(unfinished / LOCK, os.O_RDWR)
         except FileNotFoundError:

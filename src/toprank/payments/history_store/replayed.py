@@ -1,6 +1,8 @@
 """A history brought up to date: its snapshot, with the calls recorded in the log replayed."""
 
+import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from toprank.payments.history_store import row_payload
 from toprank.payments.history_store.generations import Generations
 from toprank.payments.history_store.record_log import Record, RecordLog, records
 from toprank.payments.ledger import SOURCES, Ledger
+
+_READ_TRIES, _READ_PAUSE = 5, 0.02  # seconds
 
 
 @dataclass
@@ -74,6 +78,19 @@ def state_of(folder: Path, ledger: Ledger) -> StoreState:
     raise faults[0]
 
 
+def consistent_state(folder: Path, ledger: Ledger) -> StoreState:
+    """Return the state of one moment, while another process may be writing.
+
+    If a change came between two reads, everything is read again.
+    """
+    for _ in range(_READ_TRIES):
+        try:
+            return state_of(folder, ledger)
+        except (FileNotFoundError, ModelFileError):
+            time.sleep(_READ_PAUSE)
+    return state_of(folder, ledger)
+
+
 def record_labels(
     history: History,
     ledger: Ledger,
@@ -100,6 +117,16 @@ def record_labels(
         who=who,
     )
     return LabelCounts(n_known=recorded.n_known, n_unknown=len(unknown), unknown=unknown)
+
+
+def moment_known(known_at: Any, until: np.datetime64 | None) -> Any:
+    """Return when labels became known: as given, or else the time of the latest payment.
+
+    No payment before it knew of them, and all after it may.
+    """
+    if known_at is not None:
+        return known_at
+    return np.datetime64(datetime.now(UTC).replace(tzinfo=None), "us") if until is None else until
 
 
 def apply_labels(history: History, ledger: Ledger, start: int, stop: int) -> LabelCounts:

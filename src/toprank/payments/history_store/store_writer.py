@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from toprank.data.atomic import sync
 from toprank.data.tables.columns import check_columns
 from toprank.payments.features import History, history_file
 from toprank.payments.features.past import LabelCounts
@@ -201,6 +202,23 @@ class StoreWriter:
         )
         state.position = position
         return counts
+
+    def undo(self, generation: int, start: int) -> None:
+        """Go back to the state before the record at byte `start` of the log of a generation.
+
+        Labels that came later are still in the ledger, and are given to the history again.
+        """
+        self.close()
+        if generation < self.state.generation:
+            # without its snapshot, the last generation does not count; the one before gives the
+            # same history until its log is cut
+            self._generations.snapshot(self.state.generation).unlink()
+            sync(self._folder)
+            self.step("snapshot removed")
+        RecordLog(self._generations.log(generation), start, self._is_synced).close()
+        self.step("log cut")
+        self.state = state_of(self._folder, self._ledger)
+        self.open()
 
     # Snapshots
 

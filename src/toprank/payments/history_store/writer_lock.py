@@ -1,7 +1,7 @@
 """One writer at a time: a file that is locked as long as a process writes.
 
-The lock is that of the system (`flock`), so it ends with the process, however that ends. The file
-itself is never removed: a process that waits for a removed file would lock one nobody else sees.
+The lock is that of the system (`flock`), so it ends with the process, however that ends. A file
+that another process has removed in the meantime is locked for nothing; it is then made again.
 """
 
 import json
@@ -23,26 +23,23 @@ class StoreBusyError(ValueError):
 
 
 class WriterLock:
-    """The lock of a folder, held from construction to `release`.
+    """The lock of a folder or file, held from construction to `release`.
 
-    Waits up to `wait` seconds for the process that has it.
+    Waits up to `wait` seconds for the process that has it. The file at `path` stays afterwards,
+    unless it `is_removed`. `what` is what the message says is being written.
     """
 
-    def __init__(self, path: Path, folder: Path, wait: float) -> None:
-        _check_system()
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        if not locks(self._descriptor, wait):
-            holder = _holder(self._descriptor)
-            os.close(self._descriptor)
-            raise StoreBusyError(
-                f"{folder} is being written by {holder}; nothing was changed; wait until it has "
-                "ended, or end it, and try again."
-            )
+    def __init__(self, path: Path, what: Path, wait: float, *, is_removed: bool = False) -> None:
+        self._path, self._is_removed = path, is_removed
+        self._descriptor = _locked(path, what, wait)
         self._write(_this_process())
 
     def release(self) -> None:
         """Let others write."""
-        self._write({})
+        if self._is_removed and os.name == "posix":
+            self._path.unlink(missing_ok=True)  # while it is locked: nobody else can have it
+        else:
+            self._write({})
         os.close(self._descriptor)
 
     def _write(self, facts: dict[str, Any]) -> None:
@@ -60,7 +57,31 @@ def locks(descriptor: int, wait: float) -> bool:
     return True
 
 
-def _check_system() -> None:
+def _locked(path: Path, what: Path, wait: float) -> int:
+    """Return the descriptor of the file at `path`, which is locked."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        if not locks(descriptor, wait):
+            holder = _holder(descriptor)
+            os.close(descriptor)
+            raise StoreBusyError(
+                f"{what} is being written by {holder}; nothing was changed; wait until it has "
+                "ended, or end it, and try again."
+            )
+        if _is_at(descriptor, path):
+            return descriptor
+        os.close(descriptor)  # its last owner has removed it
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def check_system() -> None:
+    """Raise where the system has no locks that end with the process."""
     if os.name != "posix":
         raise OSError(
             "a history's folder can be written only on Linux and macOS, where the system locks "

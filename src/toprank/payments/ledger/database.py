@@ -31,6 +31,16 @@ _CACHE = (
 )  # KiB per connection: the index of millions of labels is too large for SQLite's 2 MB
 WAIT_FOR_OTHERS = 30  # seconds
 
+_WAYS_OUT = {
+    "SQLITE_CORRUPT": "; it is damaged: restore the folder that it is in from a copy",
+    "SQLITE_NOTADB": "; it is another file, or damaged: restore its folder from a copy",
+    "SQLITE_CANTOPEN": "; check that it is a file, not a folder, which you may read and write",
+    "SQLITE_READONLY": "; give yourself the right to write it and its folder",
+    "SQLITE_FULL": "; make room on its disk, and try again",
+    "SQLITE_IOERR": "; check its disk, and restore its folder from a copy if it is damaged",
+}
+"""What to do about an error of SQLite, by how its name begins."""
+
 # Without AUTOINCREMENT, which costs a second write per row: since nothing is deleted, the next
 # number is one more than the last anyway.
 _TABLE = """
@@ -260,10 +270,10 @@ def _in_words(name: str) -> Iterator[None]:
                 f"{name} must be free to be written; another process has been writing to it for "
                 f"more than {WAIT_FOR_OTHERS} s; try again when that is done."
             ) from error
-        if code == "SQLITE_NOTADB":
-            raise LedgerError(f"{name} must be a label ledger; SQLite says: {error}.") from error
+        way_out = next((way for begin, way in _WAYS_OUT.items() if code.startswith(begin)), "")
         raise LedgerError(
-            f"{name} must be a label ledger that can be read and written; SQLite says: {error}."
+            f"{name} must be a label ledger that can be read and written; SQLite says: "
+            f"{error}{way_out}."
         ) from error
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from toprank import __version__
+from toprank.data.atomic import PRIVATE
 from toprank.present.report import figures, sections
 from toprank.present.report.contents import Alert, ListReport
 from toprank.present.report.from_training import columns_of, importance_of, tree_of, values_of
@@ -81,7 +82,7 @@ def render_anomaly_report(report: AnomalyReport) -> str:
 
 def write_anomaly_report(report: AnomalyReport, path: str | os.PathLike[str]) -> None:
     """Write the page to `path`; a reader of that file meets the old page or the whole new one."""
-    write_page(render_anomaly_report(report), path)
+    write_page(render_anomaly_report(report), path, mode=PRIVATE)
 
 
 def _alerts(detector: Any, alerts: AlertList) -> list[Alert]:

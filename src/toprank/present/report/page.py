@@ -60,9 +60,9 @@ def whole_page(report: ListReport, parts: Iterable[str]) -> str:
 """
 
 
-def write_page(page: str, path: str | os.PathLike[str]) -> None:
-    """Write a page to `path` in one step."""
-    with atomic_path(path) as temporary:
+def write_page(page: str, path: str | os.PathLike[str], mode: int | None = None) -> None:
+    """Write a page to `path` in one step; a new file has `mode`, if it is given."""
+    with atomic_path(path, mode=mode) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
 
 

@@ -216,7 +216,7 @@ class EventStream:
         state["position"] = self.position
         arrays = parts_together({part: own for part, (_, own) in parts.items()})
         parameters = {"threshold": self.threshold, "n_reasons": self.n_reasons}
-        return Saved(state, arrays, {}, parameters)
+        return Saved(state, arrays, {}, parameters, is_private=True)  # of pending rows
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
