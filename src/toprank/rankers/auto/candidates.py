@@ -23,6 +23,11 @@ def has_many_positives(judge: Judge) -> bool:
     return _n_positive(judge) >= _MANY_POSITIVES
 
 
+def has_some_positives(judge: Judge) -> bool:
+    """Return whether there are enough positives for boosted trees to come first."""
+    return _n_positive(judge) >= _SOME_POSITIVES
+
+
 def forest(n_trees: int) -> RandomisedForest:
     """Return the forest; leaves of two rows vary less than those of one."""
     return RandomisedForest(n_trees, rows_per_leaf=2)
@@ -35,7 +40,7 @@ def tree_sizes(judge: Judge) -> list[BoostedTrees]:
     leaves = [replace(small, max_leaves=63), replace(small, max_leaves=255)]
     if has_many_positives(judge):
         shapes = [*leaves, replace(small, max_depth=8), replace(small, max_depth=6), plain]
-    elif _n_positive(judge) >= _SOME_POSITIVES:
+    elif has_some_positives(judge):
         shapes = [replace(small, max_depth=6), plain, replace(plain, max_depth=2), leaves[0]]
     else:
         shapes = [plain, replace(plain, max_depth=2), replace(small, max_depth=6)]

@@ -11,6 +11,7 @@ log-loss, which is kept otherwise.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -99,6 +100,7 @@ class _Search:
         self._left_out: list[str] = []
         self._beyond_effort: list[str] = []
         self._has_many_positives = candidates.has_many_positives(judge)
+        self._has_some_positives = candidates.has_some_positives(judge)
         self._sizes = [each.with_trees(n_trees) for each in candidates.tree_sizes(judge)]
         n_kinds = 3 if SmoothModel(2).can_fit(judge.columns) else 2
         n_variants = len(self._variants(self._sizes[0]))
@@ -106,7 +108,7 @@ class _Search:
 
     def run(self) -> Outcome:
         plain = self.try_plain()
-        boosted = self._boosted(plain) if self._has_many_positives else None
+        boosted = self._boosted(plain) if self._has_some_positives else None
         forest = self._try(candidates.forest(self._n_trees))
         self._fixed += [forest] if forest else []
         smooth = self._smooth()
@@ -127,16 +129,17 @@ class _Search:
 
     def _boosted(self, plain: Trial) -> Trial:
         """Return the boosted trees to blend: the first size unless another one is better."""
-        best, best_growth = plain, None
+        grown = self._grown_sizes()
+        if not grown:
+            return plain
         # many positives measure a lead well; with few, the first size has priority
         needed = 0.5 if self._has_many_positives else _lead_needed(len(self._sizes) - 1)
-        for number, size in enumerate(self._sizes):
-            trial, growth = self._grow(size)
-            if trial is not None and (number == 0 or trial.ahead_of(best) >= needed):
-                best, best_growth = trial, growth
+        best, growth = grown[0]
+        for other, other_growth in grown[1:]:
+            if other.ahead_of(best) >= needed:
+                best, growth = other, other_growth
         recipe = best.recipes[0]
         assert isinstance(recipe, BoostedTrees)
-        growth = best_growth or self._judge.growth(recipe)
         base, variants = best, self._variants(recipe)
         for variant in variants:
             trial = self._try_variant(variant, growth)
@@ -210,30 +213,51 @@ class _Search:
             return None
         return self._add(recipe, partial(growth.then, recipe.loss, recipe.n_trees), work)
 
-    def _grow(self, recipe: BoostedTrees) -> tuple[Trial | None, JudgedGrowth]:
-        """Return the recipe with its number of trees, and the trees.
+    def _grown_sizes(self) -> list[tuple[Trial, JudgedGrowth]]:
+        """Return trees of every size, each with the number of trees that it needs.
 
-        They grow stage by stage until a stage gains nothing. More trees are taken only if they
-        are ahead beyond doubt.
+        A size whose first trees are behind those of another one beyond doubt grows no further.
         """
-        growth = self._judge.growth(recipe)
-        best: Trial | None = None
-        seconds = 0.0
-        for stage, work in self._stages(recipe):
+        begun = []
+        for size in self._sizes:
+            stage, work = next(self._stages(size))
+            if self._may(stage, work):
+                growth = self._judge.growth(size)
+                begun.append(
+                    (self._judged(stage, partial(growth.to, stage.n_trees), work), growth)
+                )
+        if not begun:
+            return []
+        leader = max((trial for trial, _ in begun), key=lambda trial: trial.average_precision)
+        self._fixed.append(begun[0][0])
+        grown = [
+            (
+                trial if leader.ahead_of(trial) >= BEYOND_DOUBT else self._grown(trial, growth),
+                growth,
+            )
+            for trial, growth in begun
+        ]
+        self._trials += [trial for trial, _ in grown]
+        return grown
+
+    def _grown(self, best: Trial, growth: JudgedGrowth) -> Trial:
+        """Return the trial of more trees, if they are ahead beyond doubt.
+
+        They grow stage by stage until a stage gains nothing.
+        """
+        recipe = best.recipes[0]
+        assert isinstance(recipe, BoostedTrees)
+        seconds = best.seconds
+        for stage, work in itertools.islice(self._stages(recipe), 1, None):
             if not self._may(stage, work):
                 break
             trial = self._judged(stage, partial(growth.to, stage.n_trees), work)
             seconds += trial.seconds
-            if best is None and recipe == self._sizes[0]:
-                self._fixed.append(trial)
-            lead = 1.0 if best is None else trial.ahead_of(best)
+            lead = trial.ahead_of(best)
             if lead < 0.5:
                 break
             best = trial if lead >= BEYOND_DOUBT else best
-        if best is not None:
-            best = replace(best, seconds=seconds)
-            self._trials.append(best)
-        return best, growth
+        return replace(best, seconds=seconds)
 
     def _stages(self, recipe: BoostedTrees) -> Iterator[tuple[BoostedTrees, float]]:
         """Yield the recipe with more and more trees, and the work of the trees that are added."""
