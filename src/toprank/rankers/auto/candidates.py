@@ -28,9 +28,16 @@ def has_some_positives(judge: Judge) -> bool:
     return _n_positive(judge) >= _SOME_POSITIVES
 
 
-def forest(n_trees: int) -> RandomisedForest:
-    """Return the forest; leaves of two rows vary less than those of one."""
-    return RandomisedForest(n_trees, rows_per_leaf=2)
+def forests(judge: Judge, n_trees: int) -> list[RandomisedForest]:
+    """Return forests whose trees choose among few or among many columns at each cut.
+
+    Few columns make trees that differ more, many make each of them better; which is worth more
+    depends on how many columns matter.
+    """
+    if has_many_positives(judge):
+        return [RandomisedForest(n_trees, rows_per_leaf=2)]
+    half = max(n_trees // 2, 1)
+    return [RandomisedForest(half), RandomisedForest(half, share_of_columns=0.5)]
 
 
 def tree_sizes(judge: Judge) -> list[BoostedTrees]:
@@ -50,7 +57,7 @@ def tree_sizes(judge: Judge) -> list[BoostedTrees]:
 def tree_stages(judge: Judge, n_trees: int) -> list[int]:
     """Return the numbers of trees after which a booster is judged."""
     few = judge.is_positive.sum() < _SOME_POSITIVES / 2
-    shares = (1 / 6, 1 / 3, 2 / 3, 1) if few else (1 / 3, 2 / 3, 1, 3 / 2, 2)
+    shares = (1 / 3, 1) if few else (1 / 3, 2 / 3, 1, 3 / 2, 2)
     return sorted({max(round(share * n_trees), 1) for share in shares})
 
 
