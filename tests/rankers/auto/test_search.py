@@ -15,6 +15,7 @@ from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.forest_member import RandomisedForest
 from toprank.rankers.auto.judge import Judge
 from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds, random_folds
+from toprank.rankers.auto.kernel_member import KernelModel
 from toprank.rankers.auto.search import AHEAD, LOSSES_TRIED, search
 from toprank.rankers.auto.smooth_member import SmoothModel
 from toprank.rankers.auto.work import Budget
@@ -70,7 +71,7 @@ def kind_of(recipe):
         return recipe.max_leaves or recipe.max_depth
     if isinstance(recipe, RandomisedForest):
         return "forest" if recipe.share_of_columns == "sqrt" else "wide forest"
-    return f"smooth {recipe.degree}"
+    return "kernel" if isinstance(recipe, KernelModel) else f"smooth {recipe.degree}"
 
 
 def scripted(qualities, n=2000, n_positive=100, columns=None):
@@ -131,7 +132,7 @@ def test_a_blend_of_several_kinds_wins_when_all_are_as_good():
 
 def test_one_recipe_wins_alone_when_the_others_only_spoil_it():
     for n_positive, reason in (
-        (10, "it leads the blend beyond doubt"),
+        (4, "it leads the blend beyond doubt"),
         (100, "a blend with others gains nothing"),
     ):
         outcome = search(scripted({"forest": 3.0, "else": -2.0}, n_positive=n_positive), 60)
@@ -206,7 +207,7 @@ def words_tried(judge, n_trees=60):
 
 def test_losses_need_enough_positives_and_bins_enough_rows():
     words = words_tried(scripted({}, n=500, n_positive=20))
-    assert len(words) == 8  # plain, three sizes, two forests, two smooth ones
+    assert len(words) == 9  # plain, three sizes, two forests, three smooth models
     assert not any("ap-" in each or "balanced" in each for each in words)
 
     words = words_tried(scripted({}, n=10_000, n_positive=60))
@@ -235,11 +236,11 @@ def test_by_default_two_surrogates_of_average_precision_are_tried():
 def test_with_thousands_of_positives_large_trees_come_first_and_smooth_models_last():
     words = words_tried(scripted({}, n=6000, n_positive=2000))
     assert "63 leaves" in words[1]
-    assert words[-2:] == ["linear model", "quadratic model"]
+    assert words[-2:] == ["linear model", "quadratic model"]  # too many rows for a kernel
 
     words = words_tried(scripted({}, n=6000, n_positive=1999))
     assert "depth 6" in words[1]
-    assert words[-2:] == ["linear model", "quadratic model"]
+    assert words[-2:] == ["linear model", "quadratic model"]  # too many rows for a kernel
     assert not any("255 leaves" in each for each in words)
 
     words = words_tried(scripted({}, n=6000, n_positive=299))

@@ -9,6 +9,8 @@ from dataclasses import replace
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.forest_member import RandomisedForest
 from toprank.rankers.auto.judge import Judge
+from toprank.rankers.auto.kernel_member import KernelModel
+from toprank.rankers.auto.smooth_member import SmoothModel
 
 _MANY_POSITIVES = 2_000
 _SOME_POSITIVES = 300
@@ -38,6 +40,14 @@ def forests(judge: Judge, n_trees: int) -> list[RandomisedForest]:
         return [RandomisedForest(n_trees, rows_per_leaf=2)]
     half = max(n_trees // 2, 1)
     return [RandomisedForest(half), RandomisedForest(half, share_of_columns=0.5)]
+
+
+def smooth_models(judge: Judge) -> list[SmoothModel | KernelModel]:
+    """Return the models without steps that can be fitted to so many rows and columns."""
+    models: list[SmoothModel | KernelModel] = [SmoothModel(1)]
+    models += [SmoothModel(2)] if SmoothModel(2).can_fit(judge.columns) else []
+    n_rows, n_columns = judge.rows.is_positive.size, len(judge.columns)
+    return models + ([KernelModel()] if KernelModel().can_fit(n_rows, n_columns) else [])
 
 
 def tree_sizes(judge: Judge) -> list[BoostedTrees]:

@@ -20,7 +20,6 @@ from toprank.rankers.auto import candidates
 from toprank.rankers.auto.blend import Recipe
 from toprank.rankers.auto.boosted import BoostedTrees, n_log_trees
 from toprank.rankers.auto.judge import Judge, JudgedGrowth, Scores
-from toprank.rankers.auto.smooth_member import SmoothModel
 from toprank.rankers.auto.trial import Trial, blended_trial, equal_blend
 from toprank.rankers.auto.work import Budget
 from toprank.rankers.progress import Progress
@@ -102,7 +101,7 @@ class _Search:
         self._has_many_positives = candidates.has_many_positives(judge)
         self._has_some_positives = candidates.has_some_positives(judge)
         self._sizes = [each.with_trees(n_trees) for each in candidates.tree_sizes(judge)]
-        n_smooth = 2 if SmoothModel(2).can_fit(judge.columns) else 1
+        n_smooth = len(candidates.smooth_models(judge))
         n_forests = len(candidates.forests(judge, n_trees))
         n_variants = len(self._variants(self._sizes[0]))
         self._n_steps = 1 + n_forests + n_smooth + len(self._sizes) + n_variants
@@ -166,9 +165,8 @@ class _Search:
         return tried
 
     def _smooth(self) -> list[Trial]:
-        models = [SmoothModel(1), SmoothModel(2)]
-        fitting = [model for model in models if model.can_fit(self._judge.columns)]
-        tried = [trial for model in fitting if (trial := self._try(model)) is not None]
+        models = candidates.smooth_models(self._judge)
+        tried = [trial for model in models if (trial := self._try(model)) is not None]
         self._fixed += tried
         if self._has_many_positives:
             return sorted(tried, key=lambda trial: -trial.average_precision)[:1]
