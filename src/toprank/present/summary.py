@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ FEW_POSITIVES = 10
 FEW_DAYS = 5
 
 _RULES_SHOWN = 3
+_RECIPES_SHOWN = 2
 _MORE_SHARE, _MORE_COUNT = 0.1, 0.25  # what twice as many checks must add to be mentioned
 _SAME_SHARE = 0.05
 _LINE_WIDTH = 99
@@ -249,7 +250,7 @@ def cautions(test: Evaluation, noun: str) -> list[str]:
 def choice_lines(trained: Findings) -> list[str]:
     """Return how the ranker came about, where there was a choice: of recipes or of settings."""
     if trained.account is not None:
-        return [choice_line(trained)]
+        return [choice_line(trained), *skipped_lines(trained)]
     ranker = trained.chosen.ranker
     return [settings_line(ranker)] if hasattr(ranker, "settings_") else []
 
@@ -271,6 +272,26 @@ def choice_line(trained: Findings) -> str:
         f"({low:+.3f} to {high:+.3f})\n"
         f"against plain log-loss, ahead in {ahead} of resamples ({percent(AHEAD)} required)."
     )
+
+
+def skipped_lines(trained: Findings) -> list[str]:
+    """Return what was not tried, for lack of time or since the effort did not allow it."""
+    account, lines = trained.account, []
+    assert account is not None
+    if account.left_out:
+        lines.append(f"No time was left for {_named(account.left_out)}.")
+    if not account.is_plain and len(trained.candidates) == 1:
+        lines.append("No time was left to measure plain log-loss on the test rows.")
+    if account.beyond_effort:
+        lines.append(f"A larger effort also tries {_named(account.beyond_effort)}.")
+    return [fill(line, _LINE_WIDTH) for line in lines]
+
+
+def _named(recipes: Sequence[str]) -> str:
+    """Return the first recipes by their words, and how many more there are."""
+    shown, n_more = list(recipes[:_RECIPES_SHOWN]), len(recipes) - _RECIPES_SHOWN
+    more = [f"{n_more} {plural('recipe', n_more)} more"] if n_more > 0 else []
+    return "; ".join([*shown, *more])
 
 
 def tree_lines(ranker: Any, noun: str) -> list[str]:

@@ -9,6 +9,7 @@ they were learned from.
 """
 
 import copy
+import time as clock
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from toprank.workflow.usual_rows import UsualRows
 
 PLAIN = "plain log-loss trees"
 
-_SEARCH_SHARE = 0.5  # of the time: the rest is for plain log-loss and for learning from all rows
+_SEARCH_SHARE = 0.5  # of the time: the rest is for learning from all rows, then for plain log-loss
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class Candidate:
 class Trained:
     """The outcome of training: the ranker to use, and what was measured on the test rows.
 
-    The candidates are the chosen recipe and, unless it is that one, plain log-loss, as they were
-    before the test rows were learned from. `promise` is what later lists are expected to hold;
-    None without times. `usual` is what the rows learned from are like.
+    The candidates are the chosen recipe and, unless it is that one or time was short, plain
+    log-loss, as they were before the test rows were learned from. `promise` is what later lists
+    are expected to hold; None without times. `usual` is what the rows learned from are like.
     """
 
     task: Task
@@ -100,6 +101,7 @@ def train(
     checks.whole_number(budget, "budget", 1)
     choices = registry.fit_choices()
     choice = choices[checks.one_of(learner, "learner", tuple(choices))]
+    deadline = None if time_limit is None else clock.monotonic() + time_limit
     options = {"positive_label": task.positive, "random_state": random_state, "n_jobs": n_jobs}
     if choice.row.judges_itself:
         searched = choice.make(
@@ -114,17 +116,17 @@ def train(
     else:
         name = choice.row.title or choice.row.name
         chosen = _fit_as_a_winner(choice.make(**options), task, name, f"growing {name}", progress)
-    measured = [chosen]
-    if chosen.name != PLAIN:
+    began = clock.monotonic()
+    trained = _ready(task, chosen, budget, refit, progress)
+    seconds = clock.monotonic() - began  # about as long as plain log-loss takes, or longer
+    if chosen.name != PLAIN and (deadline is None or clock.monotonic() + seconds <= deadline):
         plain = BoostedRanker("log", n_estimators=n_estimators, **options)
         doing = "plain log-loss, to compare with"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd about the table was said before
-            measured.append(_fit_as_a_winner(plain, task, PLAIN, doing, progress, chosen.plain))
-    candidates = [
-        Candidate(each.name, each.ranker, _judged(each.ranker, task, budget)) for each in measured
-    ]
-    return _ready(task, chosen, candidates, budget, refit, progress)
+            fitted = _fit_as_a_winner(plain, task, PLAIN, doing, progress, chosen.plain)
+        trained.candidates.append(_candidate(fitted, task, budget))
+    return trained
 
 
 class _Measurable(NamedTuple):
@@ -164,15 +166,14 @@ def _searched(ranker: Any, task: Task, progress: Progress | None) -> _Measurable
 def _ready(
     task: Task,
     chosen: _Measurable,
-    candidates: list[Candidate],
     budget: int,
     refit: bool,
     progress: Progress | None,
 ) -> Trained:
     """Return the training with the ranker to use, and what its lists may be promised."""
-    scored = candidates[0].test.suspicion
+    candidate = _candidate(chosen, task, budget)
     until = None if task.split.periods is None else task.split.periods["validation"][1]
-    windows = [*chosen.windows, task.window(task.split.test, scored, until)]
+    windows = [*chosen.windows, task.window(task.split.test, candidate.test.suspicion, until)]
     calibration, ranker = newest_calibration(windows), chosen.ranker
     if refit:
         ranker = _refitted(chosen.ranker, task, progress)
@@ -180,7 +181,7 @@ def _ready(
     promise = None
     if until is not None:
         promise = backtested(windows, calibration, until, budget)
-    return Trained(task, ranker, candidates, promise, _usual_rows(task, ranker, refit))
+    return Trained(task, ranker, [candidate], promise, _usual_rows(task, ranker, refit))
 
 
 def _usual_rows(task: Task, ranker: Ranker, refit: bool) -> UsualRows:
@@ -255,6 +256,10 @@ def _scored_apart(ranker: Ranker, task: Task) -> ScoredWindow:
     suspicion = ranker.suspicion(task.encoded(train, "validation")[0])
     until = None if task.split.periods is None else task.split.periods["train"][1]
     return task.window(task.split.validation, suspicion, until)
+
+
+def _candidate(fitted: _Measurable, task: Task, budget: int) -> Candidate:
+    return Candidate(fitted.name, fitted.ranker, _judged(fitted.ranker, task, budget))
 
 
 def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:

@@ -15,6 +15,7 @@ from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.forest_member import RandomisedForest
 from toprank.rankers.auto.judge import Judge
 from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds, random_folds
+from toprank.rankers.auto.kernel_member import KernelModel
 from toprank.rankers.auto.search import AHEAD, LOSSES_TRIED, search
 from toprank.rankers.auto.smooth_member import SmoothModel
 from toprank.rankers.auto.work import Budget
@@ -68,7 +69,9 @@ def kind_of(recipe):
         if recipe.loss != "log" or recipe.random_share == 1:
             return "plain" if recipe.loss == "log" else recipe.loss
         return recipe.max_leaves or recipe.max_depth
-    return "forest" if isinstance(recipe, RandomisedForest) else f"smooth {recipe.degree}"
+    if isinstance(recipe, RandomisedForest):
+        return "forest" if recipe.share_of_columns == "sqrt" else "wide forest"
+    return "kernel" if isinstance(recipe, KernelModel) else f"smooth {recipe.degree}"
 
 
 def scripted(qualities, n=2000, n_positive=100, columns=None):
@@ -115,21 +118,26 @@ def test_a_tie_goes_to_plain_log_loss():
     assert len(outcome.trials) > 5
 
 
-def test_the_blend_of_every_kind_wins_when_all_are_as_good():
+def test_a_blend_of_several_kinds_wins_when_all_are_as_good():
     outcome = search(scripted({"else": 1.5}), 60)
 
     kinds = kinds_of(outcome.winner)
-    assert len(kinds) == 3
-    assert kinds[1] == "forest"
-    assert outcome.reason == "the blend of every kind is the most stable choice"
+    assert len(kinds) >= 4
+    assert {"forest", "wide forest"} & set(kinds)
+    assert {"smooth 1", "smooth 2"} & set(kinds)
+    assert {2, 4, 6} & set(kinds)
+    assert outcome.reason == "a blend is the most stable choice"
     assert outcome.winner.ahead_of(outcome.plain) >= AHEAD
 
 
-def test_one_kind_wins_alone_when_the_others_only_spoil_it():
-    outcome = search(scripted({"forest": 4.0, "else": 0.0}), 60)
-
-    assert kinds_of(outcome.winner) == ["forest"]
-    assert outcome.reason == "it leads the blend beyond doubt"
+def test_one_recipe_wins_alone_when_the_others_only_spoil_it():
+    for n_positive, reason in (
+        (4, "it leads the blend beyond doubt"),
+        (100, "a blend with others gains nothing"),
+    ):
+        outcome = search(scripted({"forest": 3.0, "else": -2.0}, n_positive=n_positive), 60)
+        assert kinds_of(outcome.winner) == ["forest"]
+        assert outcome.reason == reason
 
 
 @pytest.mark.parametrize(("n_positive", "size"), [(100, 4), (400, 6), (2000, 63)])
@@ -178,7 +186,7 @@ def test_more_trees_are_taken_only_if_they_lead_beyond_doubt():
             rate = self.qualities["else"] if isinstance(recipe, BoostedTrees) else 0.0
             return rate * getattr(recipe, "n_trees", 0) * self.is_positive + noise
 
-    for rate, n_trees in ((0.05, 60), (0.0, 10)):
+    for rate, n_trees in ((0.05, 60), (0.0, 20)):
         judge = scripted({})
         improving = Improving(judge.rows, judge.columns, judge.judging, 0, 1)
         improving.qualities = {"else": rate}
@@ -199,7 +207,7 @@ def words_tried(judge, n_trees=60):
 
 def test_losses_need_enough_positives_and_bins_enough_rows():
     words = words_tried(scripted({}, n=500, n_positive=20))
-    assert len(words) == 7  # plain, three sizes, forest, two smooth ones
+    assert len(words) == 9  # plain, three sizes, two forests, three smooth models
     assert not any("ap-" in each or "balanced" in each for each in words)
 
     words = words_tried(scripted({}, n=10_000, n_positive=60))
@@ -228,11 +236,32 @@ def test_by_default_two_surrogates_of_average_precision_are_tried():
 def test_with_thousands_of_positives_large_trees_come_first_and_smooth_models_last():
     words = words_tried(scripted({}, n=6000, n_positive=2000))
     assert "63 leaves" in words[1]
-    assert words[-2:] == ["linear model", "quadratic model"]
+    assert words[-2:] == ["linear model", "quadratic model"]  # too many rows for a kernel
 
     words = words_tried(scripted({}, n=6000, n_positive=1999))
-    assert words[1].startswith("randomised forest")
+    assert "depth 6" in words[1]
+    assert words[-2:] == ["linear model", "quadratic model"]  # too many rows for a kernel
     assert not any("255 leaves" in each for each in words)
+
+    words = words_tried(scripted({}, n=6000, n_positive=299))
+    assert words[1].startswith("randomised forest")
+
+
+def test_a_size_that_begins_far_behind_another_one_grows_no_further():
+    asked = []
+
+    class Counting(Scripted):
+        def script(self, recipe):
+            if kind_of(recipe) in (2, 4, 6):
+                asked.append((kind_of(recipe), recipe.n_trees))
+            return super().script(recipe)
+
+    judge = scripted({4: 2.0, "else": 0.0})
+    counting = Counting(judge.rows, judge.columns, judge.judging, 0, 1)
+    counting.qualities = judge.qualities
+    search(counting, 300, losses=())
+    assert [n_trees for kind, n_trees in asked if kind == 4] == [100, 300]
+    assert [n_trees for kind, n_trees in asked if kind != 4] == [100, 100]
 
 
 def test_leaves_may_be_smaller_the_rarer_positives_are():
@@ -254,13 +283,13 @@ def test_trees_stop_growing_when_a_stage_gains_nothing():
 
     judge = scripted({}, n=500)
     search(Worse(judge.rows, judge.columns, judge.judging, 0, 1), 300, losses=())
-    assert asked == [50, 100]
+    assert asked == [100, 300]
 
 
 @pytest.mark.parametrize(
     ("n_trees", "n_positive", "stages"),
     [
-        (300, 50, [50, 100, 200, 300]),
+        (300, 50, [100, 300]),
         (300, 200, [100, 200, 300, 450, 600]),
         (1, 50, [1]),
     ],
@@ -312,11 +341,11 @@ def test_past_the_deadline_only_plain_log_loss_runs_and_the_rest_is_named():
 
     assert [trial.recipes for trial in outcome.trials] == [(PLAIN,)]
     assert outcome.winner is outcome.plain
-    assert outcome.reason == "no other kind was tried"
+    assert outcome.reason == "nothing else was tried"
     assert {
-        "10 trees of depth 4 on log-loss, rows and columns drawn",
-        "10 trees of depth 2 on log-loss, rows and columns drawn",
-        "randomised forest of 60 trees",
+        "20 trees of depth 4 on log-loss, rows and columns drawn",
+        "20 trees of depth 2 on log-loss, rows and columns drawn",
+        "randomised forest of 30 trees",
         "linear model",
     } <= set(outcome.left_out)
     assert not outcome.beyond_effort
@@ -335,12 +364,12 @@ def test_nothing_is_started_that_would_not_leave_time_for_the_final_fit():
 
 def test_work_beyond_the_effort_is_skipped_and_named():
     judge = scripted({"else": 1.0})
-    allowed = judge.work(PLAIN) + judge.work(candidates.forest(60))
+    allowed = judge.work(PLAIN) + judge.work(candidates.forests(judge, 60)[0])
     outcome = search(judge, 60, Budget(allowed))
 
     assert [trial.words for trial in outcome.trials[:2]] == [
         PLAIN.words,
-        "randomised forest of 60 trees",
+        "randomised forest of 30 trees",
     ]
     assert "linear model" in outcome.beyond_effort
     assert not outcome.left_out

@@ -29,6 +29,7 @@ from toprank.rankers.auto.judged_folds import (
     folds_in_time,
     random_folds,
 )
+from toprank.rankers.auto.kernel_member import KernelMember
 from toprank.rankers.auto.search import LOSSES_TRIED, kind_of, plain_only, search
 from toprank.rankers.auto.search_log import SearchLog, account_of
 from toprank.rankers.auto.smooth_member import SmoothMember
@@ -37,10 +38,11 @@ from toprank.rankers.auto.work import EFFORTS, Budget
 from toprank.rankers.base import Ranker, seed_of
 from toprank.rankers.progress import Progress
 
-_KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember]] = {
+_KINDS: dict[str, type[BoostedMember | ForestMember | SmoothMember | KernelMember]] = {
     "boosted": BoostedMember,
     "forest": ForestMember,
     "smooth": SmoothMember,
+    "kernel": KernelMember,
 }
 _LARGEST_SCALE = 1e50
 

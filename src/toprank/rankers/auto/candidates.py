@@ -9,6 +9,8 @@ from dataclasses import replace
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.forest_member import RandomisedForest
 from toprank.rankers.auto.judge import Judge
+from toprank.rankers.auto.kernel_member import KernelModel
+from toprank.rankers.auto.smooth_member import SmoothModel
 
 _MANY_POSITIVES = 2_000
 _SOME_POSITIVES = 300
@@ -23,9 +25,29 @@ def has_many_positives(judge: Judge) -> bool:
     return _n_positive(judge) >= _MANY_POSITIVES
 
 
-def forest(n_trees: int) -> RandomisedForest:
-    """Return the forest; leaves of two rows vary less than those of one."""
-    return RandomisedForest(n_trees, rows_per_leaf=2)
+def has_some_positives(judge: Judge) -> bool:
+    """Return whether there are enough positives for boosted trees to come first."""
+    return _n_positive(judge) >= _SOME_POSITIVES
+
+
+def forests(judge: Judge, n_trees: int) -> list[RandomisedForest]:
+    """Return forests whose trees choose among few or among many columns at each cut.
+
+    Few columns make trees that differ more, many make each of them better; which is worth more
+    depends on how many columns matter.
+    """
+    if has_many_positives(judge):
+        return [RandomisedForest(n_trees, rows_per_leaf=2)]
+    half = max(n_trees // 2, 1)
+    return [RandomisedForest(half), RandomisedForest(half, share_of_columns=0.5)]
+
+
+def smooth_models(judge: Judge) -> list[SmoothModel | KernelModel]:
+    """Return the models without steps that can be fitted to so many rows and columns."""
+    models: list[SmoothModel | KernelModel] = [SmoothModel(1)]
+    models += [SmoothModel(2)] if SmoothModel(2).can_fit(judge.columns) else []
+    n_rows, n_columns = judge.rows.is_positive.size, len(judge.columns)
+    return models + ([KernelModel()] if KernelModel().can_fit(n_rows, n_columns) else [])
 
 
 def tree_sizes(judge: Judge) -> list[BoostedTrees]:
@@ -35,7 +57,7 @@ def tree_sizes(judge: Judge) -> list[BoostedTrees]:
     leaves = [replace(small, max_leaves=63), replace(small, max_leaves=255)]
     if has_many_positives(judge):
         shapes = [*leaves, replace(small, max_depth=8), replace(small, max_depth=6), plain]
-    elif _n_positive(judge) >= _SOME_POSITIVES:
+    elif has_some_positives(judge):
         shapes = [replace(small, max_depth=6), plain, replace(plain, max_depth=2), leaves[0]]
     else:
         shapes = [plain, replace(plain, max_depth=2), replace(small, max_depth=6)]
@@ -45,7 +67,7 @@ def tree_sizes(judge: Judge) -> list[BoostedTrees]:
 def tree_stages(judge: Judge, n_trees: int) -> list[int]:
     """Return the numbers of trees after which a booster is judged."""
     few = judge.is_positive.sum() < _SOME_POSITIVES / 2
-    shares = (1 / 6, 1 / 3, 2 / 3, 1) if few else (1 / 3, 2 / 3, 1, 3 / 2, 2)
+    shares = (1 / 3, 1) if few else (1 / 3, 2 / 3, 1, 3 / 2, 2)
     return sorted({max(round(share * n_trees), 1) for share in shares})
 
 

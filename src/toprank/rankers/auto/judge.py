@@ -18,7 +18,7 @@ from toprank.rankers.auto.boosted import BoostedTrees, GrowingTrees
 from toprank.rankers.auto.judged_folds import JudgedFolds
 
 _N_RESAMPLES = 400
-_MOST_VALUES = 20_000_000  # of all folds' training rows and one more
+_MOST_VALUES = 10_000_000  # of all folds' training rows and one more
 _ROWS_ANYWAY = 50_000
 
 Scores = NDArray[np.float64]

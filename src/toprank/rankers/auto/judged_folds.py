@@ -12,6 +12,7 @@ TRAINING_ROWS = "the training rows"
 
 _MANY_ROWS = 50_000
 _MANY_POSITIVES = 1_000
+_SOME_POSITIVES = 150
 _LEAST_DAYS = 8
 _MOST_DAYS = 100
 _N_BLOCKS = 20
@@ -101,4 +102,5 @@ def _n_folds(is_positive: NDArray[np.bool_]) -> int:
         return 0
     if rarer >= _MANY_POSITIVES:
         return 1
-    return min(5, rarer) if is_positive.size <= _MANY_ROWS else min(3, rarer)
+    is_small = is_positive.size <= _MANY_ROWS and rarer < _SOME_POSITIVES
+    return min(5 if is_small else 3, rarer)

@@ -1,16 +1,17 @@
 """The search: what is tried, in which order, and what wins.
 
 Plain log-loss trees come first and are the baseline. Then, in an order that depends on the
-number of positives: boosted trees of other sizes, bins and losses; a randomised forest; a smooth
-model; and a blend of one of each kind. With few positives to judge by, the best of many is mostly
-the luckiest. So the most stable choice has priority: the blend, unless one of its members leads
-it beyond doubt; and within a kind the recipe that is tried first. With many positives leads are
-measured well, and a single recipe has priority over a blend. The winner must also lead plain
-log-loss, which is kept otherwise.
+number of positives: boosted trees of other sizes, bins and losses; randomised forests; smooth
+models; and a blend. With few positives to judge by, the best of many is mostly the luckiest. So
+the most stable choice has priority: a blend of whatever was tried, unless one of its members
+leads it beyond doubt. With many positives leads are measured well and fits take long: a single
+recipe has priority over a blend of one of each kind. The winner must also lead plain log-loss,
+which is kept otherwise.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +20,6 @@ from toprank.rankers.auto import candidates
 from toprank.rankers.auto.blend import Recipe
 from toprank.rankers.auto.boosted import BoostedTrees, n_log_trees
 from toprank.rankers.auto.judge import Judge, JudgedGrowth, Scores
-from toprank.rankers.auto.smooth_member import SmoothModel
 from toprank.rankers.auto.trial import Trial, blended_trial, equal_blend
 from toprank.rankers.auto.work import Budget
 from toprank.rankers.progress import Progress
@@ -99,24 +99,23 @@ class _Search:
         self._left_out: list[str] = []
         self._beyond_effort: list[str] = []
         self._has_many_positives = candidates.has_many_positives(judge)
+        self._has_some_positives = candidates.has_some_positives(judge)
         self._sizes = [each.with_trees(n_trees) for each in candidates.tree_sizes(judge)]
-        n_kinds = 3 if SmoothModel(2).can_fit(judge.columns) else 2
+        n_smooth = len(candidates.smooth_models(judge))
+        n_forests = len(candidates.forests(judge, n_trees))
         n_variants = len(self._variants(self._sizes[0]))
-        self._n_steps = 1 + n_kinds + len(self._sizes) + n_variants
+        self._n_steps = 1 + n_forests + n_smooth + len(self._sizes) + n_variants
 
     def run(self) -> Outcome:
         plain = self.try_plain()
-        boosted = self._boosted(plain) if self._has_many_positives else None
-        forest = self._try(candidates.forest(self._n_trees))
-        self._fixed += [forest] if forest else []
-        smooth = self._smooth()
-        if boosted is None:
-            boosted = self._boosted(plain)
-        kinds = [trial for trial in (boosted, forest, smooth) if trial is not None]
-        winner, reason = self._winner(plain, kinds)
+        steps = [self._forests, self._smooth, self._boosted]
+        if self._has_some_positives:
+            steps = [self._boosted, self._forests, self._smooth]
+        pool = [trial for step in steps for trial in step()]
+        winner, reason = self._winner(plain, pool or [plain])
         if winner is not plain and not self._can_be_fitted(winner):
             self._left_out.append(f"fitting {winner.words} to all rows")
-            winner, reason = plain, "there was no time to fit anything else to all rows"
+            winner, reason = self._affordable(plain, pool), "there is no time to fit a better one"
         return Outcome(self._trials, winner, reason, self._left_out, self._beyond_effort)
 
     def try_plain(self) -> Trial:
@@ -125,26 +124,30 @@ class _Search:
         self._finals[kind_of(recipe)] = self._judge.final_work(recipe)
         return self._add(recipe, lambda: self._judge.scores(recipe), self._judge.work(recipe))
 
-    def _boosted(self, plain: Trial) -> Trial:
-        """Return the boosted trees to blend: the first size unless another one is better."""
-        best, best_growth = plain, None
+    def _boosted(self) -> list[Trial]:
+        """Return the boosted trees to blend: of many positives' trees only the best."""
+        grown = self._grown_sizes()
+        if not grown:
+            return []
         # many positives measure a lead well; with few, the first size has priority
         needed = 0.5 if self._has_many_positives else _lead_needed(len(self._sizes) - 1)
-        for number, size in enumerate(self._sizes):
-            trial, growth = self._grow(size)
-            if trial is not None and (number == 0 or trial.ahead_of(best) >= needed):
-                best, best_growth = trial, growth
+        best, growth = grown[0]
+        for other, other_growth in grown[1:]:
+            if other.ahead_of(best) >= needed:
+                best, growth = other, other_growth
+        variant = self._best_variant(best, growth)
+        sizes = [] if self._has_many_positives else [trial for trial, _ in grown]
+        return [variant or best, *(size for size in sizes if size is not best)]
+
+    def _best_variant(self, best: Trial, growth: JudgedGrowth) -> Trial | None:
+        """Return the same trees on another loss or other bins, if that is better beyond doubt."""
         recipe = best.recipes[0]
         assert isinstance(recipe, BoostedTrees)
-        growth = best_growth or self._judge.growth(recipe)
-        base, variants = best, self._variants(recipe)
-        for variant in variants:
-            trial = self._try_variant(variant, growth)
-            if trial is None or trial.ahead_of(base) < _lead_needed(len(variants)):
-                continue
-            if trial.average_precision > best.average_precision:
-                best = trial
-        return best
+        variants = self._variants(recipe)
+        tried = [self._try_variant(variant, growth) for variant in variants]
+        needed = _lead_needed(len(variants))
+        ahead = [trial for trial in tried if trial is not None and trial.ahead_of(best) >= needed]
+        return max(ahead, key=lambda trial: trial.average_precision, default=None)
 
     def _variants(self, recipe: BoostedTrees) -> list[BoostedTrees]:
         """Return other losses and bins, if there are enough rows for them to matter."""
@@ -155,19 +158,26 @@ class _Search:
             variants.append(replace(recipe, binning="balanced"))
         return variants
 
-    def _smooth(self) -> Trial | None:
-        models = [SmoothModel(1), SmoothModel(2)]
-        fitting = [model for model in models if model.can_fit(self._judge.columns)]
-        tried = [trial for model in fitting if (trial := self._try(model)) is not None]
-        self._fixed += tried
-        return max(tried, key=lambda trial: trial.average_precision, default=None)
+    def _forests(self) -> list[Trial]:
+        recipes = candidates.forests(self._judge, self._n_trees)
+        tried = [trial for recipe in recipes if (trial := self._try(recipe)) is not None]
+        self._fixed += tried[:1]
+        return tried
 
-    def _winner(self, plain: Trial, kinds: list[Trial]) -> tuple[Trial, str]:
-        blended = blended_trial(self._judge, kinds)
+    def _smooth(self) -> list[Trial]:
+        models = candidates.smooth_models(self._judge)
+        tried = [trial for model in models if (trial := self._try(model)) is not None]
+        self._fixed += tried
+        if self._has_many_positives:
+            return sorted(tried, key=lambda trial: -trial.average_precision)[:1]
+        return tried
+
+    def _winner(self, plain: Trial, pool: list[Trial]) -> tuple[Trial, str]:
+        blended = blended_trial(self._judge, pool)
         if len(blended.recipes) > 1:
             self._trials.append(blended)
-        single = max(kinds, key=lambda trial: trial.average_precision)
-        winner, reason = self._blend_or_single(blended, single, len(kinds))
+        single = max(pool, key=lambda trial: trial.average_precision)
+        winner, reason = self._blend_or_single(blended, single, len(pool))
         if winner is plain or self._leads(winner, plain):
             return winner, reason
         return plain, "nothing else is clearly better"
@@ -182,18 +192,18 @@ class _Search:
         fixed = equal_blend(self._judge, self._fixed)
         return lead >= AHEAD and fixed.ahead_of(plain) > _FIXED_AHEAD
 
-    def _blend_or_single(self, blended: Trial, single: Trial, n_kinds: int) -> tuple[Trial, str]:
-        if n_kinds == 1:
-            return single, "no other kind was tried"
+    def _blend_or_single(self, blended: Trial, single: Trial, n_tried: int) -> tuple[Trial, str]:
+        if n_tried == 1:
+            return single, "nothing else was tried"
         if blended is single:
-            return single, "a blend with other kinds gains nothing"
+            return single, "a blend with others gains nothing"
         if self._has_many_positives:
             if blended.ahead_of(single) >= BEYOND_DOUBT:
                 return blended, "the blend leads each of its members beyond doubt"
             return single, "no blend leads it beyond doubt"
-        if single.ahead_of(blended) >= _lead_needed(n_kinds):
+        if single.ahead_of(blended) >= _lead_needed(n_tried):
             return single, "it leads the blend beyond doubt"
-        return blended, "the blend of every kind is the most stable choice"
+        return blended, "a blend is the most stable choice"
 
     def _try(self, recipe: Recipe) -> Trial | None:
         work = self._judge.work(recipe)
@@ -210,30 +220,51 @@ class _Search:
             return None
         return self._add(recipe, partial(growth.then, recipe.loss, recipe.n_trees), work)
 
-    def _grow(self, recipe: BoostedTrees) -> tuple[Trial | None, JudgedGrowth]:
-        """Return the recipe with its number of trees, and the trees.
+    def _grown_sizes(self) -> list[tuple[Trial, JudgedGrowth]]:
+        """Return trees of every size, each with the number of trees that it needs.
 
-        They grow stage by stage until a stage gains nothing. More trees are taken only if they
-        are ahead beyond doubt.
+        A size whose first trees are behind those of another one beyond doubt grows no further.
         """
-        growth = self._judge.growth(recipe)
-        best: Trial | None = None
-        seconds = 0.0
-        for stage, work in self._stages(recipe):
+        begun = []
+        for size in self._sizes:
+            stage, work = next(self._stages(size))
+            if self._may(stage, work):
+                growth = self._judge.growth(size)
+                begun.append(
+                    (self._judged(stage, partial(growth.to, stage.n_trees), work), growth)
+                )
+        if not begun:
+            return []
+        leader = max((trial for trial, _ in begun), key=lambda trial: trial.average_precision)
+        self._fixed.append(begun[0][0])
+        grown = [
+            (
+                trial if leader.ahead_of(trial) >= BEYOND_DOUBT else self._grown(trial, growth),
+                growth,
+            )
+            for trial, growth in begun
+        ]
+        self._trials += [trial for trial, _ in grown]
+        return grown
+
+    def _grown(self, best: Trial, growth: JudgedGrowth) -> Trial:
+        """Return the trial of more trees, if they are ahead beyond doubt.
+
+        They grow stage by stage until a stage gains nothing.
+        """
+        recipe = best.recipes[0]
+        assert isinstance(recipe, BoostedTrees)
+        seconds = best.seconds
+        for stage, work in itertools.islice(self._stages(recipe), 1, None):
             if not self._may(stage, work):
                 break
             trial = self._judged(stage, partial(growth.to, stage.n_trees), work)
             seconds += trial.seconds
-            if best is None and recipe == self._sizes[0]:
-                self._fixed.append(trial)
-            lead = 1.0 if best is None else trial.ahead_of(best)
+            lead = trial.ahead_of(best)
             if lead < 0.5:
                 break
             best = trial if lead >= BEYOND_DOUBT else best
-        if best is not None:
-            best = replace(best, seconds=seconds)
-            self._trials.append(best)
-        return best, growth
+        return replace(best, seconds=seconds)
 
     def _stages(self, recipe: BoostedTrees) -> Iterator[tuple[BoostedTrees, float]]:
         """Yield the recipe with more and more trees, and the work of the trees that are added."""
@@ -272,6 +303,12 @@ class _Search:
     def _can_be_fitted(self, trial: Trial) -> bool:
         finals = [(kind_of(each), self._judge.final_work(each)) for each in trial.recipes]
         return self._budget.has_time(finals)
+
+    def _affordable(self, plain: Trial, pool: list[Trial]) -> Trial:
+        """Return the best single recipe that there is time to fit, if it leads plain log-loss."""
+        singles = [trial for trial in pool if self._can_be_fitted(trial)]
+        best = max(singles, key=lambda trial: trial.average_precision, default=plain)
+        return best if self._leads(best, plain) else plain
 
     def _report(self) -> None:
         if self._progress is not None:

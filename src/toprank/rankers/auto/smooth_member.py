@@ -25,7 +25,8 @@ _MOST_ROWS = 200_000
 _MOST_COLUMNS_SQUARED = 40
 _MOST_CATEGORIES = 50
 _MOST_VALUES = 8_000_000  # rows times terms: 64 MB
-_MOST_STEPS = 300
+_MOST_STEPS = 100
+_MOST_TERMS_SQUARED = 1_000
 _ROWS_AT_ONCE = 2_000
 _LARGEST = 1e50  # float32 columns have no larger mean, and no sum of such weights overflows
 _FURTHEST = 5.0
@@ -54,7 +55,7 @@ class SmoothModel:
     def work(self, n_rows: int, n_columns: int, *, tried: bool = False) -> float:
         n_terms = n_columns if self.degree == 1 else n_columns * (n_columns + 3) / 2
         n_values = min(min(n_rows, _MOST_ROWS) * n_terms, _MOST_VALUES)
-        return 2.0 * _MOST_STEPS * n_values
+        return n_values * (100.0 + 2.0 * min(n_terms, _MOST_TERMS_SQUARED))
 
     def fit(
         self, rows: TrainingRows, columns: Columns, *, seed: int, n_threads: int
@@ -66,8 +67,11 @@ class SmoothModel:
         design = SmoothDesign.of(rows, columns, self.degree)
         rows = sampled(rows, max(_MOST_VALUES // max(len(design.owners()), 1), 1_000), seed)
         # the more terms, the stronger the penalty
-        model = LogisticRegression(C=10.0 if self.degree == 1 else 0.1, max_iter=_MOST_STEPS)
+        strength = 10.0 if self.degree == 1 else 0.1
         terms = design.matrix(rows.features)
+        # steps by second derivatives are few; beyond some terms their matrix would be too large
+        solver = "newton-cholesky" if terms.shape[1] <= _MOST_TERMS_SQUARED else "newton-cg"
+        model = LogisticRegression(C=strength, solver=solver, max_iter=_MOST_STEPS)
         if not terms.size:  # only categories, none of them known
             share = np.average(rows.is_positive, weights=rows.weight)
             return SmoothMember(design, np.empty(0), float(logit(share)), len(columns))
