@@ -39,7 +39,7 @@ def fit_speed(
     """Return the seconds of both fits and the average precision of both on as many new rows."""
     from lightgbm import LGBMClassifier
 
-    from toprank.payments import PaymentModel
+    from toprank.payments.payment_model import PaymentModel
 
     features, is_positive = _rows(2 * rows, columns, seed)
     learning, asked = slice(0, rows), slice(rows, None)
