@@ -263,6 +263,19 @@ def test_the_choice_is_given_with_its_reason():
     )
 
 
+def test_what_was_skipped_is_said_with_the_first_recipes_by_name():
+    recipes = ("linear model", "kernel model", "forest", "another forest")
+    searched = replace(account(), left_out=recipes, beyond_effort=recipes[:1])
+    trained = SimpleNamespace(account=searched, candidates=["the chosen one"])
+    assert summary.skipped_lines(trained) == [
+        "No time was left for linear model; kernel model; 2 recipes more.",
+        "No time was left to measure plain log-loss on the test rows.",
+        "A larger effort also tries linear model.",
+    ]
+    complete = SimpleNamespace(account=account(), candidates=["the chosen one", "plain"])
+    assert summary.skipped_lines(complete) == []
+
+
 def test_the_whole_account_has_its_five_parts_in_order(trained):
     lines = summary.text_of(trained, "frauds").splitlines()
     assert lines[0] == summary.size_line(trained, "frauds")

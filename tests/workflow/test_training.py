@@ -1,9 +1,11 @@
 """Training: parts that never look ahead, the choice between candidates, and names in errors."""
 
 import copy
+import itertools
 import warnings
 from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ from toprank import BoostedRanker, MetaAP, RankForest, TreeRank
 from toprank.calibration import fit_calibration
 from toprank.data.tables import TableError, values
 from toprank.registry import fit_choices
-from toprank.workflow import backtest
+from toprank.workflow import backtest, training
 from toprank.workflow.backtest import ENOUGH_POSITIVES
 from toprank.workflow.task import Task, prepare
 from toprank.workflow.training import PLAIN, train
@@ -204,12 +206,27 @@ def test_the_figures_are_those_of_the_test_rows(trained):
         assert candidate.test.budget == 5
 
 
-def test_plain_log_loss_is_shown_next_to_another_winner():
+def slope():
     """A line across two columns, which trees can only climb in steps."""
-    generator = np.random.default_rng(0)
-    features = generator.normal(size=(1500, 2))
+    features = np.random.default_rng(0).normal(size=(1500, 2))
     table = pa.table({"a": features[:, 0], "b": features[:, 1], "y": features.sum(axis=1) > 2.8})
-    outcome = train(prepare(table, "y"), 10, **FAST)
+    return prepare(table, "y")
+
+
+@pytest.mark.parametrize(("time_limit", "is_measured"), [(39, False), (41, True)])
+def test_plain_log_loss_is_left_out_if_it_would_exceed_the_time_limit(
+    monkeypatch, time_limit, is_measured
+):
+    # every look at the clock is 10 seconds later, so that the refit takes 10
+    moments = itertools.count(0, 10)
+    monkeypatch.setattr(training, "clock", SimpleNamespace(monotonic=lambda: next(moments)))
+    outcome = train(slope(), 10, **FAST, time_limit=time_limit)
+    names = [each.name for each in outcome.candidates]
+    assert names == [outcome.ranker.account_.chosen.name, *([PLAIN] if is_measured else [])]
+
+
+def test_plain_log_loss_is_shown_next_to_another_winner():
+    outcome = train(slope(), 10, **FAST)
     assert not outcome.ranker.account_.is_plain
     assert [each.name for each in outcome.candidates] == [
         outcome.ranker.account_.chosen.name,
