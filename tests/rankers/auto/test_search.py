@@ -104,6 +104,24 @@ def test_plain_log_loss_comes_first_and_stays_when_nothing_leads_it():
     assert outcome.reason == "nothing else is clearly better"
 
 
+@pytest.mark.parametrize(("n_positive", "is_plain"), [(15, True), (14, False)])
+def test_with_too_few_positives_to_measure_a_lead_plain_log_loss_wins_no_ties(
+    n_positive, is_plain
+):
+    class AllTheSame(Scripted):
+        def script(self, recipe):
+            return self.rows.features[:, 0].astype(float)
+
+    judge = scripted({}, n_positive=n_positive)
+    outcome = search(AllTheSame(judge.rows, judge.columns, judge.judging, 0, 1), 60)
+    assert (outcome.winner is outcome.plain) == is_plain
+
+
+def test_plain_log_loss_is_kept_with_few_positives_if_it_leads_beyond_doubt():
+    outcome = search(scripted({"plain": 4.0, "else": -1.0}, n_positive=8), 60)
+    assert outcome.winner is outcome.plain
+
+
 def test_a_tie_goes_to_plain_log_loss():
     class AllTheSame(Scripted):
         def script(self, recipe):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _LOSS_WORDS = {"log": "log-loss"}
 _MOST_BYTES = 20_000_000
 _MAX_BINS = 256
+_LARGE_DEPTH = 8
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ class BoostedTrees:
             seed=seed,
             gather=Gather(),
         )
+        is_large = self.max_leaves > 0 or self.max_depth >= _LARGE_DEPTH
         settings = {
             "tree_method": "hist",
             "max_depth": 0 if self.max_leaves else self.max_depth,
@@ -133,7 +135,7 @@ class BoostedTrees:
             "learning_rate": self.learning_rate,
             "subsample": self.random_share,
             # large trees draw columns once: histograms of the others are not built
-            f"colsample_by{'tree' if self.max_leaves else 'node'}": self.random_share,
+            f"colsample_by{'tree' if is_large else 'node'}": self.random_share,
             "seed": seed + n_before,  # later trees draw anew
             "nthread": n_threads,
         }
