@@ -17,7 +17,7 @@ from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns
 _NOT_SCORED = np.empty(0, dtype=np.int64)
 _COPIES_AT_ONCE = 256
 _MOST_WEIGHTS = 2**27  # a gigabyte
-_SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag")
+_SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag", "n_next", "mean_next", "spread_next")
 
 
 class Scores(NamedTuple):
@@ -261,6 +261,7 @@ class Model:
         model.scale = checks.number_above(state["scale"], "scale", 0, 2)
         model.n_renewed = checks.whole_number(state["n_renewed"], "n_renewed", 0)
         model.add_outputs(classes.n_outputs)
+        arrays = _with_next_values(arrays, len(model.columns))
         model.weights = online_kernel.Weights(*_matching(model.weights, arrays))
         model.seen = online_kernel.SeenValues(*_matching(model.seen, arrays))
         _check_seen(model.seen, arrays)
@@ -287,6 +288,9 @@ def _nothing_seen(shape: online_kernel.Shape, n_columns: int) -> online_kernel.S
         mean=np.zeros(n_columns),
         spread=np.zeros(n_columns),
         is_flag=np.ones(n_columns, dtype=bool),
+        n_next=np.zeros(n_columns),
+        mean_next=np.zeros(n_columns),
+        spread_next=np.zeros(n_columns),
         rows=np.zeros(1 + shape.n_outputs),
         averaging=np.zeros(2),
         ranked=np.zeros((2, 2 * online_kernel.HALF_BINS)),
@@ -296,10 +300,20 @@ def _nothing_seen(shape: online_kernel.Shape, n_columns: int) -> online_kernel.S
 
 def _with_columns(seen: online_kernel.SeenValues, n_new: int) -> online_kernel.SeenValues:
     new = {
-        name: np.append(getattr(seen, name), np.full(n_new, name == "is_flag", dtype=kind))
-        for name, kind in zip(_SEEN_PER_COLUMN, (float, float, float, bool), strict=True)
+        name: np.append(array, np.full(n_new, name == "is_flag", dtype=array.dtype))
+        for name, array in seen._asdict().items()
+        if name in _SEEN_PER_COLUMN
     }
     return seen._replace(**new)
+
+
+def _with_next_values(arrays: dict[str, Any], n_columns: int) -> dict[str, Any]:
+    """Return the arrays of a file; one from before outliers were looked for has no more to find."""
+    if "n_next" in arrays:
+        return arrays
+    nothing = np.zeros(n_columns)
+    all_seen = np.full(n_columns, online_kernel.NEXT_VALUES)
+    return {**arrays, "n_next": all_seen, "mean_next": nothing, "spread_next": nothing}
 
 
 def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
@@ -319,7 +333,7 @@ def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
 
 
 def _check_seen(seen: online_kernel.SeenValues, arrays: dict[str, Any]) -> None:
-    counted = ("n_values", "spread", "rows", "averaging", "ranked")
+    counted = ("n_values", "spread", "n_next", "spread_next", "rows", "averaging", "ranked")
     squared = ("units_squares", "head_squares")
     for name in (*counted, *squared):
         if (arrays[name] < 0).any():
