@@ -232,7 +232,7 @@ def test_a_file_of_names_that_has_none_is_refused(content, csv, fitted):
 
 
 def test_a_page_goes_next_to_the_list_and_only_its_owner_may_read_it(csv, fitted):
-    Path("alerts.html").write_text("an old page")
+    Path("alerts.html").write_text("<p>Made with toprank 0.1.0</p>")
     Path("alerts.html").chmod(0o644)
     run_main("rank", fitted.model, csv, "-k", 4, "-o", "alerts.csv.gz")
     page = Path("alerts.html")

@@ -1,7 +1,6 @@
 """The command line: one file per command, each a few lines around the library."""
 
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import Any
 import click
 
 from toprank import startup
-from toprank.cli import screen
+from toprank.cli import screen, standard_streams
 from toprank.cli.added_commands import ToprankGroup
 from toprank.cli.anomalies import anomalies
 from toprank.cli.compare import compare
@@ -57,7 +56,7 @@ for command in (
 
 def main() -> None:
     """Run the command line; exit with 0 for success, 1 for bad input, 2 for a wrong call."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave as after Ctrl-C
+    standard_streams.prepare()
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _remarks()
@@ -78,7 +77,7 @@ def _exit_code() -> int:
     except BrokenPipeError:
         # nobody reads our output any more: flushing the rest of it at exit must not fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+    except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
         screen.remark(f"toprank: {as_typed(_sentence(error))}")
     return 1
 

@@ -65,11 +65,11 @@ def evaluate(
         return
     noun = summary.noun_of(label)
     share = summary.percent(figures.is_positive.mean())
-    click.echo(f"{figures.is_positive.size:,} rows, {share} {noun}")
-    click.echo(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
-    click.echo(f"AUC {figures.roc_auc}")
+    screen.show(f"{figures.is_positive.size:,} rows, {share} {noun}")
+    screen.show(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
+    screen.show(f"AUC {figures.roc_auc}")
     for line in summary.card_lines(figures, noun):
-        click.echo(line)
+        screen.show(line)
 
 
 def _watched(batches: Iterable[Any], names: list[str], schema: Any, source: str) -> Iterator[Any]:

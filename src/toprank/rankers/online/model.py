@@ -308,7 +308,7 @@ def _with_columns(seen: online_kernel.SeenValues, n_new: int) -> online_kernel.S
 
 
 def _with_next_values(arrays: dict[str, Any], n_columns: int) -> dict[str, Any]:
-    """Return the arrays of a file; one from before outliers were looked for has no more to find."""
+    """Return the arrays of a file; an older one has none of the values after the first."""
     if "n_next" in arrays:
         return arrays
     nothing = np.zeros(n_columns)
