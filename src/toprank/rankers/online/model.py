@@ -1,5 +1,6 @@
 """The state of an online booster: columns, classes and weights."""
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -253,7 +254,7 @@ class Model:
         classes: Classes,
         class_weight: Mapping[Any, float] | None,
         state: dict[str, Any],
-        arrays: dict[str, Any],
+        arrays: Mapping[str, Any],
     ) -> Self:
         """Return the model of a file; raises ValueError if its parts do not fit together."""
         model = cls(shape, classes, class_weight)
@@ -307,16 +308,17 @@ def _with_columns(seen: online_kernel.SeenValues, n_new: int) -> online_kernel.S
     return seen._replace(**new)
 
 
-def _with_next_values(arrays: dict[str, Any], n_columns: int) -> dict[str, Any]:
+def _with_next_values(arrays: Mapping[str, Any], n_columns: int) -> Mapping[str, Any]:
     """Return the arrays of a file; an older one has none of the values after the first."""
     if "n_next" in arrays:
         return arrays
     nothing = np.zeros(n_columns)
     all_seen = np.full(n_columns, online_kernel.NEXT_VALUES)
-    return {**arrays, "n_next": all_seen, "mean_next": nothing, "spread_next": nothing}
+    added = {"n_next": all_seen, "mean_next": nothing, "spread_next": nothing}
+    return ChainMap(added, arrays)  # type: ignore[arg-type]
 
 
-def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
+def _matching(like: Any, arrays: Mapping[str, Any]) -> list[NDArray]:
     """Return the arrays named like the fields, checked to be of their sizes and kinds."""
     found = []
     for name, expected in like._asdict().items():
@@ -332,7 +334,7 @@ def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
     return found
 
 
-def _check_seen(seen: online_kernel.SeenValues, arrays: dict[str, Any]) -> None:
+def _check_seen(seen: online_kernel.SeenValues, arrays: Mapping[str, Any]) -> None:
     counted = ("n_values", "spread", "n_next", "spread_next", "rows", "averaging", "ranked")
     squared = ("units_squares", "head_squares")
     for name in (*counted, *squared):

@@ -7,6 +7,7 @@ training rows that have a 1. So every term is 0 on average, and a row of zeros i
 training rows. Means, spreads and shares are weighted by the rows' weights.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -95,7 +96,7 @@ class PairwiseDesign(NamedTuple):
         return {f"design_{name}": values for name, values in self._asdict().items()}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], schema: Schema) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray], schema: Schema) -> Self:
         """Return the design that `arrays` gave; raises ValueError if it does not fit."""
         design = cls(**{name: arrays[f"design_{name}"] for name in cls._fields})
         is_category = schema.n_categories > 0

@@ -1,5 +1,6 @@
 """A ranker of one tree described: rules, a row's path, text and pictures."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ class Readable:
             return {}
         return {_SEEN + name: values for name, values in self.seen_._asdict().items()}
 
-    def _restore_seen(self, arrays: dict[str, NDArray]) -> None:
+    def _restore_seen(self, arrays: Mapping[str, NDArray]) -> None:
         """Restore what `_seen_arrays` gave; ValueError if it does not fit the tree."""
         kept = {name: arrays[_SEEN + name] for name in Seen._fields if _SEEN + name in arrays}
         if kept and len(kept) < len(Seen._fields):

@@ -4,6 +4,8 @@ Following a path through invalid arrays could read stray memory or never end, so
 followed before every number is known to be in range and every link to lead forward.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +33,7 @@ def arrays_of(trees: MetaTrees) -> dict[str, NDArray]:
     return {**nodes, **unions, "roots": trees.roots, "goes_left": trees.goes_left}
 
 
-def trees_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
+def trees_in(arrays: Mapping[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
     """Return the trees that `arrays_of` gave; ValueError if they are not valid.
 
     Nodes must have `least_rows`: 0 in density trees.
@@ -48,14 +50,16 @@ def trees_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) ->
     return MetaTrees(nodes, unions, roots, goes_left)
 
 
-def one_tree_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
+def one_tree_in(arrays: Mapping[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
     """Return the one tree that `arrays_of` gave; ValueError if it is not valid."""
     trees = trees_in(arrays, schema, least_rows)
     _check(trees.n_trees == 1, f"there must be one tree; got {trees.n_trees}.")
     return trees
 
 
-def _columns(arrays: dict[str, NDArray], prefix: str, types: dict[str, str]) -> dict[str, NDArray]:
+def _columns(
+    arrays: Mapping[str, NDArray], prefix: str, types: dict[str, str]
+) -> dict[str, NDArray]:
     columns = {name: _vector(arrays, prefix + name, kind) for name, kind in types.items()}
     sizes = {values.size for values in columns.values()}
     if len(sizes) != 1 or 0 in sizes:
@@ -65,7 +69,7 @@ def _columns(arrays: dict[str, NDArray], prefix: str, types: dict[str, str]) -> 
     return columns
 
 
-def _vector(arrays: dict[str, NDArray], name: str, kind: str) -> NDArray:
+def _vector(arrays: Mapping[str, NDArray], name: str, kind: str) -> NDArray:
     if name not in arrays:
         raise ValueError(f"array {name!r} is missing.")
     values = arrays[name]
