@@ -46,6 +46,7 @@ def evaluate(
 
     paths.check_inputs(model, data)
     from toprank.cli.fit import report_budget
+    from toprank.data.tables.columns import shortened
     from toprank.present import summary
     from toprank.workflow.plain_facts import evaluation_facts
 
@@ -65,7 +66,8 @@ def evaluate(
         return
     noun = summary.noun_of(label)
     share = summary.percent(figures.is_positive.mean())
-    screen.show(f"{figures.is_positive.size:,} rows, {share} {noun}")
+    positive = f"label {shortened(payments.classes_[0])}"
+    screen.show(f"{figures.is_positive.size:,} rows, {share} {noun} ({positive})")
     screen.show(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
     screen.show(f"AUC {figures.roc_auc}")
     for line in summary.card_lines(figures, noun):

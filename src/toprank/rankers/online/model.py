@@ -18,6 +18,7 @@ from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns
 _NOT_SCORED = np.empty(0, dtype=np.int64)
 _COPIES_AT_ONCE = 256
 _MOST_WEIGHTS = 2**27  # a gigabyte
+_LARGEST_WEIGHT = 1e30  # steps are at most the learning rate, itself at most a million
 _SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag", "n_next", "mean_next", "spread_next")
 
 
@@ -340,8 +341,22 @@ def _check_seen(seen: online_kernel.SeenValues, arrays: Mapping[str, Any]) -> No
     for name in (*counted, *squared):
         if (arrays[name] < 0).any():
             raise ValueError(f"{name} must not be negative.")
+    _check_bounded(seen, arrays)
     if seen.calibration[0] <= 0 or (seen.calibration[2:] < 0).any():
         raise ValueError("calibration must have a positive slope and sums that are not negative.")
+
+
+def _check_bounded(seen: online_kernel.SeenValues, arrays: Mapping[str, Any]) -> None:
+    """Raise for weights so large that products of them would overflow into infinite scores."""
+    total, n_rows = seen.averaging
+    if total < n_rows:
+        raise ValueError("averaging must be the sum of whole powers; it is less than the rows.")
+    for name in ("units", "head", "calibration"):
+        if (np.abs(arrays[name]) > _LARGEST_WEIGHT).any():
+            raise ValueError(f"{name} must be at most {_LARGEST_WEIGHT:g} in size.")
+    for name in ("units_past", "head_past"):
+        if (np.abs(arrays[name]) > _LARGEST_WEIGHT * max(total, 1.0)).any():
+            raise ValueError(f"{name} must be at most {_LARGEST_WEIGHT:g} per row.")
 
 
 def _checked_names(names: Any) -> list[str]:

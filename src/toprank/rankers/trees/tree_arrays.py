@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from toprank.data.tables import Schema
 from toprank.rankers.trees.kernel.meta_tree import MetaTrees, Nodes, Unions, ranks
 
+_LARGEST_COUNT = 1e100
 _NODE, _UNION = "node_", "union_"
 _WHOLE, _PLACE, _NUMBER, _FLAG = "i4", "i8", "f8", "?"
 _NODE_TYPES = {
@@ -89,7 +90,8 @@ def _check(is_sound: bool | np.bool_, sentence: str) -> None:
 def _check_counts(nodes: Nodes, unions: Unions, least_rows: int) -> None:
     for part, name in ((nodes, "nodes"), (unions, "unions")):
         numbers = np.stack([part.n_rows, part.mass, part.hits])
-        _check(np.isfinite(numbers).all(), f"counts of {name} must be finite.")
+        is_sum = np.abs(numbers) <= _LARGEST_COUNT  # larger ones would overflow when added up
+        _check(is_sum.all(), f"counts of {name} must be finite, at most {_LARGEST_COUNT:g}.")
         is_sound = (part.mass > 0) & (part.hits >= 0) & (part.n_rows >= least_rows)
         _check(is_sound.all(), f"counts of {name} must not be negative.")
         _check(
