@@ -26,6 +26,7 @@ from toprank.cli.refit import refit
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
 from toprank.cli.version_option import print_versions
+from toprank.cli.warm_up import warm_up
 
 
 @click.group(
@@ -49,7 +50,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, explain, evaluate, compare, anomalies, stream, simulate,
-    feedback, completion,
+    feedback, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 

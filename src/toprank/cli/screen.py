@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from toprank.cli import compile_note
+
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -126,6 +128,7 @@ def _bars() -> Iterator[Any]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
+    compile_note.watch()
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
