@@ -19,6 +19,7 @@ from toprank.data.tables import Schema
 _MOST_CATEGORIES = 100
 _LARGEST = 1e50
 """Limit of saved numbers: float32 columns have no larger mean, and scores cannot overflow."""
+_LEAST_SPREAD = 1e-60  # below that of any float32; quotients stay finite
 
 
 class PairwiseDesign(NamedTuple):
@@ -111,8 +112,8 @@ class PairwiseDesign(NamedTuple):
         check_numbers("design_code_share", design.code_share, design.category.shape)
         if design.code.shape != design.category.shape:
             raise ValueError("design_code must have one code for each of design_category.")
-        if not (design.spread > 0).all():
-            raise ValueError("design_spread must be greater than 0.")
+        if not (design.spread > _LEAST_SPREAD).all():
+            raise ValueError(f"design_spread must be greater than {_LEAST_SPREAD:g}.")
         return design
 
 
