@@ -30,7 +30,6 @@ def attack(quick: bool, results: Path) -> None:
     import toprank_bench as library
     from toprank.cli import screen
     from toprank.present.summary import aligned
-    from toprank_bench.attack.attack import METRICS
     from toprank_bench.row_file import read_rows
 
     experiment = library.find_experiment("attack")
@@ -43,12 +42,12 @@ def attack(quick: bool, results: Path) -> None:
     if ran.failed:
         cell, sentence = next(iter(ran.failed.items()))
         raise ValueError(f"{cell} could not be run: {sentence}")
-    rows = read_rows(ran.path)
-    table = [[row["data"], *(f"{row['figures'][name]:,.0f}" for name in METRICS)] for row in rows]
-    screen.show(aligned([["class", *METRICS], *table]))
+    rows, shown = read_rows(ran.path), experiment.metrics
+    table = [[row["data"], *(f"{row['figures'][name]:,.0f}" for name in shown)] for row in rows]
+    screen.show(aligned([["class", *shown], *table]))
     for row in rows:
         for kind, count in row["facts"]["failures_by_kind"].items():
             screen.show(f"{row['data']}: {kind} ({count:,})")
-    n_failures, n_trials = (sum(row["figures"][name] for row in rows) for name in METRICS)
+    n_failures, n_trials = (sum(row["figures"][name] for row in rows) for name in shown)
     if n_failures:
         raise ValueError(f"{n_failures:,.0f} of {n_trials:,.0f} trials failed.")

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from toprank_bench.attack import attack
 from toprank_bench.protocols.protocol import TrialOutcome
 from toprank_bench.trials import (
+    attack,
     convergence,
     feedback_ways,
     fit_speed,
