@@ -1003,3 +1003,29 @@ def test_missing_labels_are_reported_with_the_nearest_field():
 def test_a_small_window_takes_a_smaller_budget():
     said(run_stream(written(made_events(5)), "--window", "50"))
     assert toprank.load("m.toprank").window.budget == 50
+
+
+@pytest.mark.parametrize("text", ["3.0", "3,0", "$3.00", " 3 "])
+def test_a_number_written_as_text_scores_as_the_number(text):
+    run_stream(written(made_events(60)))
+    Path("m.toprank").rename("kept.toprank")
+    scores = []
+    for amount in (3.0, text):
+        Path("m.toprank").write_bytes(Path("kept.toprank").read_bytes())
+        (line,) = said(run_stream("-", stdin=json.dumps({"amount": amount, "country": "FR"})))
+        scores.append(line["suspicion"])
+    assert scores[0] == scores[1]
+
+
+def test_spaces_around_a_number_of_a_csv_do_not_make_it_text():
+    rows = "".join(f"{i % 9}.5,FR,{int(i % 9 > 6)}\n" for i in range(60))
+    Path("events.csv").write_text(f"amount,country,label\n{rows}")
+    run_stream("events.csv")
+    texts = ('{"amount": 3.5, "country": "FR"}', "amount,country\n 3.5 ,FR\n")
+    before = Path("m.toprank").read_bytes()
+    scores = []
+    for text, form in zip(texts, ("ndjson", "csv"), strict=True):
+        Path("m.toprank").write_bytes(before)
+        (line,) = said(run_stream("-", "--format", form, stdin=text))
+        scores.append(line["suspicion"])
+    assert scores[0] == scores[1]
