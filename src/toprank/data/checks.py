@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-35, 1e35  # sums of them are in the range of float32
 
 
 def finite_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -113,7 +113,7 @@ class PairwiseDesign(NamedTuple):
         if design.code.shape != design.category.shape:
             raise ValueError("design_code must have one code for each of design_category.")
         if not (design.spread > _LEAST_SPREAD).all():
-            raise ValueError(f"design_spread must be greater than {_LEAST_SPREAD:g}.")
+            raise ValueError(f"design_spread must be greater than 0, from {_LEAST_SPREAD:g} on.")
         return design
 
 
