@@ -139,8 +139,8 @@ def decimal_commas(draw: random.Random, rows: Rows) -> Mess:
 
 def thousands(draw: random.Random, rows: Rows) -> Mess:
     """Separate thousands."""
-    mark = draw.choice([",", " ", "'", "\u00a0"])
-    return Mess(_written(_with_amounts(rows, lambda a: f"{a:,.2f}".replace(",", mark))))
+    separator = draw.choice([",", " ", "'", "\u00a0"])
+    return Mess(_written(_with_amounts(rows, lambda a: f"{a:,.2f}".replace(",", separator))))
 
 
 def currencies(draw: random.Random, rows: Rows) -> Mess:
