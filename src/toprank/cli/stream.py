@@ -160,10 +160,11 @@ def stream(
     are then learned from.
 
     Everything is saved in one step at each checkpoint, at the end, on Ctrl-C (exit code 130), on
-    SIGTERM (143) and when the terminal is closed (129): the online learner in its model file, payments in the history. When started
-    again, even after kill -9, the same file is resumed where it was saved, and another one is
-    read from its start. The file of -o is then cut back to that place, so that it contains each
-    row once; on stdout, rows since the last checkpoint are repeated.
+    SIGTERM (143) and when the terminal is closed (129): the online learner in its model file,
+    payments in the history. When started again, even after kill -9, the same file is resumed where
+    it was saved, and another one is read from its start. The file of -o is then cut back to that
+    place, so that it contains each row once; on stdout, rows since the last checkpoint are
+    repeated.
     """
     from toprank.payments.payment_stream import PaymentStream
 
