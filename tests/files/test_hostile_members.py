@@ -96,6 +96,7 @@ def test_a_value_at_a_cut_that_is_no_number_is_refused(name, tree, saved):
         (toprank.OnlineNonLinearBoost(n_buckets=8), "units_past", 1e308),
         (toprank.OnlineNonLinearBoost(n_buckets=8), "averaging", [1e-308, 5.0]),
         (toprank.RankForest(n_estimators=2), "union_mass", 1e308),
+        (toprank.RankForest(n_estimators=2), "union_mass", 1e-308),
         (toprank.RankRLS(), "design_spread", 1e-308),
     ],
 )
@@ -105,6 +106,17 @@ def test_numbers_that_would_make_scores_infinite_are_refused(model, name, value,
         array = np.load(member)
     rewrite(path, with_member(f"{name}.npy", npy_of(np.full_like(array, value))))
     with refused("must be"):
+        load(path)
+
+
+def test_a_number_of_jobs_that_no_machine_has_is_refused(saved):
+    path = saved(toprank.AnomalyForest(n_estimators=2).fit(ROWS))
+
+    def change(manifest, members):
+        manifest["parameters"]["n_jobs"] = 10**30
+
+    rewrite(path, change)
+    with refused("n_jobs must be between"):
         load(path)
 
 

@@ -111,8 +111,8 @@ def whole_number(value: Any, name: str, low: int, high: int | None = None) -> in
 
 
 def jobs(value: Any) -> None:
-    """Raise unless `value` is a number of jobs: None, or any whole number but 0."""
-    if value is not None and whole_number(value, "n_jobs", -(2**31)) == 0:
+    """Raise unless `value` is a number of jobs: None, or a whole number but 0."""
+    if value is not None and whole_number(value, "n_jobs", -(2**31), 2**31 - 1) == 0:
         raise ValueError(
             "n_jobs must be None, 1 or more, -1 for all cores or -2 for all but one; got 0."
         )

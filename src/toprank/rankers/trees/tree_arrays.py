@@ -94,6 +94,10 @@ def _check_counts(nodes: Nodes, unions: Unions, least_rows: int) -> None:
         _check(is_sum.all(), f"counts of {name} must be finite, at most {_LARGEST_COUNT:g}.")
         is_sound = (part.mass > 0) & (part.hits >= 0) & (part.n_rows >= least_rows)
         _check(is_sound.all(), f"counts of {name} must not be negative.")
+        is_tiny = (numbers > 0) & (numbers < 1 / _LARGEST_COUNT)  # quotients would overflow
+        _check(
+            not is_tiny.any(), f"counts of {name} must be 0 or {1 / _LARGEST_COUNT:g} and more."
+        )
         _check(
             (part.hits <= part.mass * (1 + 1e-9)).all(),
             f"hits of {name} must not exceed their mass.",
