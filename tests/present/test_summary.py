@@ -230,7 +230,7 @@ def trained():
 def test_the_size_counts_features_and_categories(columns, text):
     outcome = trained_on(columns)
     share = percent(outcome.task.is_positive.mean())
-    size = f"400 rows, {text}, {share} frauds (label 1)"
+    size = f"400 rows, {text}, {share} frauds (label True)"
     assert summary.size_line(outcome, "frauds") == size
 
 
