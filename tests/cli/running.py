@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from toprank.cli import main
+from toprank.cli.standard_streams import STOPPING
 
 
 class Outcome(NamedTuple):
@@ -24,7 +25,7 @@ class Outcome(NamedTuple):
 def run_main(*arguments):
     """Run `toprank ...` in this process, from its arguments to its exit code."""
     stdout, stderr = io.StringIO(), io.StringIO()
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
     try:
         with (
             patch.object(sys, "argv", ["toprank", *map(str, arguments)]),
@@ -34,7 +35,8 @@ def run_main(*arguments):
         ):
             main()
     finally:
-        signal.signal(signal.SIGTERM, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return Outcome(stop.value.code, stdout.getvalue(), stderr.getvalue())
 
 

@@ -69,7 +69,7 @@ def test_equal_rows_differ_by_nothing(payments, fitted):
     data = written(payments.iloc[[4, 4]], "pair.csv")
     outcome = run_main("explain", fitted.model, data, "--row", 1, "--above", 2)
 
-    assert outcome.stdout.splitlines()[-1] == "  no column parts them"
+    assert outcome.stdout.splitlines()[-1] == "  no column distinguishes them"
 
 
 def test_as_many_reasons_as_asked(csv, fitted):
@@ -112,7 +112,7 @@ def test_the_rules_are_json_for_a_program(tree):
 
 @pytest.mark.parametrize("name", ["tree.svg", "tree.dot", "TREE.SVG"])
 def test_the_tree_is_drawn_where_asked(name, tree):
-    Path(name).write_text("old")
+    Path(name).write_text("<svg>old</svg>")
     outcome = run_main("explain", tree.model, "--tree", "-o", name)
     drawn = Path(name).read_text()
 

@@ -21,7 +21,7 @@ AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", *QUICK)
 def test_it_prints_ap_the_budget_and_what_to_expect(fitted):
     lines = fitted.outcome.stdout.splitlines()
 
-    assert re.fullmatch(r"1,500 rows, 3 features \(1 category\), 5\.\d % frauds", lines[0])
+    assert re.fullmatch(r"1,500 rows, 3 .* \(1 category\), 5\.\d % frauds \(label 1\)", lines[0])
     assert re.fullmatch(r"train to .* \| validate to .* \| gap .* \| test .*", lines[1])
     assert lines[2].split("  ")[-1] == "before the first false alarm"
     assert "frauds in 5 a day" in lines[2]

@@ -49,7 +49,7 @@ def fitted(address, payments, tmp_path_factory):
 def test_it_prints_the_account_that_one_machine_prints(fitted):
     lines = fitted.outcome.stdout.splitlines()
 
-    assert re.fullmatch(r"1,500 rows, 3 features \(1 category\), 5\.\d % frauds", lines[0])
+    assert re.fullmatch(r"1,500 rows, 3 .* \(1 category\), 5\.\d % frauds \(label 1\)", lines[0])
     assert re.fullmatch(r"train to .* \| validate to .* \| gap 5 days \| test .*", lines[1])
     assert "frauds in 5 a day" in lines[2]
     assert re.match(r"log-loss trees  \.\d+ \(\.\d+-\.\d+\)  [\d.]+ \(", lines[3])

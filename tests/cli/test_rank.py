@@ -243,6 +243,7 @@ def test_list_and_page_are_their_owners_unless_a_mode_was_set(csv, fitted):
 
 
 def test_a_page_goes_next_to_the_list(csv, fitted):
+    Path("alerts.html").write_text("<p>Made with toprank 0.1.0</p>")
     run_main("rank", fitted.model, csv, "-k", 4, "-o", "alerts.csv.gz")
     page = Path("alerts.html")
 

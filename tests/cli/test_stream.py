@@ -16,10 +16,12 @@ import pytest
 import toprank
 from cli.running import names_here, one_sentence, run_main, start
 from toprank import BoostedRanker, OnlineBBM, OnlineNonLinearBoost
-from toprank.cli.stream import _locked
+from toprank.cli.stream_files import locked
 from toprank.cli.stream_input import Position
 from toprank.cli.stream_run import Output, _StatusLine
 from toprank.rankers.online.event_stream import EventStream
+
+STOPPED = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
 
 def made_events(n_rows, delay=20, seed=0):
@@ -803,7 +805,7 @@ class SignalsAfter(io.BytesIO):
         return line
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("how", "code"), STOPPED)
 def test_a_signal_while_a_line_is_read_saves_what_was_read(how, code):
     given = io.TextIOWrapper(SignalsAfter('{"id": 1, "amount": 1.0}\n', how))
     with patch.object(sys, "stdin", given):
@@ -815,7 +817,7 @@ def test_a_signal_while_a_line_is_read_saves_what_was_read(how, code):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("how", "code"), STOPPED)
 def test_a_signal_to_a_program_between_lines_saves_what_was_read(how, code):
     run = start("stream", "--model", "m.toprank", stdin=subprocess.PIPE, bufsize=1)
     run.stdin.write('{"id": 1, "amount": 1.0}\n')
@@ -907,7 +909,7 @@ def test_a_checkpoint_that_fails_leaves_the_one_before(monkeypatch):
     outcome = run_stream(written([*GOOD, '{"amount": 3}']))
 
     assert outcome.exit_code == 1
-    assert outcome.stderr.splitlines()[-1] == "toprank: no space left on device."
+    assert outcome.stderr.splitlines()[-1].endswith("m.toprank: no space left on device.")
     assert Path("m.toprank").read_bytes() == before
     assert names_here() == ["events.ndjson", "m.toprank"]
 
@@ -983,7 +985,7 @@ def test_a_last_line_that_is_not_finished_is_left_for_the_next_run():
 
 def test_two_streams_do_not_share_a_model():
     events = written(made_events(3))
-    with _locked(Path("m.toprank").resolve()):
+    with locked(Path("m.toprank").resolve()):
         outcome = run_stream(events)
     assert outcome.exit_code == 1
     assert "m.toprank is in use by another toprank stream" in outcome.stderr
@@ -1014,3 +1016,29 @@ def test_scores_and_model_are_their_owners_unless_a_mode_was_set():
         path.chmod(0o640)
     assert run_main(*command).exit_code == 0
     assert [path.stat().st_mode & 0o777 for path in files] == [0o640, 0o640]
+
+
+@pytest.mark.parametrize("text", ["3.0", "3,0", "$3.00", " 3 "])
+def test_a_number_written_as_text_scores_as_the_number(text):
+    run_stream(written(made_events(60)))
+    Path("m.toprank").rename("kept.toprank")
+    scores = []
+    for amount in (3.0, text):
+        Path("m.toprank").write_bytes(Path("kept.toprank").read_bytes())
+        (line,) = said(run_stream("-", stdin=json.dumps({"amount": amount, "country": "FR"})))
+        scores.append(line["suspicion"])
+    assert scores[0] == scores[1]
+
+
+def test_spaces_around_a_number_of_a_csv_do_not_make_it_text():
+    rows = "".join(f"{i % 9}.5,FR,{int(i % 9 > 6)}\n" for i in range(60))
+    Path("events.csv").write_text(f"amount,country,label\n{rows}")
+    run_stream("events.csv")
+    texts = ('{"amount": 3.5, "country": "FR"}', "amount,country\n 3.5 ,FR\n")
+    before = Path("m.toprank").read_bytes()
+    scores = []
+    for text, form in zip(texts, ("ndjson", "csv"), strict=True):
+        Path("m.toprank").write_bytes(before)
+        (line,) = said(run_stream("-", "--format", form, stdin=text))
+        scores.append(line["suspicion"])
+    assert scores[0] == scores[1]

@@ -230,7 +230,8 @@ def trained():
 def test_the_size_counts_features_and_categories(columns, text):
     outcome = trained_on(columns)
     share = percent(outcome.task.is_positive.mean())
-    assert summary.size_line(outcome, "frauds") == f"400 rows, {text}, {share} frauds"
+    size = f"400 rows, {text}, {share} frauds (label True)"
+    assert summary.size_line(outcome, "frauds") == size
 
 
 def test_the_table_names_what_is_counted_and_how_well():

@@ -1,7 +1,6 @@
 """The command line: one file per command, each a few lines around the library."""
 
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import Any
 import click
 
 from toprank import startup
-from toprank.cli import screen
+from toprank.cli import screen, standard_streams
 from toprank.cli.added_commands import ToprankGroup
 from toprank.cli.anomalies import anomalies
 from toprank.cli.compare import compare
@@ -28,6 +27,7 @@ from toprank.cli.refit import refit
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
 from toprank.cli.version_option import print_versions
+from toprank.cli.warm_up import warm_up
 
 
 @click.group(
@@ -51,14 +51,14 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
-    simulate, feedback, completion,
+    simulate, feedback, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 
 
 def main() -> None:
     """Run the command line; exit with 0 for success, 1 for bad input, 2 for a wrong call."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave as after Ctrl-C
+    standard_streams.prepare()
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _remarks()
@@ -79,7 +79,7 @@ def _exit_code() -> int:
     except BrokenPipeError:
         # nobody reads our output any more: flushing the rest of it at exit must not fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+    except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
         screen.remark(f"toprank: {as_typed(_sentence(error))}")
     return 1
 

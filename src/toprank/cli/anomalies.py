@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from toprank.cli.existing_files import force_option
 from toprank.cli.fit import refuse_given
 from toprank.cli.table_options import table_options
 
@@ -33,6 +34,7 @@ _MOST_JUDGED = 100_000
     help="Column to look at although it looks like an id; may be repeated.",
 )  # fmt: skip
 @table_options(times=False)
+@force_option
 @click.option(
     "--detector",
     default="forest",
@@ -187,9 +189,9 @@ def _check_outputs(
 
     if output is not None:
         paths.check_list_output(output, data)
-    for path in (model, report):
+    for path, kind in ((model, "model"), (report, "page")):
         if path is not None:
-            paths.check_output(path, data)
+            paths.check_output(path, data, kind)
     named = [path.resolve() for path in (output, model, report) if path is not None]
     if len(set(named)) < len(named):
         raise click.UsageError("-o, --model and --report must name different files.")
@@ -352,7 +354,7 @@ def _compare(features: Any, known: Any, seed: int, as_json: bool) -> None:
     if as_json:
         screen.print_json([vars(each) | {"area": each.area._asdict()} for each in judged])
     else:
-        click.echo(as_text(judged))
+        screen.show(as_text(judged))
 
 
 def _write_model(fitted: Any, model: Path, budget: int, table: Any) -> None:
@@ -400,9 +402,9 @@ def _print_tree(fitted: Any, alerts: Any) -> None:
     from toprank.present import summary
     from toprank.rankers.trees.reading.words import SPACE
 
-    click.echo(tree_text(fitted, summary.rules_of(fitted), SPACE))
+    screen.show(tree_text(fitted, summary.rules_of(fitted), SPACE))
     if alerts is not None:
-        click.echo(f"\n{screen.alert_lines(alerts)}")
+        screen.show(f"\n{screen.alert_lines(alerts)}")
 
 
 def _tree_facts(fitted: Any, tree: bool) -> dict[str, Any]:

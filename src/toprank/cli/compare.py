@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from toprank.cli.existing_files import force_option
 from toprank.cli.fit import LONGEST_GAP, check_roles, gap_of, report_budget
 from toprank.cli.table_options import table_options
 
@@ -71,6 +72,7 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
     help="Column to learn from although it looks like an id; may be repeated.",
 )  # fmt: skip
 @table_options()
+@force_option
 @click.option(
     "--trees", default=300, show_default=True, type=click.IntRange(1),
     help="Number of trees, for learners with many.",
@@ -148,7 +150,7 @@ def compare(
     else:
         from toprank.present import summary
 
-        click.echo(run.text_of(compared, summary.noun_of(label)))
+        screen.show(run.text_of(compared, summary.noun_of(label)))
     if output is not None:
         _write_picture(run.picture_of(compared), output)
         screen.remark(f"Wrote {output}")
@@ -220,7 +222,7 @@ def _task(
 
     if output is not None:
         _check_picture(output)
-        paths.check_output(output, data)
+        paths.check_output(output, data, "picture")
     times = () if time is None else (time,)
     with screen.busy(f"reading {data.name}"):
         table = tables.read_table(

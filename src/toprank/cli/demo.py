@@ -63,21 +63,21 @@ def demo(folder: Path, budget: int, seed: int) -> None:
         n_estimators=_TREES, effort="quick", random_state=seed, n_jobs=-1, names=_NAMES,
     )  # fmt: skip
     written = fit_and_write(model, known, folder / "payments.toprank", "Made-up card payments")
-    click.echo(summary.text_of(model.training_, "frauds"))
+    screen.show(summary.text_of(model.training_, "frauds"))
 
     alerts = model.rank(today.drop_columns(["is_fraud"]))
     write_list(alerts, folder / "alerts.csv")
     last_day, page = folder / "last-day.parquet", folder / "alerts.html"
     write_alert_page(alert_page(alerts, model, folder / "payments.toprank", last_day), page)
     n_shown, n_listed = min(3, len(alerts.suspicion)), len(alerts.suspicion)
-    click.echo(
+    screen.show(
         f"\nThe first {n_shown} of {n_listed:,} alerts of the last day, "
         f"{today.num_rows:,} payments:"
     )
-    click.echo(screen.alert_lines(alerts, most=n_shown))
+    screen.show(screen.alert_lines(alerts, most=n_shown))
     truth = today["is_fraud"].to_numpy()
     assert alerts.expected is not None
-    click.echo(
+    screen.show(
         f"\nExpected {summary.counted(alerts.expected)} frauds in the {n_listed:,}; "
         f"there were {truth[alerts.row_numbers - 1].sum()}, of {truth.sum()} that day."
     )

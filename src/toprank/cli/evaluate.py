@@ -49,6 +49,7 @@ def evaluate(
 
     paths.check_inputs(model, data)
     from toprank.cli.fit import report_budget
+    from toprank.data.tables.columns import shortened
     from toprank.present import summary
     from toprank.workflow.plain_facts import evaluation_facts
 
@@ -68,11 +69,12 @@ def evaluate(
         return
     noun = summary.noun_of(label)
     share = summary.percent(figures.is_positive.mean())
-    click.echo(f"{figures.is_positive.size:,} rows, {share} {noun}")
-    click.echo(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
-    click.echo(f"AUC {figures.roc_auc}")
+    positive = f"label {shortened(payments.classes_[0])}"
+    screen.show(f"{figures.is_positive.size:,} rows, {share} {noun} ({positive})")
+    screen.show(summary.aligned(summary.figures_rows([(model.name, figures)], noun)))
+    screen.show(f"AUC {figures.roc_auc}")
     for line in summary.card_lines(figures, noun):
-        click.echo(line)
+        screen.show(line)
 
 
 def _watched(batches: Iterable[Any], names: list[str], schema: Any, source: str) -> Iterator[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from toprank.cli.existing_files import force_option
 from toprank.cli.explain_tree import explain_tree, path_facts
 from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import table_options
@@ -47,6 +48,7 @@ _MOST_DIGITS = 6
 )  # fmt: skip
 @card_key_option
 @table_options()
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the reasons or the rules as JSON.")
 def explain(
     model: Path,
@@ -117,9 +119,9 @@ def _explain_rows(
         score = f"{row['suspicion']:.{digits}f}"
         is_likely = "probability" in row
         chance = f", probability {summary.percent(row['probability'])}" if is_likely else ""
-        click.echo(f"row {row['row']:,}: suspicion {score}{chance}")
+        screen.show(f"row {row['row']:,}: suspicion {score}{chance}")
         if "path" in row:
-            click.echo(summary.indented(row["path"]["text"]))
+            screen.show(summary.indented(row["path"]["text"]))
     start = float(ranker.contributions(rows)[0, -1])
     _print_reasons(given, [row["suspicion"] for row in scored], start, digits)
     if len(numbers) == 2 and scored[0]["suspicion"] < scored[1]["suspicion"]:
@@ -161,17 +163,19 @@ def _print_reasons(
     given: Sequence[Any], suspicion: list[float], start: float, digits: int
 ) -> None:
     """Print what each reason adds, and what is left to make up the whole."""
+    from toprank.cli import screen
+
     is_one = len(suspicion) == 1
     for each in given:
-        click.echo(f"  {_signed(each.contribution, digits)}  {each}")
+        screen.show(f"  {_signed(each.contribution, digits)}  {each}")
     if not given:
-        click.echo("  no column moved it" if is_one else "  no column parts them")
+        screen.show("  no column moved it" if is_one else "  no column distinguishes them")
         return
     whole = suspicion[0] - (start if is_one else suspicion[1])
     rest = whole - sum(each.contribution for each in given)
-    click.echo(f"  {_signed(rest, digits)}  all other columns")
+    screen.show(f"  {_signed(rest, digits)}  all other columns")
     if is_one:
-        click.echo(f"  {_signed(start, digits)}  where every row starts")
+        screen.show(f"  {_signed(start, digits)}  where every row starts")
 
 
 def _digits(parts: list[float]) -> int:

@@ -20,7 +20,7 @@ def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
     if output is not None:
         if output.suffix.lower() not in _PICTURES:
             raise click.UsageError(f"-o must name a picture, .svg or .dot; got {output.name!r}.")
-        paths.check_output(output, model)
+        paths.check_output(output, model, "picture")
     ranker, manifest = files.open_model(model)
     _check_tree(ranker, model)
     noun = paths.tree_noun(ranker, str(manifest["facts"].get("label") or ""))
@@ -28,7 +28,7 @@ def explain_tree(model: Path, output: Path | None, as_json: bool) -> None:
     if as_json:
         screen.print_json(tree_facts(ranker, groups, noun))
     else:
-        click.echo(tree_text(ranker, groups, noun))
+        screen.show(tree_text(ranker, groups, noun))
     if groups is None:
         screen.remark(
             f"note: the tree is too large to be written as rules; toprank explain {model.name} "

@@ -6,6 +6,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from toprank.cli.existing_files import force_option
+
 EXAMPLES = """
 \b
 Examples:
@@ -74,6 +76,7 @@ _SIMULATED = {
     type=click.Path(path_type=Path), help="HTML page to write.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON.")
+@force_option
 def feedback(
     data: Path | None,
     label: str | None,
@@ -115,7 +118,7 @@ def feedback(
     chosen = list(STRATEGIES) if strategies is None else _strategy_names(strategies)
     if budget is None:
         budget = _BUDGET if data else max(1, customers // _CUSTOMERS_PER_CHECK)
-    paths.check_output(output, data or Path())
+    paths.check_output(output, data or Path(), "page")
     payments = _simulated(customers, days, drift, seed) if data is None else _read(data, columns)
     learner = BoostedRanker(
         n_estimators=trees,
@@ -131,7 +134,7 @@ def feedback(
     if as_json:
         screen.print_json(facts_of(replayed))
     else:
-        click.echo(text_of(replayed))
+        screen.show(text_of(replayed))
     title = f"{data.name}: days of checking" if data else "Simulated payments: days of checking"
     parameters = {
         **({"data": data.name} if data else {"customers": customers, "drift": drift}),

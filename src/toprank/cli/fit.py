@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from toprank import registry
+from toprank.cli.existing_files import force_option
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
 from toprank.cli.table_options import table_options
 
@@ -76,6 +77,7 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     help="Column to learn from although it looks like an id; may be repeated.",
 )  # fmt: skip
 @table_options()
+@force_option
 @click.option(
     "--learner",
     default="auto",
@@ -187,7 +189,7 @@ def fit(
     _check_learner(learner, cluster)
     path = Path(data)
     output = output or _default_output(path if cluster is None else place_of(data))
-    paths.check_output(output, path)
+    paths.check_output(output, path, "model")
     page = report_path(output)
     if cluster is None:
         paths.check_inputs(path, features, card_key)
@@ -199,7 +201,7 @@ def fit(
         from toprank.payments.model_files import check_free
         from toprank.payments.payment_model import PaymentModel
 
-        paths.check_output(page, path)
+        paths.check_output(page, path, "page")
         check_free(output)
         model = PaymentModel(
             label,
@@ -237,7 +239,7 @@ def fit(
     if as_json:
         screen.print_json(training_facts(trained, label, time))
     else:
-        click.echo(summary.text_of(trained, summary.noun_of(label)))
+        screen.show(summary.text_of(trained, summary.noun_of(label)))
     screen.remark(f"Wrote {written}")
     if learner in ("metaap", "treerank"):
         screen.remark(f"The whole tree in words: toprank explain {quote(str(output))} --tree")

@@ -9,6 +9,9 @@ import re
 from shlex import quote
 from typing import Any
 
+import click
+from click.core import ParameterSource
+
 OPTIONS = {
     "label": "--label",
     "label_column": "--label",
@@ -71,3 +74,9 @@ def _values(text: str) -> list[Any]:
     except (SyntaxError, ValueError):
         value = text
     return value if isinstance(value, list) else [value]
+
+
+def is_default(option: str) -> bool:
+    """Return whether the current command was called without an option."""
+    context = click.get_current_context()
+    return context.get_parameter_source(option) == ParameterSource.DEFAULT

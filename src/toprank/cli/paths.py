@@ -1,6 +1,5 @@
 """The files a command reads and writes, checked before the long work begins."""
 
-import zipfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from toprank.cli import screen
+from toprank.cli.existing_files import check_replaceable, is_model
 
 _BATCH_ROWS = 20_000  # small enough for rows of many long texts, large enough to score at speed
 
@@ -29,7 +29,7 @@ def opened_model(
     """
     from toprank.payments.payment_model import PaymentModel
 
-    if data is not None and _is_model(data) and not _is_model(path):
+    if data is not None and is_model(data) and not is_model(path):
         raise click.UsageError(
             f"MODEL must come before DATA: {data.name} is a model and {path.name} is not; swap "
             "the two."
@@ -77,14 +77,6 @@ def reading_for(model: Any, reading: Any, time: str | None = None) -> Any:
     return replace(reading.knowing(model.reading_), times=times)
 
 
-def _is_model(path: Path) -> bool:
-    """Return whether a file is a model that `fit` or another command wrote."""
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        return "manifest.json" in archive.namelist()
-
-
 def tree_noun(ranker: Any, label: str) -> str:
     """Return what the tree of a model finds: its positives, or space without labels."""
     from toprank.present import summary
@@ -126,14 +118,19 @@ def batches(
             yield parts
 
 
-def check_output(path: Path, data: Path) -> None:
-    """Raise unless `path` can be written and is not the file the command reads."""
+def check_output(path: Path, data: Path, kind: str | None = None) -> None:
+    """Raise unless `path` can be written and is not the file the command reads.
+
+    Where it exists and `kind` is given, it must be such a file of toprank, unless --force is.
+    """
     if path.is_dir():
         raise IsADirectoryError(f"{path} must name a file to write; it is a folder.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
     if path.exists() and data.exists() and path.samefile(data):
         raise click.UsageError(f"{path} is the data itself; name another file to write with -o.")
+    if kind is not None:
+        check_replaceable(path, kind)
     try:
         TemporaryFile(dir=path.parent).close()
     except OSError as error:
@@ -152,4 +149,4 @@ def check_list_output(path: Path, data: Path) -> None:
 
     with TemporaryDirectory() as folder:
         tables.write_rows(pa.table({"row": [1]}), Path(folder, path.name))
-    check_output(path, data)
+    check_output(path, data, "list")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from toprank.cli.existing_files import force_option
 from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import table_options
 
@@ -46,6 +47,7 @@ Examples:
 )  # fmt: skip
 @card_key_option
 @table_options()
+@force_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
 @click.option(
     "--page", type=click.Path(path_type=Path),
@@ -84,9 +86,9 @@ def rank(
     from toprank.cli import paths, screen
 
     page = _page_path(page, no_page, output, model)
-    for place in (output, page):
+    for place, kind in ((output, None), (page, "page")):
         if place is not None:
-            paths.check_output(place, data)
+            paths.check_output(place, data, kind)
     paths.check_inputs(model, data, history, card_key)
     _check_span(cleared_within)
     if output is not None:
@@ -168,7 +170,7 @@ def print_list(alerts: Any, for_verdicts: bool = False) -> None:
     from toprank.cli import screen
 
     if screen.is_terminal():
-        click.echo(screen.alert_lines(alerts))
+        screen.show(screen.alert_lines(alerts))
     else:
         screen.print_csv(alerts.to_table(for_verdicts, rounded=True))
 

@@ -95,7 +95,7 @@ def _refit(
     if outcome.comparison is None and as_json:
         screen.print_json({"version": number, "compared": False})
     elif outcome.comparison is None:
-        click.echo(
+        screen.show(
             f"Version {number} learned from rows up to {_day(outcome.model)}, the current one up "
             f"to {_day(payments)}: fewer than {LEAST_DAYS} days with {LEAST_POSITIVES} frauds "
             "have matured since, too few to compare the two."
@@ -104,7 +104,7 @@ def _refit(
         screen.print_json(_facts(outcome.comparison, number))
     else:
         for line in _lines(outcome.comparison, number, payments.budget):
-            click.echo(line)
+            screen.show(line)
     screen.remark(f"Wrote {written}. To make it current: toprank refit {path} --promote")
 
 

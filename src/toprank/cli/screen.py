@@ -1,14 +1,22 @@
 """What the commands show: progress and remarks on stderr, rows on stdout."""
 
 import json
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
+
+from toprank.cli import compile_note
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What may move the cursor of a terminal, or turn text round; not tabs and new lines."""
 
 
 @contextmanager
@@ -36,9 +44,25 @@ def busy(what: str) -> Iterator[None]:
         yield
 
 
+def show(text: str) -> None:
+    """Print results for people."""
+    click.echo(without_controls(text))
+
+
 def remark(text: str) -> None:
-    """Print a remark, apart from the results."""
-    print(text, file=sys.stderr)  # not click.echo: it would write through a bar, not above it
+    """Print a remark, apart from the results; nobody may be left to read it."""
+    with suppress(OSError):
+        # not click.echo: it would write through a bar, not above it
+        print(without_controls(text), file=sys.stderr)
+
+
+def without_controls(text: str) -> str:
+    r"""Return text with what a terminal would obey as escapes; data may contain it.
+
+    >>> without_controls("shop \x1b[31mred")
+    'shop \\u001b[31mred'
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def alert_lines(alerts: Any, most: int | None = None) -> str:
@@ -79,13 +103,18 @@ def print_csv(table: Any) -> None:
             "a CSV holds plain values only; a column of the data holds lists or the like; "
             "print it with --json or write it with -o to a .parquet file."
         ) from error
-    click.echo(sink.getvalue().to_pybytes().decode(), nl=False)
+    text = sink.getvalue().to_pybytes().decode()
+    # as if with colours: else click would take escape codes out of the data
+    click.echo(without_controls(text) if is_terminal() else text, nl=False, color=True)
 
 
 def print_json(value: Any) -> None:
     """Print one JSON document; numbers that JSON lacks become null."""
-    text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, default=str, indent=2)
-    click.echo(text)
+    is_unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(
+        _finite(value), ensure_ascii=not is_unicode, allow_nan=False, default=str, indent=2
+    )
+    click.echo(without_controls(text))  # JSON means the same by these escapes
 
 
 def is_terminal() -> bool:
@@ -99,6 +128,7 @@ def _bars() -> Iterator[Any]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
+    compile_note.watch()
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -1,33 +1,28 @@
 """`toprank stream`: scores events as they arrive and learns from labels when they come."""
 
-import io
-import os
-import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from glob import escape
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from toprank.cli import screen
+from toprank.cli.existing_files import force_option
+from toprank.cli.option_names import is_default
 from toprank.cli.paths import card_key_option
-from toprank.cli.stream_input import (
-    BadLineError,
-    CsvEvents,
-    Fields,
-    JsonEvents,
-    Position,
-    label_of,
-    lines_of,
-    skip_to,
+from toprank.cli.stream_files import (
+    STDIN,
+    check_files,
+    locked,
+    opened_input,
+    opened_output,
+    remove_leftovers,
 )
-from toprank.cli.stream_run import Names, Output, Run, Source, stopped_between_lines
+from toprank.cli.stream_input import Fields, label_of
+from toprank.cli.stream_run import Names, Run, stopped_between_lines
 from toprank.cli.table_options import table_options
-from toprank.data.atomic import PRIVATE
 
 EXAMPLES = """
 \b
@@ -46,7 +41,6 @@ Lines out:
   {"id": "a1", "suspicion": -3.1, "probability": 0.04, "alert": false}
   {"id": "a3", "suspicion": 1.9, "probability": 0.87, "alert": true, "reasons": {"amount": 2.2}}
 """
-_STDIN = "-"
 _OF_LEARNER = {
     "positive": "positive_label",
     "class_weight": "class_weight",
@@ -58,7 +52,7 @@ _OF_LEARNER = {
 
 
 @click.command(epilog=EXAMPLES, short_help="Score events as they arrive, learn from labels.")
-@click.argument("events", default=_STDIN)
+@click.argument("events", default=STDIN)
 @click.option(
     "--model", required=True, type=click.Path(path_type=Path),
     help="Model file. One written by toprank fit scores the events; any other is an online "
@@ -133,6 +127,7 @@ _OF_LEARNER = {
 )  # fmt: skip
 @card_key_option
 @table_options("EVENTS")
+@force_option
 @click.option("--strict", is_flag=True, help="Stop at the first bad line.")
 @click.option("--verbose", is_flag=True, help="Report each checkpoint.")
 def stream(
@@ -166,26 +161,27 @@ def stream(
     features. Any other model is an online learner: rows are pending until their label comes, and
     are then learned from.
 
-    Everything is saved in one step at each checkpoint, at the end, on Ctrl-C (exit code 130) and
-    on SIGTERM (143): the online learner in its model file, payments in the history. When started
-    again, even after kill -9, the same file is resumed where it was saved, and another one is
-    read from its start. The file of -o is then cut back to that place, so that it contains each
-    row once; on stdout, rows since the last checkpoint are repeated.
+    Everything is saved in one step at each checkpoint, at the end, on Ctrl-C (exit code 130), on
+    SIGTERM (143) and when the terminal is closed (129): the online learner in its model file,
+    payments in the history. When started again, even after kill -9, the same file is resumed where
+    it was saved, and another one is read from its start. The file of -o is then cut back to that
+    place, so that it contains each row once; on stdout, rows since the last checkpoint are
+    repeated.
     """
     from toprank.payments.payment_stream import PaymentStream
 
     fields = _checked_fields(event_id, label, drop)
-    _check_files(events, model, output, skip_seen)
+    check_files(events, model, output, skip_seen)
     with ExitStack() as open_files:
         if not (model.exists() and _is_fitted(model)):  # a fitted one does not change
-            open_files.enter_context(_locked(model.resolve()))
-        _remove_leftovers(model.resolve())
+            open_files.enter_context(locked(model.resolve()))
+        remove_leftovers(model.resolve())
         running = _opened_stream(open_files, model, settings)
         is_fitted = isinstance(running, PaymentStream)
         fields = fields._replace(reading=_checked(reading()))
         fields = _fields_of_model(running, fields) if is_fitted else _fields_seen(running, fields)
-        source = _opened_input(open_files, events, form, fields, running.position, skip_seen)
-        target = _opened_output(open_files, output, model, running.position, source.is_live)
+        source = opened_input(open_files, events, form, fields, running.position, skip_seen)
+        target = opened_output(open_files, output, model, running.position, source.is_live)
         stopper = open_files.enter_context(stopped_between_lines())
         if not is_fitted:
             with screen.busy("getting ready"):
@@ -213,23 +209,6 @@ def stream(
 # The model
 
 
-@contextmanager
-def _locked(model: Path) -> Iterator[None]:
-    """Hold a lock next to the model file; it ends with the process, however that ends."""
-    from toprank.payments.history_store import StoreBusyError
-    from toprank.payments.model_lock import writing_model
-
-    with ExitStack() as lock:
-        try:
-            lock.enter_context(writing_model(model, wait=0))
-        except StoreBusyError as error:
-            raise ValueError(
-                f"{model.name} is in use by another toprank stream; stop that one first, or name "
-                "another file with --model."
-            ) from error
-        yield
-
-
 def _compile() -> None:
     """Compile the kernels now, which takes a while once, rather than at the first event."""
     from toprank.rankers.online.online_non_linear import OnlineNonLinearBoost
@@ -249,12 +228,6 @@ def _no_label(label: str, learner: Any) -> str:
     )
 
 
-def _remove_leftovers(model: Path) -> None:
-    """Remove the partial file that a kill left while a model was being saved."""
-    for path in model.parent.glob(f".{escape(model.name)}.{'[0-9a-f]' * 16}.part"):
-        path.unlink(missing_ok=True)
-
-
 def _saving(running: Any, model: Path) -> Callable[[], None]:
     """Return the function that saves a stream: to its model file, or to a model's history."""
     from toprank import files
@@ -270,7 +243,7 @@ def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]
     from toprank.payments.payment_stream import PaymentStream
 
     for name in (*_OF_LEARNER, "drift", "on_drift"):
-        if not _is_default(name):
+        if not is_default(name):
             raise click.UsageError(
                 f"--{name.replace('_', '-')} must be left out: {model.name} was written by "
                 "toprank fit and does not change as labels arrive."
@@ -278,7 +251,7 @@ def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]
     opened = paths.opened_model(model, for_writing=True, card_key=settings["card_key"])
     payments = open_files.enter_context(opened)
     payments.stored_cards_.checked_key()  # not at every line
-    budget = payments.budget if _is_default("budget") else settings["budget"]
+    budget = payments.budget if is_default("budget") else settings["budget"]
     return PaymentStream(
         payments,
         window=settings["window"],
@@ -296,8 +269,8 @@ def _fields_of_model(running: Any, fields: Fields) -> Fields:
     keys = {name for name in (model.card, model.terminal, model.row_id) if name is not None}
     columns = () if model.schema_ is None else model.schema_.columns
     return fields._replace(
-        event_id=(model.row_id or fields.event_id) if _is_default("event_id") else fields.event_id,
-        label=model.label_column if _is_default("label") else fields.label,
+        event_id=(model.row_id or fields.event_id) if is_default("event_id") else fields.event_id,
+        label=model.label_column if is_default("label") else fields.label,
         texts=frozenset(keys | {each.name for each in columns if each.kind == "category"}),
         numbers=frozenset(each.name for each in columns if each.kind == "number"),
         reading=paths.reading_for(model, fields.reading),
@@ -343,7 +316,7 @@ def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any])
         )
     named = settings["positive"]
     settings = settings | {"positive": None if named is None else label_of(named)}
-    if _is_default("budget"):
+    if is_default("budget"):
         settings["budget"] = min(settings["budget"], settings["window"])
     own = {option: settings.pop(option) for option in _OF_LEARNER}
     if not model.exists():
@@ -363,7 +336,7 @@ def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any])
 
 def _check_unchanged(found: Any, options: dict[str, Any], model: Path) -> None:
     """Set the options that may change; raise for others that differ from those of the model."""
-    given = {name: value for name, value in options.items() if not _is_default(name)}
+    given = {name: value for name, value in options.items() if not is_default(name)}
     found.threshold = given.pop("threshold", found.threshold)
     found.n_reasons = given.pop("n_reasons", found.n_reasons)
     parameters = found.learner.get_params(deep=False)
@@ -383,14 +356,6 @@ def _check_unchanged(found: Any, options: dict[str, Any], model: Path) -> None:
             )
 
 
-def _is_default(option: str) -> bool:
-    context = click.get_current_context()
-    return context.get_parameter_source(option) == ParameterSource.DEFAULT
-
-
-# Input and output
-
-
 def _checked_fields(event_id: str, label: str, drop: tuple[str, ...]) -> Fields:
     if event_id == label or event_id in drop or label in drop:
         raise click.UsageError(
@@ -408,115 +373,3 @@ def _checked(reading: Any) -> Any:
             "convert EVENTS to UTF-8."
         )
     return reading
-
-
-def _check_files(events: str, model: Path, output: Path | None, skip_seen: bool) -> None:
-    """Raise unless all files differ and can be written, before any event is read."""
-    from toprank.cli import paths
-
-    if skip_seen and Path(events).is_file():
-        raise click.UsageError("--skip-seen must come with stdin; a file is always resumed.")
-    named = [path for path in (model, output) if path is not None]
-    if output is not None and output.resolve() == model.resolve():
-        raise click.UsageError("-o and --model must name different files.")
-    for path in named:
-        if path.exists() and not path.is_file():
-            raise ValueError(f"{path} must be a regular file; it is not.")
-        paths.check_output(path, Path(events))
-
-
-def _opened_input(
-    open_files: ExitStack,
-    events: str,
-    form: str | None,
-    fields: Fields,
-    position: dict[str, Any],
-    skip_seen: bool,
-) -> Source:
-    """Return the events from where the checkpoint says they are resumed."""
-    opened = _opened(open_files, events)
-    is_regular = _is_regular(opened)
-    start = Position()
-    lines = lines_of(opened, start)
-    parser: JsonEvents | CsvEvents = JsonEvents(fields)
-    if form == "csv" or (form is None and Path(events).suffix.lower() == ".csv"):
-        header, start = next(lines, (b"", start))
-        parser = _csv_events(header, fields, events)
-    seen = Position.from_note(position.get("input")) or Position()
-    if seen.n_bytes and skip_seen:
-        skip_to(lines, start, seen)
-        start = seen
-    elif seen.n_bytes and is_regular:
-        start = _resumed(opened, start, seen, events)
-        lines = lines_of(opened, start)
-    return Source(parser, lines, start, is_live=not is_regular)
-
-
-def _opened(open_files: ExitStack, events: str) -> BinaryIO:
-    if events == _STDIN:
-        return sys.stdin.buffer
-    return open_files.enter_context(Path(events).open("rb"))
-
-
-def _is_regular(opened: BinaryIO) -> bool:
-    try:
-        return stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
-    except (OSError, io.UnsupportedOperation):
-        return False
-
-
-def _resumed(opened: BinaryIO, start: Position, seen: Position, events: str) -> Position:
-    """Return where the file is resumed, and move there: to the start if it is another file."""
-    if seen.n_bytes > start.n_bytes and seen.is_in(opened):
-        return seen
-    if seen.n_bytes > start.n_bytes:
-        screen.remark(
-            f"note: {events} is not the input of the last run; it is read from its start."
-        )
-    opened.seek(start.n_bytes)
-    return start
-
-
-def _csv_events(header: bytes, fields: Fields, events: str) -> CsvEvents:
-    """Return the reader of a CSV; raise if its header lacks a field that was named."""
-    from toprank.data import checks
-
-    if not header.strip():
-        raise ValueError(f"{events} must begin with a line of column names; it has none.")
-    try:
-        parser = CsvEvents(fields, header)
-    except BadLineError as error:
-        raise ValueError(f"the header of {events} could not be read: {error}") from error
-    for option, name in (("event_id", fields.event_id), ("label", fields.label)):
-        if not _is_default(option) and name not in parser.names:
-            hint = checks.nearest_name(name, parser.names)
-            raise ValueError(f"column {name!r} is not in {events}{hint or '.'}")
-    return parser
-
-
-def _opened_output(
-    open_files: ExitStack,
-    output: Path | None,
-    model: Path,
-    position: dict[str, Any],
-    is_live: bool,
-) -> Output:
-    """Return the output, a file cut back to its position at the checkpoint."""
-    if output is None:
-        return Output(None, Position(), is_live)
-    written = Position.from_note(position.get("output"))
-    if written is None or not output.exists():
-        if written is not None:
-            screen.remark(f"note: {output} is new; earlier scores are not in it.")
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-        new = open_files.enter_context(os.fdopen(descriptor, "wb"))
-        return Output(new, Position(), is_live)
-    file = open_files.enter_context(output.open("r+b"))
-    if not written.is_in(file):
-        raise ValueError(
-            f"{output.name} must be the file of scores that {model.name} was writing; it is "
-            "another one or has lost lines; name a new file with -o."
-        )
-    file.truncate(written.n_bytes)
-    file.seek(written.n_bytes)
-    return Output(file, written, is_live)

@@ -190,9 +190,10 @@ class JsonEvents:
             if cells.is_time(name):
                 row[name] = cells.time(value, name)
             elif type(value) is str:
-                is_number = cells.is_number(name) or is_formatted_number(value)
-                if is_number or (name in numbers and type(_value(value, name)) is float):
-                    row[name] = cells.number(value, name)
+                text = value.strip()
+                is_number = cells.is_number(name) or is_formatted_number(text)
+                if is_number or (name in numbers and type(_value(text, name)) is float):
+                    row[name] = cells.number(text, name)
             elif name not in numbers and value is not None and len(numbers) < _MOST_NAMES:
                 numbers.add(name)
 
@@ -257,7 +258,7 @@ class CsvEvents:
             return text or None
         if cells.is_number(name):
             return cells.number(text, name)
-        value = _value(text, name)
+        value = _value(text.strip() or text, name)  # a text keeps its spaces
         if cells.is_time(name):
             return cells.time(value, name)
         is_written = type(value) is float and not cells.is_plain(name) and not text.isdigit()
@@ -265,7 +266,7 @@ class CsvEvents:
             return cells.number(text, name)
         if type(value) is str and _has_leading_zero(text):
             self._texts.add(name)
-        return value
+        return text if type(value) is str else value
 
     def _place(self, name: str) -> int | None:
         return self._names.index(name) if name in self._names else None

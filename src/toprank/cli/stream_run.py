@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from toprank.cli import screen
 from toprank.cli.option_names import as_typed
+from toprank.cli.standard_streams import STOPPING, not_ignored
 from toprank.cli.stream_input import (
     LONGEST_LINE,
     BadLineError,
@@ -306,14 +307,15 @@ class Output:
         self._is_live = is_live
 
     def write(self, line: str) -> None:
-        if self._file is None:
-            sys.stdout.write(line)
-        else:
-            raw = line.encode()
-            self._file.write(raw)
-            self._position = self._position.after(raw)
-        if self._is_live:
-            (self._file or sys.stdout).flush()
+        with self._named():
+            if self._file is None:
+                sys.stdout.write(line)
+            else:
+                raw = line.encode()
+                self._file.write(raw)
+                self._position = self._position.after(raw)
+            if self._is_live:
+                (self._file or sys.stdout).flush()
 
     def is_on_screen(self) -> bool:
         """Return whether a person reads the scores as they come."""
@@ -321,12 +323,22 @@ class Output:
 
     def on_disk(self) -> Position | None:
         """Return how far the file is written, once all of it is on disk; None for stdout."""
-        if self._file is None:
-            sys.stdout.flush()
-            return None
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        return self._position
+        with self._named():
+            if self._file is None:
+                sys.stdout.flush()
+                return None
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            return self._position
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Add the name of the file to an error of the system, such as a full disk."""
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or getattr(self._file or sys.stdout, "name", None)
+            raise
 
 
 class Stopper:
@@ -344,7 +356,7 @@ class Stopper:
 @contextmanager
 def stopped_between_lines() -> Iterator[Stopper]:
     stopper = Stopper()
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = not_ignored(STOPPING)
     before = [signal.signal(number, stopper.note) for number in numbers]
     try:
         yield stopper
@@ -359,7 +371,7 @@ def _score_line(event_id: str | int | None, scored: Any) -> str:
     line += f'"probability": {scored.probability!r}, "alert": {json.dumps(scored.is_alert)}'
     if scored.reasons:
         rounded = {name: round(effect, 3) for name, effect in scored.reasons.items()}
-        line += f', "reasons": {json.dumps(rounded, ensure_ascii=False)}'
+        line += f', "reasons": {json.dumps(rounded)}'
     return line + "}\n"
 
 

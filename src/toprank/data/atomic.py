@@ -51,8 +51,13 @@ def atomic_path(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
         kept = _mode_of(target)
         if kept is not None:
             beside.chmod(kept)
-        yield beside
-        sync(beside)
+        try:
+            yield beside
+            sync(beside)
+        except OSError as error:  # of a full disk: the system does not say which file
+            if error.filename is None:
+                error.filename = os.fspath(path)
+            raise
         beside.replace(target)
         sync(target.parent)
 

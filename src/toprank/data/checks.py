@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-35, 1e35  # sums of them are in the range of float32
+
 
 def finite_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return `values` as one float64 vector without missing or infinite numbers."""
@@ -88,6 +90,12 @@ def sample_weight(weights: ArrayLike | None, n_samples: int) -> NDArray[np.float
         raise ValueError(f"sample_weight must not be negative; got {vector.min():g}.")
     if not vector.any():
         raise ValueError("sample_weight must hold at least one weight above 0; all are zero.")
+    low, high = vector[vector > 0].min(), vector.max()
+    if low < _LEAST_WEIGHT or high > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be 0 or from {_LEAST_WEIGHT:g} to {_LARGEST_WEIGHT:g}; got "
+            f"{low:g} to {high:g}; multiply all of them by one number."
+        )
     return vector
 
 
@@ -103,8 +111,8 @@ def whole_number(value: Any, name: str, low: int, high: int | None = None) -> in
 
 
 def jobs(value: Any) -> None:
-    """Raise unless `value` is a number of jobs: None, or any whole number but 0."""
-    if value is not None and whole_number(value, "n_jobs", -(2**31)) == 0:
+    """Raise unless `value` is a number of jobs: None, or a whole number but 0."""
+    if value is not None and whole_number(value, "n_jobs", -(2**31), 2**31 - 1) == 0:
         raise ValueError(
             "n_jobs must be None, 1 or more, -1 for all cores or -2 for all but one; got 0."
         )

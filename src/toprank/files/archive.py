@@ -3,8 +3,8 @@
 A file ends as: members | directory, an entry per member | end record of 22 bytes. Before the end
 record of a file with sizes beyond 2 GB come a larger one of 56 bytes and its locator of 20.
 
-Deflated members may inflate to a fixed number of bytes at most. If all are stored uncompressed,
-nothing can be larger than the file itself, and no other limit is needed.
+Deflated members may inflate to half a gigabyte, or to a hundred times the size of the file. If
+all are stored uncompressed, nothing can be larger than the file itself.
 """
 
 import os
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from toprank.files.faults import BROKEN, ModelFileError, shown
+from toprank.files.faults import BROKEN, ModelFileError, cut, shown
 
 MANIFEST = "manifest.json"
 
@@ -26,6 +26,8 @@ _MOST_FILE_BYTES = 2 * 2**30
 _MOST_WRITTEN_BYTES = 2_000_000_000  # deflated, it stays a zip without 64-bit extensions
 _MOST_MEMBERS = 1_000
 _MOST_MEMBER_BYTES = 4 * 2**30  # all members together, once inflated
+_ALWAYS_INFLATED_BYTES = 512 * 2**20  # an online learner that has seen little is mostly zeros
+_MOST_INFLATION = 100
 _MOST_DIRECTORY_BYTES = 2**20
 _CHUNK = 2**20
 _LARGE = 2**20  # for larger members (bytes), speed matters more than a tenth of the size
@@ -89,7 +91,7 @@ def opened_archive(
                 _check_directory(archive, n_bytes)
                 yield archive
         except BROKEN as error:
-            reason = str(error) or f"{type(error).__name__} while reading it"
+            reason = cut(str(error)) or f"{type(error).__name__} while reading it"
             raise ModelFileError(f"{shown_as or path.name} cannot be loaded: {reason}") from error
 
 
@@ -196,5 +198,6 @@ def _check_sizes(infos: list[zipfile.ZipInfo], file_bytes: int) -> None:
         return
     if file_bytes > _MOST_FILE_BYTES:
         raise ValueError(f"it must be at most {_MOST_FILE_BYTES} bytes long; it has {file_bytes}.")
-    if n_bytes > _MOST_MEMBER_BYTES:
-        raise ValueError(f"it must inflate to at most {_MOST_MEMBER_BYTES} bytes; got {n_bytes}.")
+    most = min(max(_MOST_INFLATION * file_bytes, _ALWAYS_INFLATED_BYTES), _MOST_MEMBER_BYTES)
+    if n_bytes > most:
+        raise ValueError(f"it must inflate to at most {most} bytes; got {n_bytes}.")

@@ -27,7 +27,8 @@ _HEADER = re.compile(
 def npy_bytes(name: str, array: np.ndarray) -> bytes:
     """Return the array called `name` in the bytes of a `.npy` file.
 
-    >>> array_of("center.npy", npy_bytes("center", np.array([1.5, 2.0])))
+    >>> raw = npy_bytes("center", np.array([1.5, 2.0]))
+    >>> array_from("center.npy", io.BytesIO(raw), len(raw))
     array([1.5, 2. ])
     """
     if array.dtype.kind not in "biufSU":
@@ -37,22 +38,17 @@ def npy_bytes(name: str, array: np.ndarray) -> bytes:
     return stream.getvalue()
 
 
-def array_of(name: str, raw: bytes) -> np.ndarray:
-    """Return the array in the bytes of the `.npy` member called `name`.
+def array_from(name: str, stream: IO[bytes], n_bytes: int) -> np.ndarray:
+    """Return the array in a `.npy` stream of `n_bytes` bytes, read piece by piece.
 
     The header is a Python dict as text; only the form that `npy_bytes` writes is accepted, since
     evaluating untrusted text can fail in many ways.
 
-    >>> array_of("center.npy", b"1.5, 2.0")
+    >>> array_from("center.npy", io.BytesIO(b"1.5, 2.0"), 8)
     Traceback (most recent call last):
         ...
     ValueError: center.npy must be a .npy array of numbers or strings; fit it again.
     """
-    return array_from(name, io.BytesIO(raw), len(raw))
-
-
-def array_from(name: str, stream: IO[bytes], n_bytes: int) -> np.ndarray:
-    """Return the array in a stream of `n_bytes` bytes, read piece by piece; see `array_of`."""
     start = len(_MAGIC) + 2
     opening = stream.read(start)
     header_bytes = int.from_bytes(opening[len(_MAGIC) :], "little")

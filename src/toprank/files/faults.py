@@ -6,6 +6,9 @@ import zipfile
 import zlib
 from typing import Any
 
+_LONGEST_TEXT = 500
+_LEFT_OUT = " [..] "
+
 # What reading untrusted bytes can raise.
 BROKEN = (
     ArithmeticError,
@@ -34,3 +37,15 @@ def shown(value: Any) -> str:
     '[0, 0, 0, 0, 0, 0, ...]'
     """
     return reprlib.repr(value)
+
+
+def cut(text: str) -> str:
+    """Return a text of a bounded length, its middle left out: names in a file may be long.
+
+    >>> cut("abc"), len(cut("x" * 10_000))
+    ('abc', 500)
+    """
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    half = (_LONGEST_TEXT - len(_LEFT_OUT)) // 2
+    return f"{text[:half]}{_LEFT_OUT}{text[-half:]}"

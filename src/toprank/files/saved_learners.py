@@ -1,5 +1,6 @@
 """The learners a model file may contain, and what is saved of each."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,8 @@ class Saved(NamedTuple):
 
     state: dict[str, Any]
     """JSON: numbers, strings, booleans, None, lists and dicts of them."""
-    arrays: dict[str, np.ndarray]
-    boosters: dict[str, bytes]
+    arrays: Mapping[str, np.ndarray]
+    boosters: Mapping[str, bytes]
     """XGBoost models in UBJSON: `booster.save_raw("ubj")`."""
     parameters: dict[str, Any] | None = None
     """The parameters, if those of `get_params` are not JSON; else None."""

@@ -1,16 +1,15 @@
 """Saves and loads fitted models: the parts of a learner are the members of an archive."""
 
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
 from toprank.data.atomic import PRIVATE, atomic_path
 from toprank.files.archive import MANIFEST, is_member_name, opened_archive, write_archive
-from toprank.files.arrays import array_of, npy_bytes
-from toprank.files.booster_check import check_booster
+from toprank.files.arrays import npy_bytes
 from toprank.files.faults import BROKEN
-from toprank.files.manifest import checked_manifest, hashed_member, manifest_bytes
+from toprank.files.manifest import checked_manifest, manifest_bytes
+from toprank.files.members import ArrayMembers, BoosterMembers, check_all_read, check_valid
 from toprank.files.saved_learners import Saved, learner_class, learner_names
 
 
@@ -59,13 +58,16 @@ def open_model(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     with opened_archive(path) as archive:
         manifest = checked_manifest(archive)
         learner = learner_class(manifest["learner"])
-        saved = _saved_in(archive, manifest)
+        arrays, boosters = ArrayMembers(archive, manifest), BoosterMembers(archive, manifest)
         try:
-            return learner._from_saved(manifest["parameters"], saved), manifest
+            saved = Saved(manifest["state"], arrays, boosters)
+            model = learner._from_saved(manifest["parameters"], saved)
         except BROKEN as error:
             raise ValueError(
                 f"its contents do not make a {manifest['learner']}: {error}"
             ) from error
+        check_all_read(arrays, boosters, manifest["learner"])
+        return model, manifest
 
 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -111,34 +113,6 @@ def _members_of(saved: Saved) -> dict[str, bytes]:
     for name in members:
         if not is_member_name(name):
             raise ValueError(f"a member's name must be letters, digits, _ and -; got {name!r}.")
-    _check_boosters(saved.boosters)  # what load would refuse is not written
+    for name, raw in saved.boosters.items():
+        check_valid(name, raw)  # what load would refuse is not written
     return dict(sorted(members.items()))
-
-
-def _saved_in(archive: zipfile.ZipFile, manifest: dict[str, Any]) -> Saved:
-    """Return what was saved of the learner, with every member checked."""
-    names = sorted(manifest["members"])
-    members = {name: hashed_member(archive, name, manifest) for name in names}
-    saved = Saved(
-        manifest["state"],
-        {_stem(name): array_of(name, raw) for name, raw in members.items() if _is_array(name)},
-        {_stem(name): raw for name, raw in members.items() if not _is_array(name)},
-    )
-    _check_boosters(saved.boosters)
-    return saved
-
-
-def _check_boosters(boosters: dict[str, bytes]) -> None:
-    for name, raw in boosters.items():
-        try:
-            check_booster(raw, n_features=None)
-        except BROKEN as error:
-            raise ValueError(f"booster {name!r} is not valid: {error}") from error
-
-
-def _is_array(name: str) -> bool:
-    return name.endswith(".npy")
-
-
-def _stem(name: str) -> str:
-    return name.rpartition(".")[0]

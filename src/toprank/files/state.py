@@ -4,7 +4,7 @@ The arrays of a part called `window` are saved with the learner's own as `window
 `window-is_positive` and so on, since a model file has no folders.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +16,10 @@ _T = TypeVar("_T")
 
 
 def stored_vector(
-    arrays: dict[str, NDArray], name: str, dtype: type[np.generic] | type, size: int | None = None
+    arrays: Mapping[str, NDArray],
+    name: str,
+    dtype: type[np.generic] | type,
+    size: int | None = None,
 ) -> NDArray:
     """Return the array called `name`; ValueError unless it is one row of `dtype`, `size` long.
 
@@ -39,15 +42,25 @@ def parts_together(parts: Mapping[Any, Mapping[str, _T]]) -> dict[str, _T]:
     }
 
 
-def part_of(members: Mapping[str, _T], part: Any) -> dict[str, _T]:
-    """Return the members of one part under their own names.
+def part_of(members: Mapping[str, _T], part: Any) -> Mapping[str, _T]:
+    """Return the members of one part under their own names; each is read when it is asked for.
 
-    >>> part_of({"window-scores": 1, "0-scores": 2}, "window")
+    >>> dict(part_of({"window-scores": 1, "0-scores": 2}, "window"))
     {'scores': 1}
     """
-    prefix = f"{part}-"
-    return {
-        name.removeprefix(prefix): member
-        for name, member in members.items()
-        if name.startswith(prefix)
-    }
+    return _Part(members, f"{part}-")
+
+
+class _Part(Mapping[str, _T]):
+    def __init__(self, members: Mapping[str, _T], prefix: str) -> None:
+        self._members, self._prefix = members, prefix
+
+    def __getitem__(self, name: str) -> _T:
+        return self._members[self._prefix + name]
+
+    def __iter__(self) -> Iterator[str]:
+        size = len(self._prefix)
+        return (name[size:] for name in self._members if name.startswith(self._prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

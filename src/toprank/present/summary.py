@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from toprank.data.tables.columns import shortened
 from toprank.metrics import Interval
 from toprank.wording import aligned, percent
 from toprank.wording import noun_of as noun_of
@@ -53,14 +54,15 @@ def text_of(trained: Findings, noun: str) -> str:
 
 
 def size_line(trained: Findings, noun: str) -> str:
-    """Return a line: "1,754,155 rows, 14 features (2 categories), 0.84 % frauds"."""
+    """Return a line: "1,754,155 rows, 14 features, 0.84 % frauds (label 1)"."""
     task = trained.task
     kinds = [column.kind for column in trained.chosen.ranker.schema_.columns]
     n_categories = kinds.count("category")
     categories = f" ({n_categories} {plural('category', n_categories)})" if n_categories else ""
     features = f"{len(kinds)} {plural('feature', len(kinds))}{categories}"
     share = percent(task.is_positive.mean())
-    return f"{task.is_positive.size:,} rows, {features}, {share} {noun}"
+    positive = f"label {shortened(task.positive)}"
+    return f"{task.is_positive.size:,} rows, {features}, {share} {noun} ({positive})"
 
 
 def periods_line(task: Task) -> str:

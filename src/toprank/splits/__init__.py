@@ -14,6 +14,7 @@ test begins.
 from toprank.data.tables.spans import DAY
 from toprank.splits.by_chance import folds, held_out, stratified
 from toprank.splits.by_time import checked_gap, chronological, latest
+from toprank.splits.equal_rows import copied_share, copies, with_copies_together
 from toprank.splits.moments import days
 from toprank.splits.origins import rolling_origins
 from toprank.splits.parts import Split, check_positives
@@ -28,6 +29,8 @@ __all__ = [
     "check_positives",
     "checked_gap",
     "chronological",
+    "copied_share",
+    "copies",
     "days",
     "folds",
     "held_out",
@@ -35,4 +38,5 @@ __all__ = [
     "prequential",
     "rolling_origins",
     "stratified",
+    "with_copies_together",
 ]

@@ -24,6 +24,8 @@ from toprank.workflow.backtest import ScoredWindow
 from toprank.workflow.evaluation import Cards, cards_of
 from toprank.workflow.likely_leaks import likely_leaks
 
+_MANY_COPIES = 0.01  # of the test rows
+
 
 @dataclass(frozen=True)
 class Task:
@@ -160,6 +162,7 @@ def prepare(
     else:
         split = splits.chronological(times, gap=gap, test_begin=test_begin)
     splits.check_positives(split, is_positive)
+    split = _with_copies_apart(split, features, is_positive)
     task = Task(
         features,
         is_positive,
@@ -214,6 +217,30 @@ def class_names(positive: Any, negative: Any) -> tuple[Any, Any]:
         return both
     as_class = int if all(float(value).is_integer() for value in both) else str
     return as_class(positive), as_class(negative)
+
+
+def _with_copies_apart(split: Split, features: pa.Table, is_positive: NDArray[np.bool_]) -> Split:
+    """Return the split without copies of test rows among those to learn from, where it can be.
+
+    By time, a copy stays where it is: the same payment may well come again.
+    """
+    groups = splits.copies(features)
+    share = 0.0 if groups is None else splits.copied_share(split, groups)
+    if groups is None or not share:
+        return split
+    done = "so the figures may be too good; leave out copies that are no rows of their own."
+    if split.periods is None:
+        together = splits.with_copies_together(split, groups)
+        if all(0 < is_positive[rows].sum() < rows.size for rows in together.parts().values()):
+            split = together
+            done = "so copies are kept on one side of the split."
+    if share >= _MANY_COPIES:
+        warnings.warn(
+            f"{percent(share)} of the test rows equal a row to learn from in every column, {done}",
+            TableWarning,
+            stacklevel=3,
+        )
+    return split
 
 
 def _warn_of_positive(

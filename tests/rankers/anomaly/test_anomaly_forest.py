@@ -1,5 +1,6 @@
 """Forests of trees without labels: means over trees, draws of rows; detectors in files."""
 
+import io
 from functools import cache
 
 import numba
@@ -17,7 +18,7 @@ from files.packing import members_of, npy_of, refused, rewrite
 from rankers.trees.kernel.test_meta_tree import assert_same
 from rankers.trees.made_payments import payments
 from toprank import AnomalyTreeRank, RankForest, TreeRank, load, save
-from toprank.files import ModelFileError, arrays
+from toprank.files import ModelFileError
 from toprank.rankers import reasons
 from toprank.rankers.anomaly import anomaly_forest as forest_module
 from toprank.rankers.anomaly import density_scoring
@@ -442,7 +443,7 @@ def test_damaged_arrays_are_refused(kind, name, change, reason, tmp_path):
     path = kept(kind, tmp_path)
 
     def change_member(manifest, members):
-        array = arrays.array_of(name, members[f"{name}.npy"])
+        array = np.load(io.BytesIO(members[f"{name}.npy"])).copy()
         members[f"{name}.npy"] = npy_of(np.ascontiguousarray(change(array)))
 
     rewrite(path, change_member)

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import io
 import tracemalloc
 from functools import cache
 
@@ -21,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import toprank
 from contracts import check_models_are_equal, check_online_learner, frame_of, learned
 from files.packing import npy_of, refused, rewrite
-from toprank.files import arrays, load, save
+from toprank.files import load, save
 from toprank.metrics import average_precision, roc_auc
 from toprank.rankers.online import model as online_model
 from toprank.rankers.online import stream_columns as online_columns
@@ -829,7 +830,7 @@ def spoiled(value):
 
 def with_array(path, name, change):
     def change_member(manifest, members):
-        array = arrays.array_of(name, members[f"{name}.npy"])
+        array = np.load(io.BytesIO(members[f"{name}.npy"])).copy()
         members[f"{name}.npy"] = npy_of(change(array))
 
     rewrite(path, change_member)

@@ -1,5 +1,6 @@
 """RankRLS and RankSVM in files: what is damaged is refused, what loads scores."""
 
+import io
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,7 @@ from files.boosted import check_scores_and_reasons, payments, rows_for
 from files.mutations import change_parameters, change_state
 from files.packing import members_of, npy_of, refused, rewrite
 from toprank import RankRLS, RankSVM
-from toprank.files import ModelFileError, arrays, load, save
+from toprank.files import ModelFileError, load, save
 from toprank.rankers.pairwise.design import PairwiseDesign
 
 LINE = RankRLS()
@@ -34,7 +35,7 @@ def with_array(path, name, change):
     """Change one array of the file."""
 
     def change_member(manifest, members):
-        array = arrays.array_of(name, members[f"{name}.npy"])
+        array = np.load(io.BytesIO(members[f"{name}.npy"])).copy()
         members[f"{name}.npy"] = npy_of(change(array))
 
     rewrite(path, change_member)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from toprank_bench.commands.attack_command import attack
 from toprank_bench.commands.speed_command import speed
 
 EXAMPLES = """
@@ -21,6 +22,7 @@ Examples:
   toprank bench rows tree-size --results bench/results
   toprank bench pages docs/results --results bench/results
   toprank bench speed --quick
+  toprank bench attack --quick
 """
 
 _FORMATS = {".txt": "text", ".md": "markdown", ".html": "html", ".json": "json"}
@@ -44,6 +46,7 @@ def bench() -> None:
 
 
 bench.add_command(speed)
+bench.add_command(attack)
 
 
 @bench.command("list", short_help="List all experiments.")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from toprank_bench.protocols.protocol import TrialOutcome
 from toprank_bench.trials import (
+    attack,
     convergence,
     feedback_ways,
     fit_speed,
@@ -32,6 +33,7 @@ class Trial(NamedTuple):
 
 
 TRIALS: dict[str, Trial] = {
+    "attack": Trial(attack.attack, attack.METRICS, attack.CLASSES),
     "convergence": Trial(convergence.convergence, convergence.METRICS),
     "feedback-ways": Trial(
         feedback_ways.feedback_ways, feedback_ways.METRICS, feedback_ways.PATTERNS

@@ -441,7 +441,9 @@ def _explained(
         raise _damaged(path) from error
     except (EOFError, zlib.error) as error:
         raise _damaged(path) from error
-    except (pa.ArrowException, UnicodeError, csv.Error, MemoryError) as error:
+    except MemoryError as error:
+        raise MemoryError(f"{path.name} does not fit into it.") from error
+    except (pa.ArrowException, UnicodeError, csv.Error) as error:
         if not is_conversion_explained and "conversion error" in str(error):
             raise
         raise _translated(str(error), path, layout) from error

@@ -279,7 +279,9 @@ def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
             yield file
     except TableError:
         raise
-    except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:
+    except MemoryError as error:
+        raise MemoryError(f"{path.name} does not fit into it.") from error
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise TableError(
             f"{path.name} must be a whole Parquet file; it is cut short or damaged; "
             "write it again."

@@ -1,6 +1,6 @@
 """The events of all values of one key, in growing arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -258,7 +258,7 @@ class EventStore:
             "codes": events.codes[:, places],
         }
 
-    def restore(self, arrays: dict[str, NDArray], n_keys: int, n_codes: dict[str, int]) -> Self:
+    def restore(self, arrays: Mapping[str, NDArray], n_keys: int, n_codes: dict[str, int]) -> Self:
         """Restore the events that `to_arrays` returned; ValueError where they are not valid."""
         size = stored_vector(arrays, "size", np.int64, n_keys)
         time = stored_vector(arrays, "time", np.int64)
@@ -314,7 +314,9 @@ def _empty(n_keys: int, n_places: int, n_numbers: int, n_coded: int) -> Events:
     )
 
 
-def _stored(arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int, int]) -> NDArray:
+def _stored(
+    arrays: Mapping[str, NDArray], name: str, kind: type, shape: tuple[int, int]
+) -> NDArray:
     array = arrays.get(name)
     if array is None or array.dtype != kind or array.shape != shape:
         raise ValueError(f"array {name!r} must be {np.dtype(kind)} of shape {shape}.")
@@ -323,7 +325,7 @@ def _stored(arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int,
     return np.ascontiguousarray(array)
 
 
-def _stored_values(arrays: dict[str, NDArray], shape: tuple[int, int]) -> NDArray:
+def _stored_values(arrays: Mapping[str, NDArray], shape: tuple[int, int]) -> NDArray:
     values = _stored(arrays, "values", np.float64, shape)
     if (np.abs(values) > _LARGEST).any():
         raise ValueError("array 'values' must contain numbers below 3.4e38 in size, or NaN.")

@@ -8,7 +8,7 @@ Ids are numbered in the order they came. The last ones can be removed: no older 
 them in the table, so their slots are simply free again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -118,7 +118,7 @@ class IdTable:
         return {"bytes": ids.raw.copy(), "lengths": np.diff(ids.ends)}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
         """Return the table that `to_arrays` returned; ValueError where it is not valid."""
         raw = stored_vector(arrays, "bytes", np.uint8)
         lengths = stored_vector(arrays, "lengths", np.int64)

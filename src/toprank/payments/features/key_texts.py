@@ -3,7 +3,7 @@
 A number and its digits are one key: 7, 7.0 and "7". A missing value has no code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ class Codes:
         """Return the texts in the order of their codes, for `restore`."""
         return text_arrays(list(self._code_of))
 
-    def restore(self, arrays: dict[str, NDArray]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray]) -> None:
         """Restore the texts that `to_arrays` returned; ValueError where they are not valid."""
         texts = texts_of(arrays)
         self._code_of = dict(zip(texts, range(len(texts)), strict=True))
@@ -109,7 +109,7 @@ def text_arrays(texts: list[str]) -> dict[str, NDArray]:
     }
 
 
-def texts_of(arrays: dict[str, NDArray]) -> list[str]:
+def texts_of(arrays: Mapping[str, NDArray]) -> list[str]:
     """Return the texts that `text_arrays` returned; ValueError where they are not valid.
 
     >>> texts_of(text_arrays(["card", "7"]))

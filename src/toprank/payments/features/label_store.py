@@ -1,6 +1,6 @@
 """The labels of one key as events at the time from which they are known, and corrections."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -127,7 +127,7 @@ class LabelStore(EventStore):
         ended = {f"ended_{name}": array.copy() for name, array in self._ended._asdict().items()}
         return {**super().to_arrays(n_keys), **ended}
 
-    def restore(self, arrays: dict[str, NDArray], n_keys: int, n_codes: dict[str, int]) -> Self:
+    def restore(self, arrays: Mapping[str, NDArray], n_keys: int, n_codes: dict[str, int]) -> Self:
         """Take the labels that `to_arrays` returned; ValueError where they are not valid."""
         super().restore(arrays, n_keys, n_codes)
         if "ended_key" in arrays:  # files had none before labels could be corrected
@@ -150,7 +150,7 @@ def _events_of(changes: Sequence[LabelChange]) -> tuple[Ended, Ended]:
     return Ended.of(come), Ended.of(gone)
 
 
-def _stored_ended(arrays: dict[str, NDArray], n_keys: int) -> Ended:
+def _stored_ended(arrays: Mapping[str, NDArray], n_keys: int) -> Ended:
     key = stored_vector(arrays, "ended_key", np.int64)
     since = stored_vector(arrays, "ended_since", np.int64, key.size)
     until = stored_vector(arrays, "ended_until", np.int64, key.size)

@@ -1,6 +1,6 @@
 """What a history remembers: the events of every key, labels, and the rows that have an id."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
@@ -376,7 +376,7 @@ class Past:
             f"{part}-{name}": array for part, own in parts.items() for name, array in own.items()
         }
 
-    def restore(self, arrays: dict[str, NDArray]) -> None:
+    def restore(self, arrays: Mapping[str, NDArray]) -> None:
         """Restore what `to_arrays` returned; ValueError where it is not valid."""
         for i, codes in enumerate(self.values):
             codes.restore(part_of(arrays, f"values{i}"))

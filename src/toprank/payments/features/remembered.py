@@ -4,7 +4,7 @@ By its id a row is recognised when it is sent again, and found by labels that co
 bytes are kept per row, and the id.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -201,7 +201,7 @@ class RememberedRows:
         return {**self._ids.to_arrays(), **kept, "corrected": corrected}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], n_codes: Sequence[int]) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray], n_codes: Sequence[int]) -> Self:
         """Return the rows that `to_arrays` returned; ValueError where they are not valid."""
         rows = cls(len(n_codes))
         rows._ids = IdTable.from_arrays(arrays)
@@ -220,7 +220,7 @@ class RememberedRows:
         return rows
 
     @classmethod
-    def from_pending(cls, arrays: dict[str, NDArray], n_codes: Sequence[int]) -> Self:
+    def from_pending(cls, arrays: Mapping[str, NDArray], n_codes: Sequence[int]) -> Self:
         """Return the rows of a file written when only rows without a label were kept."""
         rows = cls(len(n_codes))
         lengths = stored_vector(arrays, "lengths", np.int64)
@@ -238,7 +238,7 @@ class RememberedRows:
         )
         return rows
 
-    def _restore_corrected(self, arrays: dict[str, NDArray]) -> None:
+    def _restore_corrected(self, arrays: Mapping[str, NDArray]) -> None:
         stored = _stored(arrays, "corrected", np.int64, (-1, 1 + len(RowLabel._fields)))
         for number, known, source, is_positive in stored.tolist():
             if not (0 <= number < len(self) and 0 <= source < len(SOURCES)):
@@ -279,7 +279,9 @@ def _fill_before(number, which, n_before, own_before, k):
             own_before[k, number[which[g]]] = min(n_before[g], _MOST_BEFORE)
 
 
-def _stored(arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int, int]) -> NDArray:
+def _stored(
+    arrays: Mapping[str, NDArray], name: str, kind: type, shape: tuple[int, int]
+) -> NDArray:
     array = arrays.get(name)
     wanted = shape if array is None or shape[0] >= 0 else (len(array), shape[1])
     if array is None or array.dtype != kind or array.shape != wanted:
@@ -288,7 +290,7 @@ def _stored(arrays: dict[str, NDArray], name: str, kind: type, shape: tuple[int,
 
 
 def _stored_keys(
-    arrays: dict[str, NDArray], n_codes: Sequence[int], size: int, kind: type
+    arrays: Mapping[str, NDArray], n_codes: Sequence[int], size: int, kind: type
 ) -> NDArray:
     keys = _stored(arrays, "keys", kind, (len(n_codes), size))
     for codes, n_known in zip(keys, n_codes, strict=True):

@@ -12,6 +12,7 @@ axes of the rows there are numbers only. Where columns are correlated, the rows 
 the box along these axes than of the one along the columns, and more points fall among them.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -116,7 +117,7 @@ class UprightSpace(NamedTuple):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], schema: Schema) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray], schema: Schema) -> Self:
         """Return the space that `arrays` gave; ValueError if it is not valid."""
         (box,) = Box.from_arrays(arrays["box"], arrays["may_miss"])
         return cls(box, _is_choice(schema))
@@ -225,7 +226,7 @@ class RotatedSpace(NamedTuple):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], schema: Schema) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray], schema: Schema) -> Self:
         """Return the space that `arrays` gave; ValueError if it is not valid."""
         (box,) = Box.from_arrays(arrays["box"], arrays["may_miss"])
         n_columns = box.n_columns

@@ -14,6 +14,7 @@ that of the rows themselves.
 
 import reprlib
 from collections import deque
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -135,7 +136,7 @@ class DriftWatch:
 
     @classmethod
     def from_state(
-        cls, learner: OnlineBooster, state: dict[str, Any], arrays: dict[str, NDArray]
+        cls, learner: OnlineBooster, state: dict[str, Any], arrays: Mapping[str, NDArray]
     ) -> Self:
         """Return the watch that `to_state` described; raises ValueError if the state is invalid.
 
@@ -217,7 +218,7 @@ class _Signal:
     def to_state(self) -> dict[str, Any]:
         return {"n_rows": self.n_rows, "open": self._open}
 
-    def restore(self, name: str, state: Any, arrays: dict[str, NDArray]) -> None:
+    def restore(self, name: str, state: Any, arrays: Mapping[str, NDArray]) -> None:
         """Restore the stored state of the signal `name`; raises ValueError if it is invalid."""
         if not isinstance(state, dict) or set(state) != {"n_rows", "open"}:
             raise ValueError(f"{name} must have n_rows and open; got {reprlib.repr(state)}.")
@@ -333,7 +334,7 @@ def _checked_alarms(stored: Any) -> list[Alarm]:
 
 
 def _stored_recent(
-    learner: OnlineBooster, arrays: dict[str, NDArray]
+    learner: OnlineBooster, arrays: Mapping[str, NDArray]
 ) -> list[tuple[EncodedEvent, int]]:
     if not hasattr(learner, "model_"):
         raise ValueError("recent rows need the learner that has learned from them.")

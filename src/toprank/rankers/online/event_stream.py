@@ -205,7 +205,7 @@ class EventStream:
 
     def _to_saved(self) -> Saved:
         """Return what a model file keeps of a stream."""
-        parts: dict[str, tuple[Any, dict[str, NDArray]]] = {
+        parts: dict[str, tuple[Any, Mapping[str, NDArray]]] = {
             "learner": _saved_learner(self.learner),
             "window": self.window.to_state(),
             "pending": self.pending.to_state(),
@@ -289,7 +289,7 @@ def _log_loss(probability: float, is_positive: bool) -> float:
     return -math.log(max(of_what_happened, _LEAST_PROBABILITY))
 
 
-def _saved_learner(learner: OnlineBooster) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def _saved_learner(learner: OnlineBooster) -> tuple[dict[str, Any], Mapping[str, NDArray]]:
     """Return what a file keeps of the learner; its state is None before it has seen a row."""
     saved = learner._to_saved() if hasattr(learner, "n_features_in_") else Saved({}, {}, {})
     facts = {
@@ -300,7 +300,7 @@ def _saved_learner(learner: OnlineBooster) -> tuple[dict[str, Any], dict[str, ND
     return facts, saved.arrays
 
 
-def _restored_learner(facts: dict[str, Any], arrays: dict[str, NDArray]) -> OnlineBooster:
+def _restored_learner(facts: dict[str, Any], arrays: Mapping[str, NDArray]) -> OnlineBooster:
     kind = learner_class(facts["learner"])
     if not issubclass(kind, OnlineBooster):
         raise ValueError(f"learner must be an online booster; got {facts['learner']!r}.")

@@ -1,5 +1,6 @@
 """The state of an online booster: columns, classes and weights."""
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
@@ -17,7 +18,8 @@ from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns
 _NOT_SCORED = np.empty(0, dtype=np.int64)
 _COPIES_AT_ONCE = 256
 _MOST_WEIGHTS = 2**27  # a gigabyte
-_SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag")
+_LARGEST_WEIGHT = 1e30  # steps are at most the learning rate, itself at most a million
+_SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag", "n_next", "mean_next", "spread_next")
 
 
 class Scores(NamedTuple):
@@ -253,7 +255,7 @@ class Model:
         classes: Classes,
         class_weight: Mapping[Any, float] | None,
         state: dict[str, Any],
-        arrays: dict[str, Any],
+        arrays: Mapping[str, Any],
     ) -> Self:
         """Return the model of a file; raises ValueError if its parts do not fit together."""
         model = cls(shape, classes, class_weight)
@@ -261,6 +263,7 @@ class Model:
         model.scale = checks.number_above(state["scale"], "scale", 0, 2)
         model.n_renewed = checks.whole_number(state["n_renewed"], "n_renewed", 0)
         model.add_outputs(classes.n_outputs)
+        arrays = _with_next_values(arrays, len(model.columns))
         model.weights = online_kernel.Weights(*_matching(model.weights, arrays))
         model.seen = online_kernel.SeenValues(*_matching(model.seen, arrays))
         _check_seen(model.seen, arrays)
@@ -287,6 +290,9 @@ def _nothing_seen(shape: online_kernel.Shape, n_columns: int) -> online_kernel.S
         mean=np.zeros(n_columns),
         spread=np.zeros(n_columns),
         is_flag=np.ones(n_columns, dtype=bool),
+        n_next=np.zeros(n_columns),
+        mean_next=np.zeros(n_columns),
+        spread_next=np.zeros(n_columns),
         rows=np.zeros(1 + shape.n_outputs),
         averaging=np.zeros(2),
         ranked=np.zeros((2, 2 * online_kernel.HALF_BINS)),
@@ -296,13 +302,24 @@ def _nothing_seen(shape: online_kernel.Shape, n_columns: int) -> online_kernel.S
 
 def _with_columns(seen: online_kernel.SeenValues, n_new: int) -> online_kernel.SeenValues:
     new = {
-        name: np.append(getattr(seen, name), np.full(n_new, name == "is_flag", dtype=kind))
-        for name, kind in zip(_SEEN_PER_COLUMN, (float, float, float, bool), strict=True)
+        name: np.append(array, np.full(n_new, name == "is_flag", dtype=array.dtype))
+        for name, array in seen._asdict().items()
+        if name in _SEEN_PER_COLUMN
     }
     return seen._replace(**new)
 
 
-def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
+def _with_next_values(arrays: Mapping[str, Any], n_columns: int) -> Mapping[str, Any]:
+    """Return the arrays of a file; an older one has none of the values after the first."""
+    if "n_next" in arrays:
+        return arrays
+    nothing = np.zeros(n_columns)
+    all_seen = np.full(n_columns, online_kernel.NEXT_VALUES)
+    added = {"n_next": all_seen, "mean_next": nothing, "spread_next": nothing}
+    return ChainMap(added, arrays)  # type: ignore[arg-type]
+
+
+def _matching(like: Any, arrays: Mapping[str, Any]) -> list[NDArray]:
     """Return the arrays named like the fields, checked to be of their sizes and kinds."""
     found = []
     for name, expected in like._asdict().items():
@@ -318,14 +335,28 @@ def _matching(like: Any, arrays: dict[str, Any]) -> list[NDArray]:
     return found
 
 
-def _check_seen(seen: online_kernel.SeenValues, arrays: dict[str, Any]) -> None:
-    counted = ("n_values", "spread", "rows", "averaging", "ranked")
+def _check_seen(seen: online_kernel.SeenValues, arrays: Mapping[str, Any]) -> None:
+    counted = ("n_values", "spread", "n_next", "spread_next", "rows", "averaging", "ranked")
     squared = ("units_squares", "head_squares")
     for name in (*counted, *squared):
         if (arrays[name] < 0).any():
             raise ValueError(f"{name} must not be negative.")
+    _check_bounded(seen, arrays)
     if seen.calibration[0] <= 0 or (seen.calibration[2:] < 0).any():
         raise ValueError("calibration must have a positive slope and sums that are not negative.")
+
+
+def _check_bounded(seen: online_kernel.SeenValues, arrays: Mapping[str, Any]) -> None:
+    """Raise for weights so large that products of them would overflow into infinite scores."""
+    total, n_rows = seen.averaging
+    if total < n_rows:
+        raise ValueError("averaging must be the sum of whole powers; it is less than the rows.")
+    for name in ("units", "head", "calibration"):
+        if (np.abs(arrays[name]) > _LARGEST_WEIGHT).any():
+            raise ValueError(f"{name} must be at most {_LARGEST_WEIGHT:g} in size.")
+    for name in ("units_past", "head_past"):
+        if (np.abs(arrays[name]) > _LARGEST_WEIGHT * max(total, 1.0)).any():
+            raise ValueError(f"{name} must be at most {_LARGEST_WEIGHT:g} per row.")
 
 
 def _checked_names(names: Any) -> list[str]:

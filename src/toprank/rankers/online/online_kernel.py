@@ -23,6 +23,10 @@ LOG, AVERAGE_PRECISION = range(2)
 HALF_BINS = 48  # of scores, on either side of 0
 
 _FURTHEST = 5.0  # standard deviations; values further out are clipped
+_FURTHEST_NOTED = 10.0  # the same for what the mean and the spread learn from a value
+_FIRST_VALUES = 8.0  # too few to say what is far out
+NEXT_VALUES = 16.0  # enough to say whether the first ones had an outlier
+_POISONED = 100.0  # times the variance of the next values
 _EPSILON = 1e-6
 _BIN = 0.25  # of log-odds
 _FORGET = 1.0 - 1.0 / 50_000.0  # how far back, in rows, the list of scores looks
@@ -77,6 +81,10 @@ class SeenValues(NamedTuple):
     """Per column: the sum of squared distances from the mean."""
     is_flag: np.ndarray
     """Per column: whether every value was 0 or 1."""
+    n_next: np.ndarray
+    """Per column: how many of the 16 values after the first 8 were seen, and of those alone:"""
+    mean_next: np.ndarray
+    spread_next: np.ndarray
     rows: np.ndarray
     """Per class: the rows seen."""
     averaging: np.ndarray
@@ -254,12 +262,47 @@ def _note_columns(values, seen):
         value = values[j]
         if value != value:
             continue
-        seen.n_values[j] += 1.0
-        away = value - seen.mean[j]
-        seen.mean[j] += away / seen.n_values[j]
-        seen.spread[j] += away * (value - seen.mean[j])
         if value != 0.0 and value != 1.0:
             seen.is_flag[j] = False
+        if seen.n_values[j] >= _FIRST_VALUES:
+            value = _without_extremes(value, seen.n_values[j], seen.mean[j], seen.spread[j])
+        _add_value(value, j, seen.n_values, seen.mean, seen.spread)
+        if seen.n_values[j] > _FIRST_VALUES and seen.n_next[j] < NEXT_VALUES:
+            _add_value(value, j, seen.n_next, seen.mean_next, seen.spread_next)
+            _forget_first_outlier(j, seen)
+
+
+@njit(cache=True, error_model="numpy")
+def _add_value(value, j, n_values, mean, spread):
+    n_values[j] += 1.0
+    away = value - mean[j]
+    mean[j] += away / n_values[j]
+    spread[j] += away * (value - mean[j])
+
+
+@njit(cache=True, error_model="numpy")
+def _without_extremes(value, n_values, mean, spread):
+    """Return a value moved to 10 standard deviations from the mean if it is further out.
+
+    So the n-th value, however large, multiplies the variance by 1 + 100 / n at most. A lasting
+    change of scale is still followed: m such values multiply it by about (1 + m / n)^100.
+    """
+    away = value - mean
+    if spread <= 0.0 or away * away * n_values <= _FURTHEST_NOTED * _FURTHEST_NOTED * spread:
+        return value
+    furthest = _FURTHEST_NOTED * math.sqrt(spread / n_values)
+    return mean + min(max(away, -furthest), furthest)
+
+
+@njit(cache=True, error_model="numpy")
+def _forget_first_outlier(j, seen):
+    """Start again from the next values where they show that the first ones had an outlier."""
+    if seen.n_next[j] < NEXT_VALUES or seen.spread_next[j] <= 0.0:
+        return
+    variance, variance_next = seen.spread[j] / seen.n_values[j], seen.spread_next[j] / NEXT_VALUES
+    if variance > _POISONED * variance_next:
+        seen.n_values[j], seen.mean[j] = NEXT_VALUES, seen.mean_next[j]
+        seen.spread[j] = seen.spread_next[j]
 
 
 @njit(cache=True, error_model="numpy")

@@ -8,6 +8,7 @@ rows that have left are reused:
 
 import reprlib
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -116,7 +117,7 @@ class PendingRows:
 
     @classmethod
     def from_state(
-        cls, settings: dict[str, Any], arrays: dict[str, NDArray], n_buckets: int
+        cls, settings: dict[str, Any], arrays: Mapping[str, NDArray], n_buckets: int
     ) -> Self:
         """Return the rows that `to_state` gave; raises ValueError if the state is invalid.
 
@@ -229,7 +230,7 @@ def check_id(event_id: str) -> None:
         )
 
 
-def _stored_ids(arrays: dict[str, NDArray]) -> list[str]:
+def _stored_ids(arrays: Mapping[str, NDArray]) -> list[str]:
     raw = stored_vector(arrays, "ids", np.uint8).tobytes()
     n_bytes = stored_vector(arrays, "id_bytes", np.int64)
     longest = 4 * LONGEST_ID
@@ -247,7 +248,7 @@ def _stored_ids(arrays: dict[str, NDArray]) -> list[str]:
     return ids
 
 
-def _stored_cells(arrays: dict[str, NDArray], n_rows: int, n_buckets: int) -> _CellPool:
+def _stored_cells(arrays: Mapping[str, NDArray], n_rows: int, n_buckets: int) -> _CellPool:
     values = _stored_matrix(arrays, "values", np.float64, n_rows)
     buckets = _stored_matrix(arrays, "buckets", np.int32, n_rows)
     if values.shape != buckets.shape or values.shape[1] > MOST_COLUMNS:
@@ -272,7 +273,7 @@ def _stored_cells(arrays: dict[str, NDArray], n_rows: int, n_buckets: int) -> _C
     return _CellPool(values, buckets, n_columns, suspicion, probability, is_alert)
 
 
-def _stored_matrix(arrays: dict[str, NDArray], name: str, kind: Any, n_rows: int) -> NDArray:
+def _stored_matrix(arrays: Mapping[str, NDArray], name: str, kind: Any, n_rows: int) -> NDArray:
     matrix = arrays.get(name)
     if matrix is None or matrix.dtype != kind or matrix.ndim != 2 or len(matrix) != n_rows:
         raise ValueError(f"array {name!r} must be {np.dtype(kind)} with {n_rows} rows.")

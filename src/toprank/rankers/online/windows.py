@@ -11,7 +11,7 @@ A new row goes into the open pane. Once there are `size` rows, the oldest pane i
 
 import reprlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, Self
@@ -136,7 +136,7 @@ class Window:
         return settings, self._panes.to_arrays()
 
     @classmethod
-    def from_state(cls, settings: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
+    def from_state(cls, settings: dict[str, Any], arrays: Mapping[str, NDArray]) -> Self:
         """Return the window that `to_state` gave; raises ValueError if the state is invalid.
 
         >>> window = Window(size=3, budget=1)
@@ -252,7 +252,7 @@ class _Panes:
             },
         }
 
-    def restore(self, arrays: dict[str, NDArray], most_panes: int) -> None:
+    def restore(self, arrays: Mapping[str, NDArray], most_panes: int) -> None:
         """Restore what `to_arrays` gave; raises ValueError if it is invalid."""
         n_errors = stored_vector(arrays, "pane_errors", np.int64)
         if n_errors.size > most_panes:
@@ -302,7 +302,7 @@ def _checked_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _stored_rows(arrays: dict[str, NDArray], size: int) -> _Columns:
+def _stored_rows(arrays: Mapping[str, NDArray], size: int) -> _Columns:
     scores = stored_vector(arrays, "scores", np.float64)
     if scores.size > size:
         raise ValueError(f"array 'scores' must have at most {size} values; got {scores.size}.")
@@ -310,7 +310,7 @@ def _stored_rows(arrays: dict[str, NDArray], size: int) -> _Columns:
     return scores, is_positive, stored_vector(arrays, "is_error", np.bool_, scores.size)
 
 
-def _stored_histograms(arrays: dict[str, NDArray], n_panes: int) -> Iterator[ScoreHistogram]:
+def _stored_histograms(arrays: Mapping[str, NDArray], n_panes: int) -> Iterator[ScoreHistogram]:
     n_bins = stored_vector(arrays, "pane_bins", np.int64, n_panes)
     bins = stored_vector(arrays, "bins", np.uint16)
     if ((n_bins < 1) | (n_bins > bins.size)).any() or n_bins.sum() != bins.size:

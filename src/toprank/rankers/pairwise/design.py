@@ -7,6 +7,7 @@ training rows that have a 1. So every term is 0 on average, and a row of zeros i
 training rows. Means, spreads and shares are weighted by the rows' weights.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from toprank.data.tables import Schema
 _MOST_CATEGORIES = 100
 _LARGEST = 1e50
 """Limit of saved numbers: float32 columns have no larger mean, and scores cannot overflow."""
+_LEAST_SPREAD = 1e-60  # below that of any float32; quotients stay finite
 
 
 class PairwiseDesign(NamedTuple):
@@ -95,7 +97,7 @@ class PairwiseDesign(NamedTuple):
         return {f"design_{name}": values for name, values in self._asdict().items()}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], schema: Schema) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray], schema: Schema) -> Self:
         """Return the design that `arrays` gave; raises ValueError if it does not fit."""
         design = cls(**{name: arrays[f"design_{name}"] for name in cls._fields})
         is_category = schema.n_categories > 0
@@ -110,8 +112,8 @@ class PairwiseDesign(NamedTuple):
         check_numbers("design_code_share", design.code_share, design.category.shape)
         if design.code.shape != design.category.shape:
             raise ValueError("design_code must have one code for each of design_category.")
-        if not (design.spread > 0).all():
-            raise ValueError("design_spread must be greater than 0.")
+        if not (design.spread > _LEAST_SPREAD).all():
+            raise ValueError(f"design_spread must be greater than 0, from {_LEAST_SPREAD:g} on.")
         return design
 
 

@@ -3,6 +3,7 @@
 Both give a row's score and its columns' contributions, and are saved as plain arrays.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -41,7 +42,7 @@ class LineScore:
         return {"weights": self.weights}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], n_terms: int) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray], n_terms: int) -> Self:
         """Return the score that `arrays` gave; raises ValueError if it does not fit the terms."""
         check_numbers("weights", arrays["weights"], (n_terms,))
         return cls(arrays["weights"])
@@ -88,7 +89,7 @@ class BumpScore:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], n_terms: int) -> Self:
+    def from_arrays(cls, arrays: Mapping[str, NDArray], n_terms: int) -> Self:
         """Return the score that `arrays` gave; raises ValueError if it does not fit the terms."""
         centres, heights, gamma = (arrays[name] for name in ("centres", "heights", "gamma"))
         check_numbers("centres", centres, (len(centres), n_terms))

@@ -1,5 +1,6 @@
 """A ranker of one tree described: rules, a row's path, text and pictures."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from toprank.data import inputs
 from toprank.data.inputs import TrainingRows
 from toprank.data.tables import Schema
 from toprank.rankers.trees.kernel.meta_tree import MetaTrees
-from toprank.rankers.trees.reading.compact import Graph, compact
+from toprank.rankers.trees.reading.compact import Cut, Graph, compact
+from toprank.rankers.trees.reading.conditions import OneOf
 from toprank.rankers.trees.reading.drawing import as_dot, as_svg, as_text
 from toprank.rankers.trees.reading.rules import GroupRules, Path, path_of, rules_of
 from toprank.rankers.trees.reading.seen import Seen, seen_in
@@ -86,7 +88,7 @@ class Readable:
             return {}
         return {_SEEN + name: values for name, values in self.seen_._asdict().items()}
 
-    def _restore_seen(self, arrays: dict[str, NDArray]) -> None:
+    def _restore_seen(self, arrays: Mapping[str, NDArray]) -> None:
         """Restore what `_seen_arrays` gave; ValueError if it does not fit the tree."""
         kept = {name: arrays[_SEEN + name] for name in Seen._fields if _SEEN + name in arrays}
         if kept and len(kept) < len(Seen._fields):
@@ -97,14 +99,14 @@ class Readable:
         if not kept:
             return
         seen = Seen(**kept)
-        _check_seen(seen, len(self._graph().cuts), len(self.schema_.columns))
+        _check_seen(seen, self._graph().cuts, len(self.schema_.columns))
         self.seen_ = seen
 
 
-def _check_seen(seen: Seen, n_cuts: int, n_columns: int) -> None:
+def _check_seen(seen: Seen, cuts: Sequence[Cut], n_columns: int) -> None:
     shapes = {
-        "below": ("f8", (n_cuts,)),
-        "above": ("f8", (n_cuts,)),
+        "below": ("f8", (len(cuts),)),
+        "above": ("f8", (len(cuts),)),
         "has_missing": ("?", (n_columns,)),
         "is_whole": ("?", (n_columns,)),
         "path": ("u8", (seen.path.size,)),
@@ -119,3 +121,7 @@ def _check_seen(seen: Seen, n_cuts: int, n_columns: int) -> None:
             )
     if not (np.isfinite(seen.totals).all() and (seen.path[1:] > seen.path[:-1]).all()):
         raise ValueError("arrays of training facts must be finite, with paths in rising order.")
+    is_category = [isinstance(cut.yes_if, OneOf) for cut in cuts]
+    for values in (seen.below, seen.above):
+        if not np.array_equal(np.isnan(values), is_category):
+            raise ValueError("values around a threshold must be numbers, and NaN for categories.")

@@ -4,12 +4,15 @@ Following a path through invalid arrays could read stray memory or never end, so
 followed before every number is known to be in range and every link to lead forward.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.data.tables import Schema
 from toprank.rankers.trees.kernel.meta_tree import MetaTrees, Nodes, Unions, ranks
 
+_LARGEST_COUNT = 1e100
 _NODE, _UNION = "node_", "union_"
 _WHOLE, _PLACE, _NUMBER, _FLAG = "i4", "i8", "f8", "?"
 _NODE_TYPES = {
@@ -31,7 +34,7 @@ def arrays_of(trees: MetaTrees) -> dict[str, NDArray]:
     return {**nodes, **unions, "roots": trees.roots, "goes_left": trees.goes_left}
 
 
-def trees_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
+def trees_in(arrays: Mapping[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
     """Return the trees that `arrays_of` gave; ValueError if they are not valid.
 
     Nodes must have `least_rows`: 0 in density trees.
@@ -48,14 +51,16 @@ def trees_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) ->
     return MetaTrees(nodes, unions, roots, goes_left)
 
 
-def one_tree_in(arrays: dict[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
+def one_tree_in(arrays: Mapping[str, NDArray], schema: Schema, least_rows: int = 1) -> MetaTrees:
     """Return the one tree that `arrays_of` gave; ValueError if it is not valid."""
     trees = trees_in(arrays, schema, least_rows)
     _check(trees.n_trees == 1, f"there must be one tree; got {trees.n_trees}.")
     return trees
 
 
-def _columns(arrays: dict[str, NDArray], prefix: str, types: dict[str, str]) -> dict[str, NDArray]:
+def _columns(
+    arrays: Mapping[str, NDArray], prefix: str, types: dict[str, str]
+) -> dict[str, NDArray]:
     columns = {name: _vector(arrays, prefix + name, kind) for name, kind in types.items()}
     sizes = {values.size for values in columns.values()}
     if len(sizes) != 1 or 0 in sizes:
@@ -65,7 +70,7 @@ def _columns(arrays: dict[str, NDArray], prefix: str, types: dict[str, str]) -> 
     return columns
 
 
-def _vector(arrays: dict[str, NDArray], name: str, kind: str) -> NDArray:
+def _vector(arrays: Mapping[str, NDArray], name: str, kind: str) -> NDArray:
     if name not in arrays:
         raise ValueError(f"array {name!r} is missing.")
     values = arrays[name]
@@ -85,9 +90,14 @@ def _check(is_sound: bool | np.bool_, sentence: str) -> None:
 def _check_counts(nodes: Nodes, unions: Unions, least_rows: int) -> None:
     for part, name in ((nodes, "nodes"), (unions, "unions")):
         numbers = np.stack([part.n_rows, part.mass, part.hits])
-        _check(np.isfinite(numbers).all(), f"counts of {name} must be finite.")
+        is_sum = np.abs(numbers) <= _LARGEST_COUNT  # larger ones would overflow when added up
+        _check(is_sum.all(), f"counts of {name} must be finite, at most {_LARGEST_COUNT:g}.")
         is_sound = (part.mass > 0) & (part.hits >= 0) & (part.n_rows >= least_rows)
         _check(is_sound.all(), f"counts of {name} must not be negative.")
+        is_tiny = (numbers > 0) & (numbers < 1 / _LARGEST_COUNT)  # quotients would overflow
+        _check(
+            not is_tiny.any(), f"counts of {name} must be 0 or {1 / _LARGEST_COUNT:g} and more."
+        )
         _check(
             (part.hits <= part.mass * (1 + 1e-9)).all(),
             f"hits of {name} must not exceed their mass.",
