@@ -32,6 +32,17 @@ def test_it_prints_a_table_with_intervals(csv, fitted):
     assert re.fullmatch(r"AUC \.\d+ \(\.\d+-\.\d+\)", lines[3])
 
 
+def test_rows_that_the_model_may_have_learned_from_are_counted(csv, payments, fitted):
+    outcome = run_main("evaluate", fitted.model, csv)
+    assert "note: 1,500 of 1,500 rows are not newer than the newest one" in outcome.stderr
+
+    moved = payments["paid_at"].astype("datetime64[s]") + np.timedelta64(200, "D")
+    later = written(payments.assign(paid_at=moved), "later.csv")
+    outcome = run_main("evaluate", fitted.model, later)
+    assert outcome.exit_code == 0
+    assert "not newer" not in outcome.stderr
+
+
 def test_another_label_and_time_may_be_named(payments, fitted):
     frame = payments.rename(columns={"is_fraud": "outcome", "paid_at": "when"})
     data = written(frame.assign(outcome=np.where(frame["outcome"], "1", "0")), "october.csv")

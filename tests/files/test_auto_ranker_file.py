@@ -12,8 +12,17 @@ from toprank.files import load, save
 from toprank.rankers import reasons
 from toprank.rankers.auto import search
 from toprank.rankers.auto.auto_ranker import _KINDS
+from toprank.rankers.auto.trial import equal_blend
 
 NOT_IT = "its contents do not make a AutoRanker"
+
+
+def one_of_each(judge, trials):
+    first = {}
+    for trial in trials:
+        first.setdefault(search.kind_of(trial.recipes[0]), trial)
+    kinds = ("BoostedTrees", "RandomisedForest", "SmoothModel", "KernelModel")
+    return equal_blend(judge, [first[kind] for kind in kinds])
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +31,7 @@ def ranker():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "BEYOND_DOUBT", 2.0)
         patch.setattr(search, "AHEAD", 0.0)
+        patch.setattr(search, "blended_trial", one_of_each)
         ranker = AutoRanker(20, n_estimators=6, n_bags=2, n_jobs=1).fit(*payments())
     assert [type(member) for member in ranker.members_] == list(_KINDS.values())
     return ranker
@@ -81,7 +91,7 @@ def test_columns_without_categories_and_numeric_labels_can_be_saved(tmp_path):
 
 def test_members_are_named_by_their_position_in_the_blend(path):
     names = set(members_of(path)) - {"manifest.json"}
-    assert all(name.startswith(("0-", "1-", "2-")) for name in names)
+    assert all(name.startswith(("0-", "1-", "2-", "3-")) for name in names)
     assert {"0-trees.ubj", "1-trees.ubj", "1-orders.npy", "2-weights.npy"} <= names
 
 

@@ -74,7 +74,8 @@ def test_windows_with_few_positives_are_fewer_and_longer():
 
 
 def test_where_a_gap_would_leave_nothing_to_learn_from_there_is_none():
-    ((train, judged),) = rolling_origins(START + np.arange(10) * DAY, [0, 1] * 5, "20d")
+    with pytest.warns(UserWarning, match="a gap of 1728000 seconds would leave nothing"):
+        ((train, judged),) = rolling_origins(START + np.arange(10) * DAY, [0, 1] * 5, "20d")
     assert train.tolist() == list(range(8))
     assert judged.tolist() == [8, 9]
 

@@ -61,8 +61,10 @@ def evaluate(
         how = paths.reading_for(payments, reading(), time or payments.time)
         with paths.batches(data, payments.schema_, "scoring", reading=how) as batches:
             named = [label] if time is None else [label, time]
-            rows = _watched(batches, named, payments.schema_, data.name)
+            learned = _LearnedRows(payments.learned_until, time or payments.time)
+            rows = learned.counted(_watched(batches, named, payments.schema_, data.name))
             figures = payments.evaluate(rows, budget, label=label, time=time)
+    learned.report(model.name)
     report_budget(figures.budget, figures.longest_list, figures.day is not None)
     if as_json:
         screen.print_json(evaluation_facts(figures))
@@ -75,6 +77,36 @@ def evaluate(
     screen.show(f"AUC {figures.roc_auc}")
     for line in summary.card_lines(figures, noun):
         screen.show(line)
+
+
+class _LearnedRows:
+    """Counts the rows that are not newer than the newest one that the model learned from."""
+
+    def __init__(self, until: Any, time: str | None) -> None:
+        self._until, self._time = until, time
+        self._n_rows = self._n_learned = 0
+
+    def counted(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the batches as they are."""
+        from toprank.data.tables.times import time_column
+
+        for batch in batches:
+            if self._until is not None and self._time in batch.column_names:
+                moments = time_column(batch, self._time)
+                self._n_rows += moments.size
+                self._n_learned += int((moments <= self._until).sum())
+            yield batch
+
+    def report(self, model: str) -> None:
+        """Say how many rows the model may have learned from."""
+        from toprank.cli import screen
+
+        if self._n_learned:
+            screen.remark(
+                f"note: {self._n_learned:,} of {self._n_rows:,} rows are not newer than the "
+                f"newest one that {model} learned from ({self._until.astype('datetime64[D]')}): "
+                "if they were among those, the figures are too good."
+            )
 
 
 def _watched(batches: Iterable[Any], names: list[str], schema: Any, source: str) -> Iterator[Any]:

@@ -105,7 +105,10 @@ def _refit(
     else:
         for line in _lines(outcome.comparison, number, payments.budget):
             screen.show(line)
-    screen.remark(f"Wrote {written}. To make it current: toprank refit {path} --promote")
+    screen.remark(
+        f"Wrote {written}, which has learned from rows up to {_day(outcome.model)}. To make it "
+        f"current: toprank refit {path} --promote"
+    )
 
 
 def _lines(compared: Any, number: int, budget: int) -> list[str]:

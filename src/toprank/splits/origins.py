@@ -7,12 +7,14 @@
 The windows follow each other up to the last row, so that together they cover the latest rows.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toprank.data import checks
+from toprank.data.tables.columns import TableWarning
 from toprank.data.tables.spans import DAY, span_of
 from toprank.splits.by_time import latest
 from toprank.splits.moments import moments_of
@@ -33,7 +35,7 @@ def rolling_origins(time: ArrayLike, is_positive: ArrayLike, gap: Any = None) ->
     fewer than five positives or too little before it; at the least the latest fifth. Rows of
     equal time stay together, and when the rows span 20 days or more, windows begin at midnight.
     `gap` is the span before each window whose labels would not be known yet; of rows so few that
-    it would leave nothing to learn from, it is left out.
+    it would leave nothing to learn from, it is left out, with a warning.
 
     >>> time = np.datetime64("2025-01-01", "D") + np.arange(80)
     >>> [(train.size, judged.size) for train, judged in rolling_origins(time, [0, 1] * 40, "2d")]
@@ -87,5 +89,12 @@ def _latest_window(
     earlier, judged = latest(moments, labels, 0.2)
     train = earlier[moments[earlier] < moments[judged].min() - gap]
     if labels[train].all() or not labels[train].any():
-        train = earlier  # of few rows, all are needed: the gap must wait for more
+        warnings.warn(
+            f"a gap of {gap.astype('timedelta64[s]')} would leave nothing to learn from before "
+            "the latest fifth of the rows; they are judged without it, so that figures may be "
+            "too good.",
+            TableWarning,
+            stacklevel=2,
+        )
+        train = earlier
     return train, judged

@@ -1,5 +1,6 @@
 """The rows to check: the most suspicious of a table too large to hold, with their reasons."""
 
+import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from toprank.data.tables.ids import id_texts
 from toprank.metrics import Interval
 from toprank.rankers import reasons
 from toprank.rankers.reasons import NO_REASON, Reason
-from toprank.wording import significant
+from toprank.wording import plural, significant
 from toprank.workflow.promise import Promise
 from toprank.workflow.usual_rows import ShiftWatch
 
@@ -325,8 +326,9 @@ def _expected(ranker: Any, best: _Top, promise: Promise | None) -> Interval:
         return ranker.calibration_.expected_positives(best.scores)
     times = time_column(best.facts, "time") if "time" in best.facts.column_names else None
     if times is not None and (beyond := promise.days_beyond(times)):
+        n_days = math.ceil(beyond)
         warnings.warn(
-            f"the model is {beyond:.0f} days older than it was in its backtest "
+            f"the model is {n_days} {plural('day', n_days)} older than it was in its backtest "
             f"({promise.drift.oldest:.0f} days) when the newest listed row comes: what to expect "
             "may be further off than its range says; fit or refit the model with newer rows.",
             TableWarning,

@@ -105,15 +105,15 @@ def test_plain_log_loss_comes_first_and_stays_when_nothing_leads_it():
 
 
 @pytest.mark.parametrize(("n_positive", "is_plain"), [(15, True), (14, False)])
-def test_with_too_few_positives_to_measure_a_lead_plain_log_loss_wins_no_ties(
+def test_with_too_few_positives_to_measure_a_lead_plain_log_loss_must_lead_itself(
     n_positive, is_plain
 ):
-    class AllTheSame(Scripted):
+    class Noise(Scripted):
         def script(self, recipe):
-            return self.rows.features[:, 0].astype(float)
+            return self.rows.features[:, int(recipe != PLAIN)].astype(float)
 
     judge = scripted({}, n_positive=n_positive)
-    outcome = search(AllTheSame(judge.rows, judge.columns, judge.judging, 0, 1), 60)
+    outcome = search(Noise(judge.rows, judge.columns, judge.judging, 0, 1), 60)
     assert (outcome.winner is outcome.plain) == is_plain
 
 
@@ -225,7 +225,7 @@ def words_tried(judge, n_trees=60):
 
 def test_losses_need_enough_positives_and_bins_enough_rows():
     words = words_tried(scripted({}, n=500, n_positive=20))
-    assert len(words) == 9  # plain, three sizes, two forests, three smooth models
+    assert len(words) == 8  # plain, three sizes, one forest of few columns, three smooth models
     assert not any("ap-" in each or "balanced" in each for each in words)
 
     words = words_tried(scripted({}, n=10_000, n_positive=60))
@@ -314,6 +314,12 @@ def test_trees_stop_growing_when_a_stage_gains_nothing():
 )
 def test_stages_are_shares_of_the_given_number_of_trees(n_trees, n_positive, stages):
     assert candidates.tree_stages(scripted({}, n_positive=n_positive), n_trees) == stages
+
+
+@pytest.mark.parametrize(("n_columns", "n_forests"), [(1, 1), (5, 1), (6, 2), (30, 2)])
+def test_a_second_forest_is_tried_where_it_would_choose_among_more_columns(n_columns, n_forests):
+    words = words_tried(scripted({}, n=500, columns=number_columns(n_columns)))
+    assert sum("forest" in each for each in words) == n_forests
 
 
 def test_without_a_number_nothing_is_squared():

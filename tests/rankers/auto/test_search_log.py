@@ -60,7 +60,7 @@ def test_it_is_that_of_the_search():
     account = account_of(Outcome([plain, other], other, "why", ["c"]), "the eval_set")
 
     assert [each.words for each in account.tried] == ["plain trees", "a + b"]
-    assert [each.name for each in account.tried] == ["kind", "kind + kind"]
+    assert [each.name for each in account.tried] == ["kind", "2 x kind"]
     assert account.winner == "a + b"
     assert account.tried[1].lead.difference == 0.25
     assert account.tried[1].lead.share_above == 0.75

@@ -20,6 +20,14 @@ def test_a_blend_is_the_mean_of_standardised_scores():
     assert blend(elsewhere, scales) == approx([(0 + 2) / 2])
 
 
+def test_a_row_is_blended_alike_alone_and_in_a_batch():
+    generator = np.random.default_rng(0)
+    scores, scales = list(generator.normal(size=(9, 300))), [(0.1, 0.7)] * 9
+    together = blend(scores, scales)
+    alone = [blend([each[[row]] for each in scores], scales)[0] for row in range(300)]
+    assert together.tolist() == alone
+
+
 def test_weights_are_those_of_the_standardised_scores():
     first, second = np.array([1.0, 3.0]), np.array([10.0, 50.0])
     scales = scales_of((first, second), (0.8, 0.2))

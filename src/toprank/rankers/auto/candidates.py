@@ -38,8 +38,10 @@ def forests(judge: Judge, n_trees: int) -> list[RandomisedForest]:
     """
     if has_many_positives(judge):
         return [RandomisedForest(n_trees, rows_per_leaf=2)]
-    half = max(n_trees // 2, 1)
-    return [RandomisedForest(half), RandomisedForest(half, share_of_columns=0.5)]
+    half, n_columns = max(n_trees // 2, 1), len(judge.columns)
+    narrow, wide = RandomisedForest(half), RandomisedForest(half, share_of_columns=0.5)
+    # of up to five columns, the root and the half are equally many
+    return [narrow, wide] if int(n_columns**0.5) < n_columns // 2 else [narrow]
 
 
 def smooth_models(judge: Judge) -> list[SmoothModel | KernelModel]:

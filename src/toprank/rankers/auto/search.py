@@ -192,7 +192,8 @@ class _Search:
     def _leads(self, winner: Trial, plain: Trial) -> bool:
         """Return whether the lead over plain log-loss is more than that of the luckiest."""
         if self._judge.is_positive.sum() < _TOO_FEW_POSITIVES:
-            return plain.ahead_of(winner) < BEYOND_DOUBT
+            is_tie = winner.average_precision == plain.average_precision
+            return not is_tie and plain.ahead_of(winner) < BEYOND_DOUBT
         lead = winner.ahead_of(plain)
         if lead >= _lead_needed(len(self._trials)):
             return True

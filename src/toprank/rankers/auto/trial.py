@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,8 @@ class Trial:
 
     @property
     def name(self) -> str:
-        return " + ".join(recipe.name for recipe in self.recipes)
+        names = Counter(recipe.name for recipe in self.recipes)
+        return " + ".join(f"{n} x {name}" if n > 1 else name for name, n in names.items())
 
     @property
     def words(self) -> str:
@@ -95,10 +97,11 @@ def _weighted(judge: Judge, trials: Sequence[Trial], weights: Scores) -> Trial:
 
 def blend(scores: Sequence[Scores], scales: Sequence[Scale]) -> Scores:
     """Return the mean of the scores, each on its own scale."""
-    scaled = [
-        (each - centre) / spread for each, (centre, spread) in zip(scores, scales, strict=True)
-    ]
-    return np.mean(scaled, axis=0)
+    total = np.zeros(len(scores[0]))
+    # one after the other: a row's score must not depend on the other rows of the batch
+    for each, (centre, spread) in zip(scores, scales, strict=True):
+        total += (each - centre) / spread
+    return total / len(scores)
 
 
 def scales_of(judged: Sequence[Scores], weights: Sequence[float]) -> list[Scale]:
