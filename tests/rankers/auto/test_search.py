@@ -110,7 +110,7 @@ def test_with_too_few_positives_to_measure_a_lead_plain_log_loss_must_lead_itsel
 ):
     class Noise(Scripted):
         def script(self, recipe):
-            return self.rows.features[:, int(recipe != PLAIN)].astype(float)
+            return self.rows.features[:, int(recipe == PLAIN)].astype(float)
 
     judge = scripted({}, n_positive=n_positive)
     outcome = search(Noise(judge.rows, judge.columns, judge.judging, 0, 1), 60)
