@@ -317,3 +317,13 @@ def test_an_unknown_method_is_refused_by_name():
 
 def test_equal_scores_are_a_sigmoid():
     assert isinstance(fit_smooth([0, 0, 1, 1, 0, 1], [0.5] * 6), SigmoidCalibration)
+
+
+def test_far_above_all_scores_counts_are_those_of_the_top_even_if_it_fell():
+    generator = np.random.default_rng(0)
+    raw = generator.uniform(-10, 10, 4000)
+    share = np.where(raw > 9, 0.3, np.where(raw > 2, 0.95, 0.02))
+    calibration = fit_smooth(generator.random(4000) < share, raw)
+    top, above = (calibration.expected_positives(np.full(50, at)) for at in (10.0, 60.0))
+    assert 3 < top.value < 20
+    assert above.value == approx(top.value, rel=0.2)

@@ -57,6 +57,9 @@ class SmoothCalibration(ShapedCalibration):
     def counted(self, raw: Vector) -> tuple[Vector, float]:
         """Return the probabilities to add up, and the calibration's variance of their sum."""
         left, way = _places(self.line.log_odds(raw), self.knots)
+        # a line that falls at the top says nothing of scores far above any that it was fitted to
+        is_falling = self.values[left + 1] < self.values[left]
+        way = np.where(is_falling, np.clip(way, 0, 1), way)
         probability = expit((1 - way) * self.values[left] + way * self.values[left + 1])
         spread = probability * (1 - probability)
         n_knots = self.knots.size
