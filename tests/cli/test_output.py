@@ -117,7 +117,10 @@ def run_closed(descriptor, *arguments):
 def test_a_closed_stdout_is_reported_in_a_sentence(fitted, csv):
     code, _, remarks = run_closed(1, "evaluate", fitted.model, csv)
     assert code == 1
-    assert remarks == "toprank: stdout: it is closed, so the results cannot be printed.\n"
+    assert (
+        remarks.splitlines(keepends=True)[-1]
+        == "toprank: stdout: it is closed, so the results cannot be printed.\n"
+    )
 
 
 def test_a_closed_stderr_does_not_stop_a_command(fitted, csv):

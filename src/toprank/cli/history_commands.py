@@ -40,7 +40,7 @@ def show(model: Path, history: Path | None, as_json: bool) -> None:
     if as_json:
         screen.print_json(found.to_json())
     else:
-        click.echo(_text(found, model))
+        screen.show(_text(found, model))
 
 
 @history.command(short_help="Undo the last change.")

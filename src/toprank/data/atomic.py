@@ -55,7 +55,7 @@ def atomic_path(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
             yield beside
             sync(beside)
         except OSError as error:  # of a full disk: the system does not say which file
-            if error.filename is None:
+            if error.filename is None and error.errno is not None:
                 error.filename = os.fspath(path)
             raise
         beside.replace(target)

@@ -75,17 +75,29 @@ def test_a_row_has_the_same_score_alone_and_in_a_batch(member):
     assert np.array_equal(together, alone)
 
 
-def test_a_contribution_is_what_the_score_loses_when_the_value_is_the_median(member):
-    features = payments(seed=4).features[:20]
-    shares = member.contributions(features)
-    assert shares.sum(axis=1) == approx(member.raw(features))
-
-    places = member.scales.places(features)
+def test_an_effect_is_what_the_score_loses_when_the_value_is_the_median(member):
+    places = member.scales.places(payments(seed=4).features[:20])
+    effects = member.support.effects(places)
     for number in range(len(COLUMNS)):
         changed = places.copy()
         changed[:, number] = 0.0
         lost = member.support.score(places) - member.support.score(changed)
-        assert shares[:, number] == approx(lost)
+        assert effects[:, number] == approx(lost)
+
+
+def test_contributions_add_up_from_the_score_of_a_row_of_medians(member):
+    features = payments(seed=4).features[:20]
+    shares = member.contributions(features)
+    assert shares.sum(axis=1) == approx(member.raw(features))
+    assert shares[:, -1] == approx(member.support.score(np.zeros((1, 4)))[0])
+
+
+def test_a_single_value_that_is_unusual_has_all_of_the_contribution(member):
+    row = np.full((1, 4), np.nan, np.float32)  # missing is in the middle
+    row[0, 0] = 3.0
+    shares = member.contributions(row)[0]
+    assert shares[1:4] == approx([0, 0, 0], abs=1e-9)
+    assert shares[0] == approx(member.raw(row)[0] - shares[-1])
 
 
 def test_the_columns_that_decide_are_the_important_ones(member):

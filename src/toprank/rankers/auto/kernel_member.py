@@ -26,6 +26,7 @@ _N_QUANTILES = 101
 _ROWS_EXPLAINED = 100
 _ROWS_AT_ONCE = 256
 _LARGEST = 1e50
+_LEAST_EFFECT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -156,11 +157,19 @@ class KernelMember:
         return raw
 
     def contributions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return what each value adds when the others stay; what they add together comes last."""
+        """Return what each value adds to the score of a row of medians, which comes last.
+
+        That is what the score would lose if the value alone were the median. What values add only
+        together is shared among them by the size of that.
+        """
         effects = np.empty((len(features), features.shape[1]))
         for block in _blocks(len(features)):
             effects[block] = self.support.effects(self.scales.places(features[block]))
-        return np.column_stack([effects, self.raw(features) - effects.sum(axis=1)])
+        start = self.support.score(np.zeros((1, features.shape[1])))[0]
+        together = self.raw(features) - start - effects.sum(axis=1)
+        sizes = np.abs(effects) + _LEAST_EFFECT
+        effects += together[:, None] * sizes / sizes.sum(axis=1, keepdims=True)
+        return np.column_stack([effects, np.full(len(features), start)])
 
     def importances(self) -> NDArray[np.float64]:
         return self.importance
