@@ -91,8 +91,9 @@ class _LearnedRows:
         from toprank.data.tables.times import time_column
 
         for batch in batches:
-            if self._until is not None and self._time in batch.column_names:
-                moments = time_column(batch, self._time)
+            name = self._time if self._time in batch.column_names else None
+            if self._until is not None and name is not None:
+                moments = time_column(batch, name)
                 self._n_rows += moments.size
                 self._n_learned += int((moments <= self._until).sum())
             yield batch
