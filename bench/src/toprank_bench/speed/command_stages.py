@@ -41,7 +41,7 @@ STAGES = {
         "toprank/data/tables/delimited.py:_parsed_blocks",
     ],
     "text of the listed rows": ["toprank/data/tables/read.py:rows_as_written"],
-    "features of the past": ["toprank/payments/payment_model.py:_with_features_of"],
+    "features of the past": ["toprank/payments/learning.py:_with_their_past"],
     "preparing": ["toprank/workflow/task.py:prepare"],
     "taking rows of parts": ["toprank/workflow/task.py:rows"],
     "encoding": [
