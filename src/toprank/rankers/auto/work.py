@@ -27,7 +27,7 @@ class Effort(NamedTuple):
 
 
 _EFFORTS = {
-    "quick": Effort(0.1, 1e10, 2e9),
+    "quick": Effort(0.1, 3e9, 2e9),
     "normal": Effort(0.4, 1e11, 3e9),
     "thorough": Effort(4.0, 5e11, 1e11),
 }
