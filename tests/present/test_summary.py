@@ -243,9 +243,9 @@ def test_the_table_names_what_is_counted_and_how_well():
     assert summary.figures_rows([("a", one_list)], "frauds")[0][2] == "frauds in 20"
 
 
-def account(winner="forest"):
+def account(winner="forest", share=0.799):
     plain = SearchedRecipe("log-loss trees", "300 trees", 0.5, Comparison(0.0, 0.0, 0.0, 0.5), 1.0)
-    forest = SearchedRecipe("forest", "forest", 0.512, Comparison(0.0123, -0.02, 0.05, 0.799), 2.0)
+    forest = SearchedRecipe("forest", "forest", 0.512, Comparison(0.0123, -0.02, 0.05, share), 2.0)
     return SearchLog((plain, forest), winner, "nothing leads it clearly", "the eval_set")
 
 
@@ -262,6 +262,12 @@ def test_the_choice_is_given_with_its_reason():
     assert choice_line("300 trees", "plain log-loss trees") == (
         "Kept plain log-loss trees (2 recipes tried): nothing leads it clearly."
     )
+
+
+def test_a_winner_that_nothing_was_required_of_is_not_said_to_have_met_a_rule():
+    chosen = SimpleNamespace(name="forest")
+    line = summary.choice_line(SimpleNamespace(chosen=chosen, account=account(share=0.4)))
+    assert line.endswith("ahead in 40 % of resamples (too few positives to judge by).")
 
 
 def test_what_was_skipped_is_said_with_the_first_recipes_by_name():

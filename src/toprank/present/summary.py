@@ -269,10 +269,12 @@ def choice_line(trained: Findings) -> str:
     difference, low, high, share = account.chosen.lead
     # rounded down: what is not above the share required must not read as if it were
     ahead = percent(math.floor(100 * share) / 100)
+    # with a handful of positives, nothing is required of the winner
+    required = f"{percent(AHEAD)} required" if share >= AHEAD else "too few positives to judge by"
     return (
         f"Kept {trained.chosen.name} ({n_recipes}): validation AP {difference:+.3f} "
         f"({low:+.3f} to {high:+.3f})\n"
-        f"against plain log-loss, ahead in {ahead} of resamples ({percent(AHEAD)} required)."
+        f"against plain log-loss, ahead in {ahead} of resamples ({required})."
     )
 
 
