@@ -30,7 +30,7 @@ LAYERS = {
     "payments": ["payments"],
     "simulator": ["simulator"],
     "present": ["plots", "present"],
-    "around it": ["cluster"],
+    "around it": ["cluster", "live"],
     "commands": ["cli"],
 }  # fmt: skip
 
@@ -68,6 +68,7 @@ ALLOWED = {
             "rankers/auto workflow simulator plots"
         ),
         "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
+        "live": "data",
         "cli": (
             "data registry startup losses files rankers rankers/boosted "
             "rankers/trees rankers/online rankers/anomaly workflow payments simulator present "

@@ -1,0 +1,1 @@
+"""What a desk keeps in its database: one module per table."""

@@ -1,0 +1,109 @@
+"""Who did what, in a chain that shows any change: each entry contains the hash of the one before.
+
+An entry is written in the transaction of the change that it describes, so neither is there without
+the other. To alter or remove an entry, all later ones would have to be written anew; keeping the
+newest hash elsewhere shows that, too.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from toprank.live.store.database import metadata
+
+audit = sa.Table(
+    "audit",
+    metadata,
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("details", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False),
+)
+
+_FIRST = "0" * 64
+
+
+class AuditEntry(NamedTuple):
+    """One action: when, by whom, what, on what, and further facts."""
+
+    number: int
+    at: int
+    actor: str
+    action: str
+    subject: str
+    details: dict[str, Any]
+    hash: str
+
+
+class Verified(NamedTuple):
+    """How many entries the chain has, and its last hash."""
+
+    n_entries: int
+    hash: str
+
+
+class BrokenChainError(ValueError):
+    """An entry of the audit is not the one that was written."""
+
+
+def add(
+    connection: sa.Connection,
+    at: int,
+    actor: str,
+    action: str,
+    subject: str,
+    details: dict[str, Any] | None = None,
+) -> None:
+    """Write an entry, in the transaction of what it describes.
+
+    `actor` is a kind and a name, such as "key:loader", "person:anna" or "job:breaker".
+    """
+    last = connection.execute(
+        sa.select(audit.c.number, audit.c.hash).order_by(audit.c.number.desc()).limit(1)
+    ).first()
+    number, before = (0, _FIRST) if last is None else last
+    text = json.dumps(details or {}, sort_keys=True)
+    row = {
+        "number": number + 1, "at": at, "actor": actor, "action": action, "subject": subject,
+        "details": text,
+    }  # fmt: skip
+    connection.execute(audit.insert().values(**row, hash=_hash(before, row)))
+
+
+def entries(connection: sa.Connection, since: int = 0) -> Iterator[AuditEntry]:
+    """Yield the entries with a number above `since`, in order."""
+    found = connection.execute(
+        sa.select(audit).where(audit.c.number > since).order_by(audit.c.number)
+    )
+    for row in found:
+        yield AuditEntry(**row._mapping | {"details": json.loads(row.details)})
+
+
+def verify(connection: sa.Connection) -> Verified:
+    """Return the length and the last hash of the chain; BrokenChainError if it is broken."""
+    before, expected = _FIRST, 1
+    for row in connection.execute(sa.select(audit).order_by(audit.c.number)).mappings():
+        if row["number"] != expected:
+            raise BrokenChainError(
+                f"audit entry {expected} must follow entry {expected - 1}; found entry "
+                f"{row['number']}: entries are missing."
+            )
+        if row["hash"] != _hash(before, row):
+            raise BrokenChainError(
+                f"audit entry {expected} must have the hash that its content and the entry before "
+                f"give; it has another ({row['actor']}, {row['action']}): it was changed."
+            )
+        before, expected = row["hash"], expected + 1
+    return Verified(expected - 1, before)
+
+
+def _hash(before: str, row: Any) -> str:
+    fields = ("number", "at", "actor", "action", "subject", "details")
+    text = json.dumps([before, *(row[name] for name in fields)])
+    return hashlib.sha256(text.encode()).hexdigest()

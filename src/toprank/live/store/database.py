@@ -1,0 +1,130 @@
+"""The database of a desk: SQLite in its folder, read by many and written by one at a time.
+
+Readers never wait for a writer, and see what was committed when they began. Statements are those
+of SQLAlchemy Core, so that other databases run them, too; what only SQLite needs is in this file.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import sqlalchemy as sa
+
+from toprank.data import checks
+from toprank.data.atomic import PRIVATE
+
+Durability = Literal["process", "power"]
+
+NAME = "desk.db"
+FORMAT = 1
+"""The version of the tables; it is written into the database."""
+
+metadata = sa.MetaData()
+"""All tables: each module of this folder adds its own."""
+
+_WAIT = 10_000  # milliseconds for another writer to finish
+
+
+class Database:
+    """The tables of a desk; made by `create` and `open`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    durability
+        "process": what was committed survives a killed process; "power": also a power failure,
+        at the price of waiting for the disk at every commit.
+    """
+
+    def __init__(self, path: Path, durability: Durability = "process") -> None:
+        checks.one_of(durability, "durability", ("process", "power"))
+        self.path, self.durability = path, durability
+        self.engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": _WAIT / 1000})
+        sa.event.listen(self.engine, "connect", self._prepare)
+        sa.event.listen(self.engine, "begin", _begin)
+
+    @classmethod
+    def create(cls, folder: str | os.PathLike[str], durability: Durability = "process") -> Self:
+        """Make the database of a new desk."""
+        import_tables()
+        path = Path(folder, NAME)
+        path.touch(PRIVATE, exist_ok=False)
+        database = cls(path, durability)
+        with database.writing() as connection:
+            metadata.create_all(connection)
+            connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
+        return database
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], durability: Durability = "process") -> Self:
+        """Return the database of a desk; ValueError if it is none or of a later version."""
+        import_tables()
+        path = Path(folder, NAME)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{folder} is not a desk: it has no {NAME}; make one with: toprank desk init "
+                f"{folder} --model payments.toprank"
+            )
+        database = cls(path, durability)
+        try:
+            with database.reading() as connection:
+                found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        except sa.exc.DatabaseError as error:
+            raise ValueError(f"{path} cannot be read as a database: {error.orig}.") from None
+        if found != FORMAT:
+            raise ValueError(
+                f"{path} must be of version {FORMAT} for this toprank; it is of version {found}."
+            )
+        return database
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Yield a connection whose changes are committed at the end: all or, on an error, none."""
+        options = {"is_writing": True}
+        with self.engine.connect() as connection, connection.execution_options(**options).begin():
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Yield a connection that sees one moment of the database."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    def _prepare(self, connection: sqlite3.Connection, _: Any) -> None:
+        # the driver must not begin transactions by itself: `_begin` does
+        connection.isolation_level = None
+        is_synced = self.durability == "power"
+        for pragma in (
+            "journal_mode = WAL",
+            f"synchronous = {'FULL' if is_synced else 'NORMAL'}",
+            f"busy_timeout = {_WAIT}",
+            "foreign_keys = ON",
+            "secure_delete = ON",  # what was purged must not be left in free pages
+            "trusted_schema = OFF",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: sa.Connection) -> None:
+    """Begin a transaction; a writer takes its turn here, not half-way."""
+    is_writing = connection.get_execution_options().get("is_writing", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+
+
+def import_tables() -> None:
+    """Import every module that adds a table to `metadata`."""
+    import importlib
+    import pkgutil
+
+    from toprank.live import store
+
+    for module in pkgutil.iter_modules(store.__path__):
+        importlib.import_module(f"{store.__name__}.{module.name}")
