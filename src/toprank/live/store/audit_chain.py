@@ -82,7 +82,7 @@ def entries(connection: sa.Connection, since: int = 0) -> Iterator[AuditEntry]:
         sa.select(audit).where(audit.c.number > since).order_by(audit.c.number)
     )
     for row in found:
-        yield AuditEntry(**row._mapping | {"details": json.loads(row.details)})
+        yield AuditEntry(**{**row._mapping, "details": json.loads(row.details)})
 
 
 def verify(connection: sa.Connection) -> Verified:
