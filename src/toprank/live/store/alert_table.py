@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.label_table import labels
+from toprank.live.store.payment_log import Number, payments
 
 alerts = sa.Table(
     "alerts",
@@ -127,6 +128,18 @@ def close(connection: sa.Connection, cards: Iterable[str], at: int) -> list[int]
         .values(state="closed", updated_at=at)
     )
     return numbers
+
+
+def n_unlabelled(connection: sa.Connection, number: int) -> int:
+    """Return how many payments of an alert have no label yet."""
+    of_alert = (
+        sa.select(payments.c.id)
+        .join(alert_payments, alert_payments.c.position == payments.c.position)
+        .where(alert_payments.c.alert == number)
+    )
+    is_labelled = sa.exists().where(labels.c.id == payments.c.id)
+    query = sa.select(sa.func.count()).select_from(of_alert.where(~is_labelled).subquery())
+    return connection.execute(query).scalar_one()
 
 
 def n_open(connection: sa.Connection) -> int:

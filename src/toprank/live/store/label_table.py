@@ -51,17 +51,16 @@ def add(connection: sa.Connection, rows: Sequence[DeskLabel]) -> None:
         connection.execute(labels.insert(), [row._asdict() for row in rows])
 
 
-def taken_in_after(connection: sa.Connection, position: int, until: int) -> list[DeskLabel]:
-    """Return the labels that the features took in after the payments from one position to another.
+def after(connection: sa.Connection, number: int) -> list[tuple[int, DeskLabel]]:
+    """Return the labels after a number, each with its own number, in order."""
+    query = sa.select(labels.c.number, *_columns()).where(labels.c.number > number)
+    found = connection.execute(query.order_by(labels.c.number))
+    return [(row.number, DeskLabel(*row[1:])) for row in found]
 
-    Those of the first position are included if it is not 0: they came after that payment.
-    """
-    found = connection.execute(
-        sa.select(*_columns())
-        .where(labels.c.after_position.between(position, until))
-        .order_by(labels.c.number)
-    )
-    return [DeskLabel(*row) for row in found]
+
+def last_number(connection: sa.Connection) -> int:
+    """Return the number of the newest label, 0 if there is none."""
+    return connection.execute(sa.select(sa.func.max(labels.c.number))).scalar() or 0
 
 
 def all_labels(connection: sa.Connection) -> list[DeskLabel]:
@@ -74,6 +73,12 @@ def of_cards(connection: sa.Connection, cards: Iterable[str]) -> list[DeskLabel]
     """Return the labels of these cards' payments."""
     query = sa.select(*_columns()).where(labels.c.card.in_(list(cards)))
     return [DeskLabel(*row) for row in connection.execute(query.order_by(labels.c.number))]
+
+
+def of_payment(connection: sa.Connection, payment_id: str) -> list[DeskLabel]:
+    """Return the labels of one payment."""
+    query = sa.select(*_columns()).where(labels.c.id == payment_id).order_by(labels.c.number)
+    return [DeskLabel(*row) for row in connection.execute(query)]
 
 
 def holding(rows: Iterable[DeskLabel]) -> dict[str, DeskLabel]:

@@ -57,8 +57,8 @@ _CHUNK = 10_000  # rows read at a time
 class LoggedPayment(NamedTuple):
     """One row of the log, as it is stored.
 
-    `matched` has the rules that matched, as pairs of name and version with whether it blocked;
-    `features` are those of `History.names`, as bytes of float64.
+    `matched` has the rules that matched, as JSON: name, version and state of each, "live" of those
+    that blocked. `features` are those of `History.names`, as bytes of float64.
     """
 
     position: int
@@ -86,6 +86,11 @@ class KnownPayment(NamedTuple):
     body: str
     decision: str
     matched: str
+
+    @property
+    def blocking(self) -> list[str]:
+        """The rules that blocked the payment."""
+        return [name for name, _, state in json.loads(self.matched) if state == "live"]
 
 
 class StoredScore(NamedTuple):
@@ -154,6 +159,12 @@ def by_id(connection: sa.Connection, payment_id: str) -> LoggedPayment | None:
     """Return one payment of the log, None if there is none of this id."""
     row = connection.execute(sa.select(payments).where(payments.c.id == payment_id)).first()
     return None if row is None else LoggedPayment(*row)
+
+
+def cards_of(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """Return the cards of those of the payments that are in the log, by id."""
+    query = sa.select(payments.c.id, payments.c.card).where(payments.c.id.in_(list(ids)))
+    return {row.id: row.card for row in connection.execute(query)}
 
 
 def of_card(
