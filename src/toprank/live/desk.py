@@ -16,12 +16,15 @@ from typing import Any, Self
 import numpy as np
 
 from toprank.live.messages import FieldKind, FieldRole, PaymentField
+from toprank.live.payment_archive import PaymentArchive, check_names
 from toprank.live.settings import DeskSettings
 from toprank.live.snapshots import Snapshot, Snapshots
-from toprank.live.store import audit_chain
+from toprank.live.store import audit_chain, label_table
 from toprank.live.store.database import Database
+from toprank.live.store.label_table import DeskLabel
 from toprank.live.stored_payment import StoredPayments
 from toprank.payments.features.kinds import number_columns
+from toprank.payments.ledger import SOURCES
 from toprank.payments.payment_model import PaymentModel
 
 MODELS, SNAPSHOTS, ARCHIVE = "models", "snapshots", "archive"
@@ -75,6 +78,11 @@ class Desk:
                 raise
             return self.load_model(older[-1], card_key), older[-1]
 
+    @staticmethod
+    def wall_time() -> int:
+        """Return the time of the machine, in microseconds."""
+        return time.time_ns() // 1_000
+
     def close(self) -> None:
         """Close the database."""
         self.database.close()
@@ -119,8 +127,17 @@ def check_model(model: PaymentModel, path: Path) -> None:
             f"{path.name} must have been fitted with a card and ids of payments for a desk; it "
             "was not; fit it again with --card and --id."
         )
+    assert model.state_ is not None
+    check_names(fields_of(model), model.state_.history.names)
     if not hasattr(model.ranker_, "calibration_"):
         raise ValueError(f"{path.name} must give probabilities to rank cards by; it does not.")
+
+
+def archive_of(desk: Desk, model: PaymentModel) -> PaymentArchive:
+    """Return the archive of a desk with this model."""
+    assert model.state_ is not None
+    names = model.state_.history.names
+    return PaymentArchive(desk.folder / ARCHIVE, fields_of(model), names)
 
 
 def stored_payments(model: PaymentModel) -> StoredPayments:
@@ -158,7 +175,7 @@ class DeskClock:
 
     def now(self) -> int:
         """Return the time."""
-        return time.time_ns() // 1_000 if self._is_wall else self._newest
+        return Desk.wall_time() if self._is_wall else self._newest
 
     def see(self, paid_at: int) -> None:
         """Take in the time of a payment."""
@@ -172,12 +189,31 @@ def _fill(
     target = folder / MODELS / FIRST_MODEL
     shutil.copyfile(path, target)
     target.chmod(0o600)
-    assert model.state_ is not None
-    Snapshots(folder / SNAPSHOTS).write(model.state_.history, Snapshot(0, 0))
     database = Database.create(folder)
+    desk = Desk(folder, settings, database)
+    labels = _labels_before(model)
+    assert model.state_ is not None
+    desk.snapshots.write(model.state_.history, Snapshot(0, len(labels)))
+    archive_of(desk, model).add_before(model)
     with database.writing() as connection:
-        details: dict[str, Any] = {"model": path.name}
-        audit_chain.add(
-            connection, time.time_ns() // 1_000, actor, "desk made", folder.name, details
-        )
+        label_table.add(connection, labels)
+        details: dict[str, Any] = {"model": path.name, "labels": len(labels)}
+        audit_chain.add(connection, desk.wall_time(), actor, "desk made", "desk", details)
     database.close()
+
+
+def _labels_before(model: PaymentModel) -> list[DeskLabel]:
+    """Return the labels in the ledger of a model, which its history has taken in already."""
+    assert model.state_ is not None and model.card is not None
+    entries = model.state_.ledger.entries_after(0)
+    ids = entries.ids.to_pylist()
+    cards = model.state_.history.keys_of(ids, model.card) or [None] * len(ids)
+    columns = zip(
+        ids, cards, entries.is_positive.tolist(),
+        entries.known.astype("datetime64[us]").view(np.int64).tolist(),
+        (SOURCES[code] for code in entries.source_code.tolist()), strict=True,
+    )  # fmt: skip
+    return [
+        DeskLabel(number, *each, "before the desk", label_table.BEFORE, each[3])
+        for number, each in enumerate(columns, start=1)
+    ]

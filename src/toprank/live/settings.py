@@ -11,6 +11,7 @@ import numpy as np
 from toprank.data import checks
 from toprank.data.atomic import atomic_path
 from toprank.data.tables.spans import span_of
+from toprank.live.store.database import Durability
 
 NAME = "desk.toml"
 
@@ -37,7 +38,7 @@ class DeskSettings:
         'What the time is: "wall" for the clock of the machine, "payments" for the time of the '
         "newest payment, for files and simulations of the past.",
     )
-    durability: str = _setting(
+    durability: Durability = _setting(
         "process",
         'What an answered payment survives: "process" for a killed process, "power" also for a '
         "power failure, at the price of waiting for the disk.",
@@ -82,7 +83,7 @@ class DeskSettings:
             found = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} cannot be read as TOML: {error}.") from None
-        names = [each.name for each in fields(cls)]
+        names = tuple(each.name for each in fields(cls))
         for name in found:
             checks.one_of(name, f"a setting in {path}", names)
         try:

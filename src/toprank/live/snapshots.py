@@ -45,8 +45,7 @@ class Snapshots:
     def write(self, history: History, snapshot: Snapshot) -> None:
         """Write a snapshot, in one step, and remove those that are no longer needed."""
         history.save(self.path(snapshot))
-        first, *others = self.all()
-        for each in others[:-_KEPT]:
+        for each in self.all()[1:-_KEPT]:
             self.path(each).unlink(missing_ok=True)
 
     def drop_before(self, snapshot: Snapshot) -> None:

@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 import pytest
-from live import desks
 
+from live import desks
 from toprank.live.messages import LabelGiven
 from toprank.live.store import audit_chain
 

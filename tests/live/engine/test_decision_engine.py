@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from live import desks
 
+from live import desks
 from toprank.live.engine.decision_engine import AT_ONCE, DecisionEngine
 from toprank.live.messages import BusyError, ConflictError, LabelGiven
 from toprank.live.snapshots import Snapshot

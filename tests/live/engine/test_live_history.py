@@ -1,8 +1,8 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from live import desks
 
+from live import desks
 from toprank.live.desk import stored_payments
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.messages import LabelGiven

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from toprank.live.engine.live_history import LiveHistory
-from toprank.live.messages import Answer, ConflictError, Payment
+from toprank.live.messages import Answer, ConflictError, Decision, Payment
 from toprank.live.store import payment_log
 from toprank.live.store.payment_log import KnownPayment, LoggedPayment, json_text
 
@@ -107,5 +107,5 @@ def _logged(
 def _answer(known: KnownPayment, text: str, is_repeated: bool) -> Answer | ConflictError:
     if known.body != text:
         return ConflictError(known.id)
-    decision = "block" if known.decision == "block" else "accept"
+    decision: Decision = "block" if known.decision == "block" else "accept"
     return Answer(known.id, decision, known.blocking, is_repeated)

@@ -150,14 +150,14 @@ class LiveDesk:
         now = self.now()
         with self._writing() as connection:
             cards = self._cards_of(connection, [each.id for each in labels])
+            known = [each for each in labels if each.id in cards]
             rows = [
                 DeskLabel(
-                    each.id, cards[each.id], each.is_fraud,
+                    number, each.id, cards[each.id], each.is_fraud,
                     now if each.known_at is None else each.known_at,
                     each.source, who, self.history.position, now,
                 )
-                for each in labels
-                if each.id in cards
+                for number, each in enumerate(known, start=self.history.label_number + 1)
             ]  # fmt: skip
             label_table.add(connection, rows)
             details = {"ids": [row.id for row in rows], "is_fraud": [row.is_fraud for row in rows]}
@@ -242,7 +242,7 @@ class LiveDesk:
         """Return a number that changes when another connection has committed something."""
         raw = self._connection.connection.dbapi_connection
         assert raw is not None
-        return raw.execute("PRAGMA data_version").fetchone()[0]  # type: ignore[attr-defined]
+        return raw.execute("PRAGMA data_version").fetchone()[0]
 
     def _trip_breakers(self) -> None:
         tripped = self.rules.tripped(self.now())

@@ -62,6 +62,14 @@ class LiveHistory:
         """The place in the log that the history is at."""
         return Snapshot(self.position, self.label_number)
 
+    @property
+    def horizon(self) -> int:
+        """The moment, in microseconds, before which cards that did not come again are forgotten.
+
+        It is by the day of the newest payment, since that is when the history forgets.
+        """
+        return self._day * _DAY - int(self._keep / np.timedelta64(1, "us"))
+
     def take_in(self, payments: Sequence[Payment]) -> NDArray[np.float64]:
         """Remember payments; return their features, one row each, NaN where missing."""
         out = np.empty((len(payments), len(self.names)))
@@ -73,7 +81,7 @@ class LiveHistory:
 
     def label(self, labels: Sequence[DeskLabel]) -> LabelCounts:
         """Give labels to the features; return what became of them."""
-        self.label_number += len(labels)
+        self.label_number = labels[-1].number
         return self.history.label(
             [each.id for each in labels],
             np.array([each.is_fraud for each in labels]),
@@ -90,8 +98,8 @@ class LiveHistory:
         chunk: list[payment_log.LoggedPayment] = []
         for row in payment_log.after(connection, self.position, until):
             due = []
-            while next_label is not None and next_label[1].after_position < row.position:
-                due.append(next_label[1])
+            while next_label is not None and next_label.after_position < row.position:
+                due.append(next_label)
                 next_label = next(labels, None)
             if due or len(chunk) >= _AT_ONCE:
                 yield self._taken_in(chunk, stored)
@@ -100,12 +108,8 @@ class LiveHistory:
                 self.label(due)
             chunk.append(row)
         yield self._taken_in(chunk, stored)
-        rest = [each for each in [next_label, *labels] if each is not None]
-        self.label_up_to(rest, until)
-
-    def label_up_to(self, labels: list[tuple[int, DeskLabel]], until: int | None) -> None:
-        """Take in the labels that followed the last payment."""
-        due = [each for _, each in labels if until is None or each.after_position <= until]
+        rest = [each for each in (next_label, *labels) if each is not None]
+        due = [each for each in rest if until is None or each.after_position <= until]
         if due:
             self.label(due)
 
@@ -129,7 +133,7 @@ class LiveHistory:
         return row_of(self.history, row, self._model.classes_)
 
     def _table(self, payments: Sequence[Payment]) -> pa.Table | None:
-        """Return payments as the history takes a table; None if their values are of mixed types."""
+        """Return payments as the history takes a table; None if a column has mixed types."""
         history = self.history
         names = dict.fromkeys([*history.columns, *filter(None, [history.row_id])])
         try:

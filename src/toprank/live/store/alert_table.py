@@ -50,6 +50,7 @@ alert_payments = sa.Table(
 )
 
 STATES = ("open", "taken", "closed")
+_AS_JSON = ("reasons", "less_suspicious", "rules")
 
 
 class Alert(NamedTuple):
@@ -149,10 +150,13 @@ def n_open(connection: sa.Connection) -> int:
 
 def _stored(alert: Alert) -> dict[str, Any]:
     values = alert._asdict()
-    for name in ("reasons", "less_suspicious", "rules"):
+    for name in _AS_JSON:
         values[name] = json.dumps(values[name], ensure_ascii=False)
     return values
 
 
 def _alert(row: Any) -> Alert:
-    return Alert(*row[:8], *map(json.loads, row[8:11]), row[11])
+    values = dict(row._mapping)
+    for name in _AS_JSON:
+        values[name] = json.loads(values[name])
+    return Alert(**values)

@@ -140,6 +140,25 @@ def after(
         yield LoggedPayment(*row)
 
 
+def scored_after(
+    connection: sa.Connection, position: int, until: int | None = None
+) -> Iterator[tuple[LoggedPayment, StoredScore]]:
+    """Yield the scored payments after a position with their scores, in order."""
+    query = (
+        sa.select(payments, scores)
+        .join(scores, scores.c.position == payments.c.position)
+        .where(payments.c.position > position)
+    )
+    if until is not None:
+        query = query.where(payments.c.position <= until)
+    n_columns = len(payments.c)
+    options = {"yield_per": _CHUNK}
+    for row in connection.execute(
+        query.order_by(payments.c.position).execution_options(**options)
+    ):
+        yield LoggedPayment(*row[:n_columns]), StoredScore(*row[n_columns:])
+
+
 def unscored(connection: sa.Connection) -> list[LoggedPayment]:
     """Return the payments that the model has not seen yet, in order.
 
