@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from toprank.live.payment_archive import PaymentArchive, check_names
 from toprank.live.settings import DeskSettings
 from toprank.live.snapshots import Snapshot, Snapshots
 from toprank.live.store import audit_chain, label_table
-from toprank.live.store.database import Database
+from toprank.live.store.database import Database, Durability
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.stored_payment import StoredPayments
 from toprank.payments.features.kinds import number_columns
@@ -52,7 +52,8 @@ class Desk:
         database = Database.open(folder)
         settings = DeskSettings.read(folder)
         database.close()
-        return cls(folder, settings, Database.open(folder, settings.durability))
+        durability = cast(Durability, settings.durability)  # checked by the settings
+        return cls(folder, settings, Database.open(folder, durability))
 
     @property
     def model_path(self) -> Path:

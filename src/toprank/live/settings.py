@@ -11,7 +11,6 @@ import numpy as np
 from toprank.data import checks
 from toprank.data.atomic import atomic_path
 from toprank.data.tables.spans import span_of
-from toprank.live.store.database import Durability
 
 NAME = "desk.toml"
 
@@ -38,7 +37,7 @@ class DeskSettings:
         'What the time is: "wall" for the clock of the machine, "payments" for the time of the '
         "newest payment, for files and simulations of the past.",
     )
-    durability: Durability = _setting(
+    durability: str = _setting(
         "process",
         'What an answered payment survives: "process" for a killed process, "power" also for a '
         "power failure, at the price of waiting for the disk.",
