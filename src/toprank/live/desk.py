@@ -15,6 +15,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from toprank import files
 from toprank.live.messages import FieldKind, FieldRole, PaymentField
 from toprank.live.payment_archive import PaymentArchive, check_names
 from toprank.live.settings import DeskSettings
@@ -25,6 +26,7 @@ from toprank.live.store.label_table import DeskLabel
 from toprank.live.stored_payment import StoredPayments
 from toprank.payments.features.kinds import number_columns
 from toprank.payments.ledger import SOURCES
+from toprank.payments.model_files import settings_in
 from toprank.payments.payment_model import PaymentModel
 
 MODELS, SNAPSHOTS, ARCHIVE = "models", "snapshots", "archive"
@@ -119,6 +121,12 @@ def init_desk(
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
+
+
+def model_budget(path: str | os.PathLike[str]) -> int:
+    """Return how many checks per day a model was fitted for."""
+    ranker, manifest = files.open_model(path)
+    return settings_in(manifest["facts"], ranker)["budget"]
 
 
 def check_model(model: PaymentModel, path: Path) -> None:

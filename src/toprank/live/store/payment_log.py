@@ -168,6 +168,25 @@ def unscored(connection: sa.Connection) -> list[LoggedPayment]:
     return list(after(connection, last))
 
 
+def scores_between(
+    connection: sa.Connection, rows: Sequence[LoggedPayment]
+) -> dict[int, StoredScore]:
+    """Return the scores of payments that follow one another in the log, by position."""
+    if not rows:
+        return {}
+    is_between = scores.c.position.between(rows[0].position, rows[-1].position)
+    found = connection.execute(sa.select(scores).where(is_between))
+    return {row.position: StoredScore(*row) for row in found}
+
+
+def first_received(connection: sa.Connection, since: int | None) -> int | None:
+    """Return the position of the first payment received at or after a moment, None if none was."""
+    query = sa.select(sa.func.min(payments.c.position))
+    if since is not None:
+        query = query.where(payments.c.received_at >= since)
+    return connection.execute(query).scalar()
+
+
 def score_of(connection: sa.Connection, position: int) -> StoredScore | None:
     """Return what the model said of a payment, None if it has not been asked yet."""
     row = connection.execute(sa.select(scores).where(scores.c.position == position)).first()
