@@ -95,7 +95,7 @@ def row_of(
     {'card': None, 'is_fraud': True, 'note': 'x'}
     """
     row = dict(payment)
-    for name in key_columns(history.features):
+    for name in history.key_columns:
         value = row.get(name)
         if isinstance(value, str) and value in MISSING:
             row[name] = None
