@@ -1,13 +1,11 @@
-"""The rules that are evaluated, all at once, and the frames that they are evaluated on."""
+"""The rules that are evaluated, all at once."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from toprank.live.rules.rule_fields import LARGEST, RuleFields, RuleKind
+from toprank.live.rules.rule_fields import RuleKind
 from toprank.live.rules.rule_language import Condition
 
 ActiveState = Literal["shadow", "live"]
@@ -37,9 +35,10 @@ class RuleMatch(NamedTuple):
 
 
 class RuleSet:
-    """Rules that are evaluated together.
+    """Rules that are evaluated together; `names` are the fields and features that they use.
 
     >>> from toprank.live.rules.rule_language import parse
+    >>> from toprank.live.rules.rule_fields import RuleFields
     >>> fields = RuleFields({"amount": "number"})
     >>> large = ActiveRule("large", 1, "live", parse("amount > 500", fields, "block"))
     >>> rules = RuleSet([large])
@@ -54,6 +53,8 @@ class RuleSet:
         self._expressions = [
             rule.condition.expression.alias(str(place)) for place, rule in enumerate(self.rules)
         ]
+
+        self.names = frozenset(name for each in self.rules for name in each.condition.names)
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -70,17 +71,3 @@ class RuleSet:
             [match for match, is_met in zip(self._matches, row, strict=True) if is_met]
             for row in frame.select(self._expressions).rows()
         ]
-
-
-def frame_of(
-    rows: Sequence[Mapping[str, Any]],
-    features: NDArray[np.float64],
-    names: Sequence[str],
-    fields: RuleFields,
-) -> pl.DataFrame:
-    """Return payments and their features as the frame that rules are evaluated on.
-
-    `features` has a row per payment and a column per name. Values of a payment that are not of
-    the field's type are missing: a rule never fails because of a payment.
-    """
-    raise NotImplementedError
