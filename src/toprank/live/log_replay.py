@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.live.desk import Desk, stored_payments
-from toprank.live.engine import scoring
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
+from toprank.live.engine.scoring import Scorer
 from toprank.live.messages import Payment
 from toprank.live.store import payment_log
 from toprank.live.store.payment_log import LoggedPayment, json_text
@@ -60,7 +60,7 @@ def replay(
             return result
         snapshot = desk.snapshots.before(first - 1)[-1]
         model = desk.load_model(snapshot)
-        stored = stored_payments(model)
+        stored, scorer = stored_payments(model), Scorer(model)
         live = LiveHistory(model, snapshot, desk.settings.kept)
         rules: dict[int, LiveRules] = {}
         for rows, features in live.catch_up(connection, stored):
@@ -73,7 +73,7 @@ def replay(
             _compare_features(result, live.names, rows, features)
             _compare_decisions(result, rules, rows, payments, features)
             scores = payment_log.scores_between(connection, rows)
-            _compare_scores(result, model, rows, payments, features, scores)
+            _compare_scores(result, scorer, rows, payments, features, scores)
             result.n_payments += len(rows)
             if on_progress is not None:
                 on_progress(len(rows) + n_before)
@@ -113,7 +113,7 @@ def _compare_decisions(
 
 def _compare_scores(
     result: Replayed,
-    model: scoring.PaymentModel,
+    scorer: Scorer,
     rows: list[LoggedPayment],
     payments: list[Payment],
     features: NDArray[np.float64],
@@ -122,7 +122,8 @@ def _compare_scores(
     places = [place for place, row in enumerate(rows) if row.position in scores]
     if not places:
         return
-    found = scoring.score(model, [payments[place] for place in places], features[places])
+    found = scorer.score([payments[place] for place in places], features[places])
+    assert found.probability is not None
     for place, suspicion, probability in zip(
         places, found.suspicion.tolist(), found.probability.tolist(), strict=True
     ):

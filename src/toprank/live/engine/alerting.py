@@ -59,7 +59,7 @@ def raise_alerts(
         for card, each in top.items()
     }
     explained = [card for card in top if is_new_top[card]]
-    found = sentences_of([top[card].place for card in explained])
+    found = sentences_of([top[card].place for card in explained]) if explained else []
     sentences = dict(zip(explained, found, strict=True))
     for card, some in by_card.items():
         _raise_one(connection, card, some, before.get(card), sentences.get(card), model, now)

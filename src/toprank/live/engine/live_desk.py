@@ -17,11 +17,12 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from toprank.live.desk import Desk, DeskClock, fields_of, stored_payments
-from toprank.live.engine import alerting, lookups, scoring
+from toprank.live.engine import alerting, lookups
 from toprank.live.engine.alerting import Suspect
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
+from toprank.live.engine.scoring import Scorer
 from toprank.live.messages import Answer, ConflictError, LabelGiven, Payment
 from toprank.live.store import audit_chain, label_table, payment_log
 from toprank.live.store.label_table import DeskLabel
@@ -62,6 +63,7 @@ class LiveDesk:
         self.model, snapshot = self.desk.load_newest(self._card_key)
         self._stored = stored_payments(self.model)
         self.fields = fields_of(self.model)
+        self._scorer = Scorer(self.model)
         with self.desk.database.reading() as connection:
             self.history = LiveHistory.caught_up(
                 self.model, snapshot, connection, self._stored, self.settings.kept
@@ -114,7 +116,8 @@ class LiveDesk:
         some = [self._unscored[place] for place in range(min(most, len(self._unscored)))]
         features = np.stack([each.features for each in some])
         payments = [each.payment for each in some]
-        found = scoring.score(self.model, payments, features)
+        found = self._scorer.score(payments, features)
+        assert found.probability is not None
         now = self.now()
         judged = self.rules.judge_scored(payments, features, found.suspicion, now)
         columns = zip(
@@ -137,7 +140,7 @@ class LiveDesk:
             self.n_opened += alerting.raise_alerts(
                 connection,
                 suspects,
-                lambda places: scoring.sentences(self.model, found.rows[list(places)]),
+                lambda places: self._scorer.sentences(found.encoded.take(places)),
                 self.model_name,
                 now,
             )
