@@ -73,7 +73,9 @@ class FeatureWords:
     def __init__(self, features: Iterable[Feature], nouns: Nouns, roles: Roles) -> None:
         self.nouns, self._roles = nouns, roles
         self._features = {each.name: each for each in features}
+        # said of many rows, and made once
         self._about: dict[str, str] = {}
+        self._others: dict[str, tuple[Usual, str]] = {}
 
     def knows(self, name: str) -> bool:
         """Return whether there is a feature of this name."""
@@ -144,6 +146,12 @@ class FeatureWords:
 
     def others(self, name: str, usual: Usual) -> str:
         """Return what is usual for everyone; nothing where that says nothing."""
+        known = self._others.get(name)
+        if known is None or known[0] is not usual:
+            known = self._others[name] = usual, self._usual_text(name, usual)
+        return known[1]
+
+    def _usual_text(self, name: str, usual: Usual) -> str:
         if usual.low is None or usual.high is None:
             return "" if usual.values else "mostly none"
         if self.is_flag(name):

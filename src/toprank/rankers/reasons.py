@@ -10,6 +10,7 @@ chooses the words.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -39,6 +40,10 @@ class Usual:
     share: float = 0.0
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property  # the same for every row
+    def _text(self) -> str:
         if self.low is not None and self.high is not None:
             return range_text(number_text(self.low), number_text(self.high))
         if self.values:

@@ -41,15 +41,17 @@ class RowEncoder:
             for column in columns
         ]
         self._other = other
-        made_at = {name: number for number, name in enumerate(made)}
-        is_made = [column.kind == "number" and column.name in made_at for column in columns]
+        source = {name: number for number, name in enumerate(made)}
+        is_made = [column.kind == "number" and column.name in source for column in columns]
         self._places = [place for place, is_so in enumerate(is_made) if not is_so]
         self._names = [columns[place].name for place in self._places]
+        self.n_read = len(self._names)
         # memory of a row: [cells read from it | numbers made]
         self._order = np.zeros(len(columns), dtype=np.intp)
-        self._order[self._places] = np.arange(len(self._places))
-        for place in np.flatnonzero(is_made):
-            self._order[place] = len(self._places) + made_at[columns[place].name]
+        self._order[self._places] = np.arange(self.n_read)
+        for place, column in enumerate(columns):
+            if is_made[place]:
+                self._order[place] = self.n_read + source[column.name]
 
     def read(self, row: Mapping[str, Any]) -> list[float]:
         """Return the cells of a row as numbers, NaN where missing, without those that are made."""
@@ -64,20 +66,17 @@ class RowEncoder:
             cells = self._cells_by_text(row)
         return list(map(self._number, cells, self._places))
 
-    def encoded(
-        self, rows: Sequence[Sequence[float]], made: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float32]:
-        """Return rows that were read, each with the numbers made for it, as learners take them."""
-        numbers = np.array(rows, np.float64).reshape(len(rows), len(self._places))
-        if made is not None:
-            numbers = np.concatenate([numbers, made], axis=1)
+    def encoded(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return rows as learners take them: what was read from each, followed by what was made.
+
+        A number that was made and is not finite in 32 bits is refused.
+        """
         numbers = numbers[:, self._order]
-        with np.errstate(over="ignore"):
-            encoded = numbers.astype(np.float32)
-        if np.isinf(encoded).any():
-            row, place = np.argwhere(np.isinf(encoded))[0].tolist()
-            self._other(float(numbers[row, place]), place)  # refuses it
-        return encoded
+        too_large = np.abs(numbers) > _LARGEST
+        if too_large.any():
+            row, place = np.argwhere(too_large)[0].tolist()
+            self._other(float(numbers[row, place]), place)
+        return numbers.astype(np.float32)
 
     def _number(self, cell: Any, place: int) -> float:
         if cell is None:
