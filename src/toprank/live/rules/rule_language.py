@@ -89,9 +89,13 @@ class _Reader:
         self._level += 1
         if self._level > 2 * MOST_LEVELS:
             raise too_deep()
+        n_names = len(self.names)
         value = read(self, node)
+        if node.args.get("negate"):
+            value = values.inverted(value, sql_of(node))
         self._level -= 1
-        return values.inverted(value, sql_of(node)) if node.args.get("negate") else value
+        is_constant = len(self.names) == n_names and value.type is not None
+        return values.folded(value) if is_constant and value.literal is None else value
 
     def column(self, node: exp.Column) -> TypedValue:
         identifier = node.this

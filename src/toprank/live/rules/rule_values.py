@@ -56,6 +56,14 @@ def literal(value: float | str | bool | datetime | None, text: str) -> TypedValu
     return TypedValue(pl.lit(value, dtype=DTYPES[kind]), kind, text, value, bound)
 
 
+def folded(value: TypedValue) -> TypedValue:
+    """Return a value that depends on no field as a literal."""
+    found = pl.select(value.known).item()
+    return (
+        TypedValue(pl.lit(None), None, value.text) if found is None else literal(found, value.text)
+    )
+
+
 def expect(value: TypedValue, kind: FieldType, what: str) -> TypedValue:
     """Return the value if it is of the type, or NULL; `what` needs it."""
     if value.type not in (kind, None):
@@ -98,6 +106,9 @@ def compared(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue:
     a, b = _alike(a, b)
     if a.type == "boolean" and sign not in ("=", "<>"):
         raise RuleError(f"{text}: true and false have no order; use = or <>.")
+    if a.literal is not None:
+        # beside a column that is all null, Polars gives one row if the literal comes first
+        a, b, sign = b, a, _MIRRORED.get(sign, sign)
     return TypedValue(_COMPARE[sign](a.known, b.known), "boolean", text)
 
 
@@ -249,6 +260,7 @@ def _matching(texts: Any, pattern: str) -> pl.Expr:
     return texts.contains(f"(?s)^{''.join(parts)}$")
 
 
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COMPARE = {
     "=": pl.Expr.eq, "<>": pl.Expr.ne, "<": pl.Expr.lt, "<=": pl.Expr.le, ">": pl.Expr.gt,
     ">=": pl.Expr.ge,
