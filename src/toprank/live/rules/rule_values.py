@@ -58,10 +58,7 @@ def literal(value: float | str | bool | datetime | None, text: str) -> TypedValu
 
 def folded(value: TypedValue) -> TypedValue:
     """Return a value that depends on no field as a literal."""
-    found = pl.select(value.known).item()
-    return (
-        TypedValue(pl.lit(None), None, value.text) if found is None else literal(found, value.text)
-    )
+    return literal(pl.select(value.known).item(), value.text)
 
 
 def expect(value: TypedValue, kind: FieldType, what: str) -> TypedValue:
@@ -75,6 +72,8 @@ def arithmetic(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue
     """Return a sum, difference, product, quotient or remainder of numbers."""
     for each in (a, b):
         expect(each, "number", sign)
+    if a.type is None or b.type is None:
+        return literal(None, text)
     left, right = a.expression, b.expression
     if sign == "*":
         return TypedValue(left * right, "number", text, bound=_product(a, b))
@@ -96,8 +95,8 @@ def arithmetic(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue
 def negated(value: TypedValue, text: str) -> TypedValue:
     """Return a number with the other sign."""
     expect(value, "number", "-")
-    if value.literal is not None:
-        return literal(-value.literal, text)
+    if value.type is None or value.literal is not None:
+        return literal(None if value.type is None else -value.literal, text)
     return replace(value, expression=-value.expression, text=text)
 
 
@@ -135,7 +134,7 @@ def one_of(value: TypedValue, others: list[TypedValue], text: str) -> TypedValue
 
 def like(value: TypedValue, pattern: TypedValue, text: str) -> TypedValue:
     """Return whether a text matches a pattern of % (any text) and _ (one character)."""
-    expect(value, "text", "LIKE")
+    value = expect(value, "text", "LIKE")
     if not isinstance(pattern.literal, str):
         raise RuleError(f"{text}: the pattern of LIKE must be a text in single quotes.")
     return TypedValue(_matching(value.expression.str, pattern.literal), "boolean", text)
