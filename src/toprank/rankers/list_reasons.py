@@ -122,7 +122,9 @@ def _chosen(row: _ListedRow, n_reasons: int) -> RowReasons:
     """Return the reasons of one listed row, those against it apart."""
     order = [i for i in row.by_size() if not row.is_missing_as_usual(i)]
     said: set[str] = set()
-    raising, ordinary = _first_unusual(row, [i for i in order if row.shares[i] > 0], n_reasons, said)
+    raising, ordinary = _first_unusual(
+        row, [i for i in order if row.shares[i] > 0], n_reasons, said
+    )
     lowering, _ = _first_unusual(
         row, [i for i in order if row.shares[i] < 0], min(n_reasons, _MOST_AGAINST), said
     )

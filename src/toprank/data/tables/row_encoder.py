@@ -52,7 +52,9 @@ class RowEncoder:
         numbers = [list(map(self._number, each, self._read)) for each in cells]
         encoded = np.full((len(cells), len(self._kinds)), np.nan, dtype=np.float32)
         with np.errstate(over="ignore"):
-            encoded[:, self._read] = np.array(numbers, np.float64).reshape(len(cells), len(self._read))
+            encoded[:, self._read] = np.array(numbers, np.float64).reshape(
+                len(cells), len(self._read)
+            )
         for row, place in zip(*np.nonzero(np.isinf(encoded)), strict=True):
             self._other(cells[row][self._read.index(place)], int(place))  # refuses it
         return encoded
