@@ -68,7 +68,7 @@ ALLOWED = {
             "rankers/auto workflow simulator plots"
         ),
         "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
-        "live": "data",
+        "live": "data wording payments",
         "cli": (
             "data registry startup losses files rankers rankers/boosted "
             "rankers/trees rankers/online rankers/anomaly workflow payments simulator present "

@@ -46,15 +46,16 @@ def parse(text: str, fields: RuleFields, kind: RuleKind) -> Condition:
     """
     checks.one_of(kind, "kind", KINDS)
     reader = _Reader(fields, kind)
-    value = reader.read(syntax_tree(text))
-    if value.type not in ("boolean", None):
-        raise RuleError(f"a rule must be true or false; {value.text} is a {value.type}.")
-    expression = values.expect(value, "boolean", "a rule").expression
-    names = tuple(dict.fromkeys(reader.names))
+    tree = syntax_tree(text)
     try:
+        value = reader.read(tree)
+        if value.type not in ("boolean", None):
+            raise RuleError(f"a rule must be true or false; {value.text} is a {value.type}.")
+        expression = values.expect(value, "boolean", "a rule").expression
         constant = _tried(expression, fields, kind)
     except pl.exceptions.PolarsError as error:
         raise RuleError(f"the rule cannot be evaluated: {str(error).splitlines()[0]}") from None
+    names = tuple(dict.fromkeys(reader.names))
     if not names:  # Polars would give one row for it, however many there are
         expression = pl.repeat(constant, pl.len(), dtype=pl.Boolean)
     return Condition(text, kind, names, expression)
@@ -89,9 +90,13 @@ class _Reader:
         self._level += 1
         if self._level > 2 * MOST_LEVELS:
             raise too_deep()
+        n_names = len(self.names)
         value = read(self, node)
+        if node.args.get("negate"):
+            value = values.inverted(value, sql_of(node))
         self._level -= 1
-        return values.inverted(value, sql_of(node)) if node.args.get("negate") else value
+        is_constant = len(self.names) == n_names and value.type is not None
+        return values.folded(value) if is_constant and value.literal is None else value
 
     def column(self, node: exp.Column) -> TypedValue:
         identifier = node.this
