@@ -4,7 +4,7 @@ Times are microseconds since 1970, UTC.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 Decision = Literal["accept", "block"]
 FieldKind = Literal["number", "text", "boolean", "time"]
@@ -66,10 +66,23 @@ class BusyError(Exception):
 
 
 class ConflictError(ValueError):
-    """A payment has the id of an earlier one and other content; `id` is that id."""
+    """A payment has the id of an earlier one and other content."""
 
-    def __init__(self, id: str, message: str | None = None) -> None:
+    def __init__(self, payment_id: str) -> None:
         super().__init__(
-            message or f"payment {id!r} was received before with other content; ids are unique."
+            f"payment {payment_id!r} was received before with other content; "
+            "send a payment again as it was, or a new one with an id of its own."
         )
-        self.id = id
+        self.payment_id = payment_id
+
+
+class EngineFacts(TypedDict, total=False):
+    """What the engine says of itself, for metrics and readiness; what it lacks is left out."""
+
+    position: int  # of the newest payment in the log
+    scored_position: int  # of the newest payment that the model has scored
+    n_pending: int  # payments that wait for a decision
+    n_open_alerts: int
+    scoring_lag: float  # seconds that the oldest payment without a score has waited
+    model: str
+    rule_set: int
