@@ -1,0 +1,104 @@
+"""The settings of a desk: a file that people edit, checked when it is read."""
+
+import os
+import tomllib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from toprank.data import checks
+from toprank.data.atomic import atomic_path
+from toprank.data.tables.spans import span_of
+
+NAME = "desk.toml"
+
+
+def _setting(default: Any, says: str) -> Any:
+    return field(default=default, metadata={"says": says})
+
+
+@dataclass(frozen=True)
+class DeskSettings:
+    """What can be set of a desk.
+
+    >>> DeskSettings(capacity=50).keep
+    '180d'
+    """
+
+    capacity: int = _setting(100, "Cards that can be checked per day.")
+    alert_from: float = _setting(
+        0.02, "A payment with at least this probability of fraud puts its card on the list."
+    )
+    keep: str = _setting("180d", "How long payments and all that is known of them are kept.")
+    clock: str = _setting(
+        "wall",
+        'What the time is: "wall" for the clock of the machine, "payments" for the time of the '
+        "newest payment, for files and simulations of the past.",
+    )
+    durability: str = _setting(
+        "process",
+        'What an answered payment survives: "process" for a killed process, "power" also for a '
+        "power failure, at the price of waiting for the disk.",
+    )
+    most_waiting: int = _setting(
+        2_000, "Payments that may wait for their answer; more are refused until there is room."
+    )
+    most_unscored: int = _setting(
+        50_000, "Payments that may wait for the model; with more, none is taken in."
+    )
+    breaker_share: float = _setting(
+        0.05, "A blocking rule that stops more than this share of a minute's payments is paused."
+    )
+    breaker_per_minute: int = _setting(
+        600, "A blocking rule that stops more than this number of payments a minute is paused."
+    )
+    snapshot_every: int = _setting(
+        200_000, "Payments between two snapshots; after a restart, at most these are read again."
+    )
+
+    def __post_init__(self) -> None:
+        checks.whole_number(self.capacity, "capacity", 1)
+        checks.number_from(self.alert_from, "alert_from", 0, 1)
+        checks.number_from(self.breaker_share, "breaker_share", 0, 1)
+        for name in ("most_waiting", "most_unscored", "breaker_per_minute", "snapshot_every"):
+            checks.whole_number(getattr(self, name), name, 1)
+        checks.one_of(self.clock, "clock", ("wall", "payments"))
+        checks.one_of(self.durability, "durability", ("process", "power"))
+        if self.kept < np.timedelta64(1, "D"):
+            raise ValueError(f"keep must be a day ('1d') or longer; got {self.keep!r}.")
+
+    @property
+    def kept(self) -> np.timedelta64:
+        """How long payments are kept."""
+        return span_of(self.keep, "keep")
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Self:
+        """Return the settings in the folder of a desk; ValueError names what is wrong in them."""
+        path = Path(folder, NAME)
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read as TOML: {error}.") from None
+        names = [each.name for each in fields(cls)]
+        for name in found:
+            checks.one_of(name, f"a setting in {path}", names)
+        try:
+            return cls(**found)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write the settings, each with its explanation."""
+        lines = [
+            f"# {each.metadata['says']}\n{each.name} = {_as_toml(getattr(self, each.name))}\n"
+            for each in fields(self)
+        ]
+        with atomic_path(Path(folder, NAME), mode=0o600) as unfinished:
+            unfinished.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _as_toml(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,100 @@
+"""The labels of a desk: who said what of which payment, and from when on it is known.
+
+Labels are only ever added; a correction is one more label. `after_position` is the payment after
+which the features took a label in, so that the log gives the same features when it is run again.
+Which of a payment's labels holds is decided by the rules of `toprank.payments.ledger`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from toprank.live.store.database import metadata
+from toprank.live.store.payment_log import Number
+from toprank.payments.ledger import SOURCES, strength
+
+labels = sa.Table(
+    "labels",
+    metadata,
+    sa.Column("number", Number, primary_key=True, autoincrement=True),
+    sa.Column("id", sa.Text, nullable=False, index=True),
+    sa.Column("card", sa.Text, index=True),
+    sa.Column("is_fraud", sa.Boolean, nullable=False),
+    sa.Column("known_at", sa.BigInteger, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("after_position", sa.BigInteger, nullable=False, index=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+)
+
+BEFORE = 0
+"""The position of labels that the model's own history had when the desk was made."""
+
+
+class DeskLabel(NamedTuple):
+    """One label, in the order in which labels were added."""
+
+    id: str
+    card: str | None
+    is_fraud: bool
+    known_at: int
+    source: str
+    who: str
+    after_position: int
+    at: int
+
+
+def add(connection: sa.Connection, rows: Sequence[DeskLabel]) -> None:
+    """Add labels."""
+    if rows:
+        connection.execute(labels.insert(), [row._asdict() for row in rows])
+
+
+def taken_in_after(connection: sa.Connection, position: int, until: int) -> list[DeskLabel]:
+    """Return the labels that the features took in after the payments from one position to another.
+
+    Those of the first position are included if it is not 0: they came after that payment.
+    """
+    found = connection.execute(
+        sa.select(*_columns())
+        .where(labels.c.after_position.between(position, until))
+        .order_by(labels.c.number)
+    )
+    return [DeskLabel(*row) for row in found]
+
+
+def all_labels(connection: sa.Connection) -> list[DeskLabel]:
+    """Return every label, in the order in which they were added."""
+    found = connection.execute(sa.select(*_columns()).order_by(labels.c.number))
+    return [DeskLabel(*row) for row in found]
+
+
+def of_cards(connection: sa.Connection, cards: Iterable[str]) -> list[DeskLabel]:
+    """Return the labels of these cards' payments."""
+    query = sa.select(*_columns()).where(labels.c.card.in_(list(cards)))
+    return [DeskLabel(*row) for row in connection.execute(query.order_by(labels.c.number))]
+
+
+def holding(rows: Iterable[DeskLabel]) -> dict[str, DeskLabel]:
+    """Return the label that holds of each payment, by its id.
+
+    >>> claim = DeskLabel("p1", "A", True, 5, "claim", "", 1, 0)
+    >>> verdict = claim._replace(is_fraud=False, known_at=9, source="investigator")
+    >>> holding([verdict, claim])["p1"].is_fraud
+    False
+    """
+    found: dict[str, DeskLabel] = {}
+    for row in rows:
+        before = found.get(row.id)
+        if before is None or _strength(row) >= _strength(before):
+            found[row.id] = row
+    return found
+
+
+def _strength(row: DeskLabel) -> int:
+    return strength(row.known_at, SOURCES.index(row.source))
+
+
+def _columns() -> list[sa.Column]:
+    return [column for column in labels.c if column.name != "number"]

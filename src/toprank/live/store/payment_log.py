@@ -1,0 +1,174 @@
+"""The log of payments: what came in, what was known of it then, and what was decided.
+
+Rows are only ever added, in one order: the position. What a desk knows is what follows from the
+log, so a payment counts once it is here. The model's scores come a moment later and are a table of
+their own, since rows of the log never change.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from toprank.live.store.database import metadata
+
+Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # SQLite's row number
+
+payments = sa.Table(
+    "payments",
+    metadata,
+    sa.Column("position", Number, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("card", sa.Text, nullable=False),
+    sa.Column("terminal", sa.Text, nullable=False),
+    sa.Column("paid_at", sa.BigInteger, nullable=False),
+    sa.Column("received_at", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("features", sa.LargeBinary, nullable=False),
+    sa.Column("decision", sa.Text, nullable=False),
+    sa.Column("matched", sa.Text, nullable=False),
+    sa.Column("rule_set", sa.BigInteger, nullable=False),
+    sa.Index("payments_of_card", "card", "paid_at"),
+)
+
+scores = sa.Table(
+    "scores",
+    metadata,
+    sa.Column("position", Number, primary_key=True),
+    sa.Column("suspicion", sa.Double, nullable=False),
+    sa.Column("probability", sa.Double, nullable=False),
+    sa.Column("matched", sa.Text, nullable=False),
+    sa.Column("rule_set", sa.BigInteger, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("scored_at", sa.BigInteger, nullable=False),
+)
+
+_INSERT = payments.insert()
+_INSERT_SCORES = scores.insert()
+_BY_ID = sa.select(payments.c.id, payments.c.body, payments.c.decision, payments.c.matched).where(
+    payments.c.id.in_(sa.bindparam("ids", expanding=True))
+)
+_CHUNK = 10_000  # rows read at a time
+
+
+class LoggedPayment(NamedTuple):
+    """One row of the log, as it is stored.
+
+    `matched` has the rules that matched, as pairs of name and version with whether it blocked;
+    `features` are those of `History.names`, as bytes of float64.
+    """
+
+    position: int
+    id: str
+    card: str
+    terminal: str
+    paid_at: int
+    received_at: int
+    body: str
+    features: bytes
+    decision: str
+    matched: str
+    rule_set: int
+
+    @property
+    def feature_values(self) -> NDArray[np.float64]:
+        """The features as numbers, NaN where missing."""
+        return np.frombuffer(self.features, "<f8")
+
+
+class KnownPayment(NamedTuple):
+    """What is needed to answer a payment that is sent again."""
+
+    id: str
+    body: str
+    decision: str
+    matched: str
+
+
+class StoredScore(NamedTuple):
+    """What the model said of the payment at a position."""
+
+    position: int
+    suspicion: float
+    probability: float
+    matched: str
+    rule_set: int
+    model: str
+    scored_at: int
+
+
+def add(connection: sa.Connection, rows: Sequence[LoggedPayment]) -> None:
+    """Add payments to the log."""
+    connection.execute(_INSERT, [row._asdict() for row in rows])
+
+
+def add_scores(connection: sa.Connection, rows: Sequence[StoredScore]) -> None:
+    """Add what the model said of payments."""
+    connection.execute(_INSERT_SCORES, [row._asdict() for row in rows])
+
+
+def known(connection: sa.Connection, ids: Sequence[str]) -> dict[str, KnownPayment]:
+    """Return those of the payments that are in the log already, by id."""
+    found = connection.execute(_BY_ID, {"ids": list(ids)})
+    return {row.id: KnownPayment(*row) for row in found}
+
+
+def last_position(connection: sa.Connection) -> int:
+    """Return the position of the newest payment, 0 of an empty log."""
+    return connection.execute(sa.select(sa.func.max(payments.c.position))).scalar() or 0
+
+
+def after(
+    connection: sa.Connection, position: int, until: int | None = None
+) -> Iterator[LoggedPayment]:
+    """Yield the payments after a position, in order; only up to `until`, if it is given."""
+    query = sa.select(payments).where(payments.c.position > position)
+    if until is not None:
+        query = query.where(payments.c.position <= until)
+    found = connection.execute(
+        query.order_by(payments.c.position).execution_options(yield_per=_CHUNK)
+    )
+    for row in found:
+        yield LoggedPayment(*row)
+
+
+def unscored(connection: sa.Connection) -> list[LoggedPayment]:
+    """Return the payments that the model has not seen yet, in order.
+
+    Payments are scored in their order, so these are the ones after the last that was.
+    """
+    last = connection.execute(sa.select(sa.func.max(scores.c.position))).scalar() or 0
+    return list(after(connection, last))
+
+
+def score_of(connection: sa.Connection, position: int) -> StoredScore | None:
+    """Return what the model said of a payment, None if it has not been asked yet."""
+    row = connection.execute(sa.select(scores).where(scores.c.position == position)).first()
+    return None if row is None else StoredScore(*row)
+
+
+def by_id(connection: sa.Connection, payment_id: str) -> LoggedPayment | None:
+    """Return one payment of the log, None if there is none of this id."""
+    row = connection.execute(sa.select(payments).where(payments.c.id == payment_id)).first()
+    return None if row is None else LoggedPayment(*row)
+
+
+def of_card(
+    connection: sa.Connection, card: str, since: int, limit: int = 1_000
+) -> list[LoggedPayment]:
+    """Return the payments of a card from a moment on, the newest first."""
+    found = connection.execute(
+        sa.select(payments)
+        .where(payments.c.card == card, payments.c.paid_at >= since)
+        .order_by(payments.c.paid_at.desc(), payments.c.position.desc())
+        .limit(limit)
+    )
+    return [LoggedPayment(*row) for row in found]
+
+
+def json_text(value: Any) -> str:
+    """Return a value as compact JSON, by which the bodies of two payments can be compared."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
