@@ -1,4 +1,4 @@
-"""The values of fields, read by their kind: each function returns the value or raises RequestError.
+"""The values of fields, read by their kind: each function returns the value or raises.
 
 The patterns and limits are public: the description of the API states the same ones.
 """

@@ -89,7 +89,7 @@ class PaymentReader:
                 )
 
     def _hint(self, name: str, item: dict[str, Any]) -> str:
-        """Return the field that may have been meant to be a missing one, as a piece of a sentence."""
+        """Return which field may have been meant to be a missing one, as part of a sentence."""
         for other in item:
             if self._nearest(other[: field_readers.LONGEST_ID]) == name:
                 return f"; did you mean it by {other!r}?"

@@ -33,24 +33,25 @@ class BodyReader:
     async def body(self, scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
         """Yield the body of a request with JSON in it; it counts as in memory until the end."""
         _check_headers(scope)
-        pieces, n_bytes, is_large = [], 0, False
+        is_large = False
+        pieces: list[bytes] = []
         try:
-            async with asyncio.timeout(self._timeout):
-                async for piece in _pieces(receive):
-                    n_bytes += len(piece)
-                    if n_bytes > LARGEST_BATCH:
-                        pieces.clear()
-                        await _discard(receive)
-                        raise _too_large()
-                    if n_bytes > LARGEST_ITEM and not is_large:
-                        self._take_place()
-                        is_large = True
-                    pieces.append(piece)
+            try:
+                async with asyncio.timeout(self._timeout):
+                    n_bytes = 0
+                    async for piece in _pieces(receive):
+                        n_bytes += len(piece)
+                        if n_bytes > LARGEST_BATCH:
+                            pieces.clear()
+                            await _discard(receive)
+                            raise _too_large()
+                        if n_bytes > LARGEST_ITEM and not is_large:
+                            self._take_place()
+                            is_large = True
+                        pieces.append(piece)
+            except TimeoutError:
+                raise _too_slow(self._timeout) from None
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        except TimeoutError:
-            raise RequestError(
-                408, "too_slow", f"the body must come within {self._timeout:g} s.", headers=_CLOSE
-            ) from None
         finally:
             self._n_large -= is_large
 
@@ -85,8 +86,10 @@ def _check_headers(scope: Scope) -> None:
     for name, value in scope["headers"]:
         if name == b"content-type":
             content_type, n_types = value, n_types + 1
-        elif name == b"content-length" and int(value) > LARGEST_BATCH:
-            raise _too_large()
+        elif name == b"content-length":
+            # httptools takes digits alone; other servers may not
+            if not value.isdigit() or len(value) > 20 or int(value) > LARGEST_BATCH:
+                raise _too_large()
         elif name == b"content-encoding" and value.lower() != b"identity":
             raise _wrong_type(
                 "content-encoding", value, "identity: compressed bodies are not read"
@@ -95,6 +98,12 @@ def _check_headers(scope: Scope) -> None:
     charset = parameter.strip().removeprefix(b"charset=").strip(b'"')
     if n_types != 1 or kind.strip() != b"application/json" or charset not in (b"", b"utf-8"):
         raise _wrong_type("content-type", content_type, "application/json")
+
+
+def _too_slow(seconds: float) -> RequestError:
+    return RequestError(
+        408, "too_slow", f"the body must come within {seconds:g} s.", headers=_CLOSE
+    )
 
 
 def _too_large() -> RequestError:

@@ -3,8 +3,8 @@
     {"error": {"code": "invalid", "message": "amount must be a number; got '12,50'.",
                "field": "amount", "value": "12,50", "expected": "a number"}}
 
-`field`, `value` and `expected` are left out where they say nothing; a batch has `errors`, a list of
-the same with the `index` of the payment each is about.
+`field`, `value` and `expected` are left out where they say nothing; a batch has `errors`, a list
+of the same with the `index` of the payment that each is about.
 """
 
 import json
