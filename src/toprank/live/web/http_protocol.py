@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 LARGEST_HEAD = 32 << 10
 """Bytes of a request's first line and headers together."""
+MOST_CONNECTIONS = 1_000
 HEAD_TIMEOUT = 10.0
 """Seconds in which they must have come."""
 
@@ -23,14 +24,18 @@ class _HeadTooLargeError(Exception):
 class LimitedHttp(HttpToolsProtocol):
     """uvicorn's protocol for one connection, with limits for what comes before a body."""
 
-    _n_head = 0
     _is_in_head = True
+    _n_received = 0  # bytes of a head that came in pieces
+    _n_parsed = 0  # bytes of its address and headers
     _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Begin a connection; its first request must come in time."""
         super().connection_made(transport)
-        self._await_head()
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._refuse(503, "busy", "too many connections are open.")
+        else:
+            self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End a connection."""
@@ -39,12 +44,14 @@ class LimitedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what came."""
+        was_in_head = self._is_in_head
         super().data_received(data)
         if not self._is_in_head or self.transport.is_closing():
             return
-        # the parser keeps a header to itself until it is whole, so its bytes are counted here
-        self._n_head += len(data)
-        if self._n_head > LARGEST_HEAD:
+        if was_in_head:
+            # the parser keeps a header to itself until it is whole, so its bytes are counted here
+            self._n_received += len(data)
+        if self._n_received > LARGEST_HEAD:
             self._refuse_head()
         elif self._head_timer is None:
             self._await_head()
@@ -52,7 +59,7 @@ class LimitedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
-        self._is_in_head, self._n_head = True, 0
+        self._is_in_head, self._n_received, self._n_parsed = True, 0, 0
 
     def on_url(self, url: bytes) -> None:
         """Take in a part of the address."""
@@ -70,21 +77,16 @@ class LimitedHttp(HttpToolsProtocol):
         self._stop_timer()
         super().on_headers_complete()
 
-    def on_message_complete(self) -> None:
-        """End a request; what comes next is the head of another."""
-        super().on_message_complete()
-        self._n_head = 0
-
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP, and close the connection."""
-        if self._n_head > LARGEST_HEAD:
+        if self._n_parsed > LARGEST_HEAD:
             self._refuse_head()
         else:
             self._refuse(400, "not_http", "the request must be HTTP/1.1; it cannot be read.")
 
     def _count(self, n_bytes: int) -> None:
-        self._n_head += n_bytes
-        if self._n_head > LARGEST_HEAD:
+        self._n_parsed += n_bytes
+        if self._n_parsed > LARGEST_HEAD:
             raise _HeadTooLargeError
 
     def _await_head(self) -> None:

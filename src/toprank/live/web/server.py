@@ -1,16 +1,19 @@
 """The server of an application: uvicorn, with its limits set."""
 
 import logging
+import signal
 import socket
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
 
 from toprank.live.web.http_protocol import LimitedHttp
 
-MOST_CONNECTIONS = 1_000
 _KEEP_ALIVE = 75  # seconds; longer than proxies keep theirs, so that they close first
 _GRACE = 30  # seconds for answers that are under way when the server is stopped
 
@@ -30,7 +33,8 @@ def run(
     listening = _listen(host, port)
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{listening.getsockname()[1]}"
-    _Server(config_of(app), address, started).run([listening])
+    with _signals_taken():
+        _Server(config_of(app), address, started).run([listening])
 
 
 def config_of(app: ASGIApp) -> uvicorn.Config:
@@ -42,11 +46,10 @@ def config_of(app: ASGIApp) -> uvicorn.Config:
         ws="none",
         lifespan="on",
         log_config=None,
-        log_level=logging.WARNING,
+        log_level=logging.ERROR,  # what clients do wrong is counted, not logged
         access_log=False,
         server_header=False,
         proxy_headers=False,  # nothing here depends on who a proxy says the client is
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_GRACE,
     )
@@ -68,6 +71,20 @@ class _Server(uvicorn.Server):
             self._report(self._address)
 
 
+@contextmanager
+def _signals_taken() -> Iterator[None]:
+    """Let `run` return after a signal: uvicorn raises it once more when it has stopped."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in HANDLED_SIGNALS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
 def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; OSError says why there can be none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -77,6 +94,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise OSError(error.errno, f"cannot listen on port {port}: {error.strerror}", host) from None
+        raise OSError(
+            error.errno, f"cannot listen on port {port}: {error.strerror}", host
+        ) from None
     listening.setblocking(False)
     return listening
