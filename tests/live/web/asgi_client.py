@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+WAIT, DISCONNECT = "wait", "disconnect"  # in place of a piece of a body
+
 
 class Reply:
     """The answer to a request."""
@@ -45,15 +47,23 @@ class AsgiClient:
             value = json.dumps(value).encode()
         return self.request("POST", path, body=value, **options)
 
-    def request(self, method, path, body=b"", headers=None, key=None):
-        sent = {"host": "localhost:8321", "content-type": "application/json"}
-        key = self.key if key is None else key
-        if key:
-            sent["authorization"] = f"Bearer {key}"
-        return self._runner.run(self.ask(method, path, body, {**sent, **(headers or {})}))
+    def request(self, method, path, body=b"", headers=None):
+        return self._runner.run(self.ask(method, path, body, headers))
 
-    async def ask(self, method, path, body, headers):
+    def together(self, path, bodies):
+        """Post several bodies at the same time."""
+
+        async def ask_all():
+            return await asyncio.gather(*(self.ask("POST", path, body) for body in bodies))
+
+        return self._runner.run(ask_all())
+
+    async def ask(self, method, path, body, headers=None):
         """Send a request; headers of None are left out."""
+        headers = {
+            "host": "localhost:8321", "content-type": "application/json",
+            "authorization": f"Bearer {self.key}", **(headers or {}),
+        }  # fmt: skip
         plain, _, query = path.partition("?")
         scope = {
             "type": "http", "method": method, "path": plain, "raw_path": plain.encode(),
@@ -66,15 +76,17 @@ class AsgiClient:
             ],
         }  # fmt: skip
         pieces = body if isinstance(body, list) else [body]
-        pending = [
-            {"type": "http.request", "body": piece, "more_body": i < len(pieces) - 1}
-            for i, piece in enumerate(pieces)
-        ]
-        pending.reverse()
-        sent = []
+        pending = iter(enumerate(pieces, 1))
 
         async def receive():
-            return pending.pop() if pending else {"type": "http.disconnect"}
+            i, piece = next(pending, (0, DISCONNECT))
+            if piece == WAIT:
+                await asyncio.sleep(60)
+            if piece == DISCONNECT:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": piece, "more_body": i < len(pieces)}
+
+        sent = []
 
         async def send(message):
             sent.append(message)

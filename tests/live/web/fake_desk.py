@@ -70,14 +70,10 @@ class FakeEngine:
 class FakeDesk:
     """A desk with the fields above."""
 
-    def __init__(self, folder, is_tokenising=False, has_wall_clock=True):
+    def __init__(self, database, key, is_tokenising=False, has_wall_clock=True):
         self.engine, self.fields = FakeEngine(), FIELDS
         self.is_tokenising, self.has_wall_clock = is_tokenising, has_wall_clock
-        self.states = []
-        self.database = Database.create(folder)
-        with self.database.writing() as connection:
-            self.key = api_keys.add(connection, "loader", SCOPES, 0, "person:test")
-        self.keys = KeyRing(self.database)
+        self.states, self.key, self.keys = [], key, KeyRing(database)
 
     def now(self):
         return time.time_ns() // 1_000
@@ -87,7 +83,13 @@ class FakeDesk:
 
     async def close(self):
         self.states.append("closed")
-        self.database.close()
+
+
+def with_key(folder):
+    """A new database, and a key in it that may do everything."""
+    database = Database.create(folder)
+    with database.writing() as connection:
+        return database, api_keys.add(connection, "loader", SCOPES, 0, "person:test")
 
 
 def client_of(desk, **options):

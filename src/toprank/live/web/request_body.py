@@ -11,7 +11,7 @@ from toprank.live.messages import BusyError
 from toprank.live.web.batches import LARGEST_BATCH, LARGEST_ITEM, too_large
 from toprank.live.web.request_errors import RequestError
 
-_MOST_DISCARDED = 2 * LARGEST_BATCH
+_MOST_READ = 3 * LARGEST_BATCH
 _CLOSE = {"Connection": "close"}
 
 
@@ -33,24 +33,28 @@ class BodyReader:
     async def body(self, scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
         """Yield the body of a request with JSON in it; it counts as in memory until the end."""
         _check_headers(scope)
-        is_large = False
         pieces: list[bytes] = []
+        n_bytes, is_large = 0, False
         try:
             try:
                 async with asyncio.timeout(self._timeout):
-                    n_bytes = 0
                     async for piece in _pieces(receive):
                         n_bytes += len(piece)
+                        if n_bytes > _MOST_READ:
+                            break
                         if n_bytes > LARGEST_BATCH:
+                            # a client that is still sending reads no answer: what it sends is
+                            # discarded for a while
                             pieces.clear()
-                            await _discard(receive)
-                            raise _too_large()
+                            continue
                         if n_bytes > LARGEST_ITEM and not is_large:
                             self._take_place()
                             is_large = True
                         pieces.append(piece)
             except TimeoutError:
                 raise _too_slow(self._timeout) from None
+            if n_bytes > LARGEST_BATCH:
+                raise _too_large()
             yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
         finally:
             self._n_large -= is_large
@@ -69,15 +73,6 @@ async def _pieces(receive: Receive) -> AsyncIterator[bytes]:
             raise ClientDisconnect
         more = message.get("more_body", False)
         yield message.get("body", b"")
-
-
-async def _discard(receive: Receive) -> None:
-    """Read what else a client sends, for a while: one that is still sending reads no answer."""
-    n_bytes = 0
-    async for piece in _pieces(receive):
-        n_bytes += len(piece)
-        if n_bytes > _MOST_DISCARDED:
-            return
 
 
 def _check_headers(scope: Scope) -> None:
