@@ -25,6 +25,7 @@ class LimitedHttp(HttpToolsProtocol):
     """uvicorn's protocol for one connection, with limits for what comes before a body."""
 
     _is_in_head = True
+    _n_begun = 0  # requests
     _n_received = 0  # bytes of a head that came in pieces
     _n_parsed = 0  # bytes of its address and headers
     _head_timer: asyncio.TimerHandle | None = None
@@ -44,12 +45,13 @@ class LimitedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what came."""
-        was_in_head = self._is_in_head
+        n_begun = self._n_begun
         super().data_received(data)
         if not self._is_in_head or self.transport.is_closing():
             return
-        if was_in_head:
-            # the parser keeps a header to itself until it is whole, so its bytes are counted here
+        if self._n_begun == n_begun:
+            # all of it is in the head of one request; the parser keeps a header to itself until
+            # it is whole
             self._n_received += len(data)
         if self._n_received > LARGEST_HEAD:
             self._refuse_head()
@@ -60,6 +62,7 @@ class LimitedHttp(HttpToolsProtocol):
         """Begin a request."""
         super().on_message_begin()
         self._is_in_head, self._n_received, self._n_parsed = True, 0, 0
+        self._n_begun += 1
 
     def on_url(self, url: bytes) -> None:
         """Take in a part of the address."""
