@@ -124,7 +124,7 @@ def test_a_card_without_a_past_and_a_row_without_a_card_are_compared_with_others
     words = PaymentWords(FEATURES, ROLES, "is_fraud", None, pasts)
     said = words.describe(0, column, 414.85, Usual(5.0, 60.0))
     assert said.words == "amount 414.85; others: 5-60"
-    assert (said.own, said.is_own_usual) == ("", None)
+    assert (said.own, words.is_own_usual(0, column, 414.85)) == ("", None)
 
 
 class Given:
@@ -160,7 +160,7 @@ def test_the_own_past_is_said_so_that_the_difference_shows(name, past, value, ow
         column = Column(name, "category", ("DE", "FR"))
     words = PaymentWords(FEATURES, ROLES, "is_fraud", None, Given(past))
     said = words.describe(0, column, value, Usual(1.0, 2.0))
-    assert (said.own, said.is_own_usual) == (own, is_usual)
+    assert (said.own, words.is_own_usual(0, column, value)) == (own, is_usual)
     assert f"; this card: {own}; others: " in said.words
 
 

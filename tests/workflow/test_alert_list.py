@@ -14,7 +14,7 @@ from examples import examples
 from toprank import AnomalyTreeRank, BoostedRanker
 from toprank.data.inputs import Encoded
 from toprank.data.tables import Schema, TableError, TableWarning, WrittenBatch
-from toprank.rankers import reasons
+from toprank.rankers.list_reasons import reasons_for_list
 from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
 from toprank.rankers.anomaly.listing import rules_of_rows
 from toprank.workflow.alert_list import most_unusual, top_alerts, top_of_scored
@@ -65,7 +65,7 @@ def test_batches_of_any_size_give_the_top_of_the_whole_table(ranker, borders, bu
 def test_each_alert_has_its_reasons_and_its_probability(ranker):
     table = payments()
     alerts = top_alerts(ranker, parts(table, [100]), 10, n_reasons=2)
-    found = reasons.reasons_for_list(ranker, table.take(alerts.row_numbers - 1), 2)
+    found = reasons_for_list(ranker, table.take(alerts.row_numbers - 1), 2)
     assert alerts.reasons == [row.reasons for row in found]
     assert alerts.less_suspicious == [row.less_suspicious for row in found]
     assert alerts.probability == approx(ranker.probability(table)[alerts.row_numbers - 1])

@@ -37,6 +37,10 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.features)
 
+    def take(self, chosen: ArrayLike) -> "Encoded":
+        """Return some of the rows, by number or by a mask."""
+        return Encoded(self.features[np.asarray(chosen)], self.columns)
+
 
 class ReadLabels(NamedTuple):
     """Which rows are positive, and what the two classes are called."""

@@ -82,7 +82,7 @@ class DeskSettings:
             found = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} cannot be read as TOML: {error}.") from None
-        names = [each.name for each in fields(cls)]
+        names = tuple(each.name for each in fields(cls))
         for name in found:
             checks.one_of(name, f"a setting in {path}", names)
         try:

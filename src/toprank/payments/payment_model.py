@@ -29,13 +29,13 @@ from toprank.payments.history_store.history_store import HistoryStore
 from toprank.payments.known_cards import KnownCards, known_cards
 from toprank.payments.learning import learn, learn_from_features
 from toprank.payments.measured import evaluated
-from toprank.payments.one_payment import scored_payment
 from toprank.payments.payment_words import words_of_list
 from toprank.payments.recent_payments import recent_payments
 from toprank.payments.roles import (
     Roles,
     columns_to_read,
 )
+from toprank.payments.row_scores import RowScores
 from toprank.payments.stored_cards import StoredCards
 from toprank.payments.verdicts import check_one_each
 from toprank.payments.with_past import (
@@ -43,8 +43,9 @@ from toprank.payments.with_past import (
     with_past,
 )
 from toprank.rankers import reasons
+from toprank.rankers.list_reasons import ScoredRow
 from toprank.rankers.progress import Progress
-from toprank.rankers.reasons import Difference, Reason, ScoredRow
+from toprank.rankers.reasons import Difference, Reason
 from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
 from toprank.workflow.promise import Promise
@@ -265,20 +266,30 @@ class PaymentModel(BaseEstimator):
         They are bit for bit what `rank` gives the payment in a table; reasons are those without
         `compare_past`, since the card's earlier payments are not read for one score.
         """
-        check_is_fitted(self, "ranker_")
-        features_of = None
+        scores, features_of = self.row_scores(), None
         if self.state_ is not None:
             features_of = self.state_.one if remember else self.state_.look
-        return scored_payment(self, payment, n_reasons, features_of)
+        return scores.one(payment, n_reasons, features_of, is_kept=remember)
 
     def take_in(self, payment: Mapping[str, Any], *, n_reasons: int = 5) -> ScoredRow:
         """Return what `score` does, and remember the payment: on disk with the next `settle`.
 
         This is for streams, which would otherwise be slowed down by the disk at every payment.
         """
-        check_is_fitted(self, "ranker_")
+        scores = self.row_scores()
         features_of = None if self.state_ is None else self.state_.take_in
-        return scored_payment(self, payment, n_reasons, features_of)
+        return scores.one(payment, n_reasons, features_of, is_kept=True)
+
+    def row_scores(self) -> RowScores:
+        """Return what scores single rows or a few, for programs that keep the history themselves.
+
+        See `toprank.payments.row_scores`.
+        """
+        check_is_fitted(self, "ranker_")
+        known: RowScores | None = getattr(self, "_row_scores", None)
+        if known is None or not known.are_of(self):
+            known = self._row_scores = RowScores(self)
+        return known
 
     def settle(self, note: Any = None) -> None:
         """Write the payments that were taken in to disk, all or none, and `note` with them."""

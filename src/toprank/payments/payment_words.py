@@ -43,12 +43,18 @@ class PaymentWords:
             return self._names.get(column, column)
         return self._nouns.columns.get(column)
 
+    def about(self, column: Column) -> str:
+        """Return what a column says of a payment; features that differ in their window say one."""
+        return self._words.about(column.name) if self._words.knows(column.name) else column.name
+
+    def is_own_usual(self, row: int, column: Column, value: float) -> bool | None:
+        """Return whether a value is usual for the payment's card; None if that is not known."""
+        own = self._own(row, column)
+        return None if own is None else own.is_usual(value)
+
     def describe(self, row: int, column: Column, value: float, usual: Usual) -> Described:
         """Return what one value says, what the card did before, and what others do."""
-        name, words = column.name, self._words
-        own: OwnValues | None = None
-        if self._pasts is not None:
-            own = self._pasts.values(row, column, words.is_flag(name))
+        name, words, own = column.name, self._words, self._own(row, column)
         if not words.knows(name):
             said = f"{self._names.get(name, name)} {value_text(value, column)}"
             others = "mostly none" if usual == Usual() else str(usual)
@@ -61,9 +67,13 @@ class PaymentWords:
         parts = [said]
         parts += [f"this {self._nouns.card}: {own_text}"] if own_text else []
         parts += [f"others: {others}"] if others else []
-        about = words.about(name) if words.knows(name) else name
-        is_own_usual = None if own is None else own.is_usual(value)
-        return Described("; ".join(parts), own_text, is_own_usual, about)
+        return Described("; ".join(parts), own_text)
+
+    def _own(self, row: int, column: Column) -> OwnValues | None:
+        """Return what a column held in earlier payments of a listed card; None if not known."""
+        if self._pasts is None:
+            return None
+        return self._pasts.values(row, column, self._words.is_flag(column.name))
 
     def _own_text(self, own: OwnValues, column: Column, value: float) -> str:
         """Return what the card did before, in the words that show the difference."""

@@ -11,7 +11,7 @@ from toprank.data.tables import Column, Schema
 from toprank.data.tables.delimited import MISSING
 from toprank.data.tables.values import decoded, is_text
 from toprank.payments.features import Feature, History, LabelRisk, default_features
-from toprank.payments.features.kinds import key_columns, microseconds, number_columns
+from toprank.payments.features.kinds import microseconds, number_columns
 
 
 class Roles(NamedTuple):
@@ -77,7 +77,7 @@ def rows_of(
         )
     tables.check_columns(history.columns, table.column_names)
     rows = table
-    for name in key_columns(history.features):
+    for name in history.key_columns:
         rows = _replaced(rows, name, _without_empty(table[name]))
     label = history.label_column
     if label is not None and label in own:
@@ -95,7 +95,7 @@ def row_of(
     {'card': None, 'is_fraud': True, 'note': 'x'}
     """
     row = dict(payment)
-    for name in key_columns(history.features):
+    for name in history.key_columns:
         value = row.get(name)
         if isinstance(value, str) and value in MISSING:
             row[name] = None

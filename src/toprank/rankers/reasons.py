@@ -3,9 +3,8 @@
 A row's suspicion is the sum of what its features contribute (exact for trees). The features
 that moved it most are named with their value and what is usual among the negatives.
 
-For a list, reasons to check a row are kept apart from what makes it less suspicious, and a value
-that is usual is no reason. `Describer` is the place where someone who knows more of the columns,
-such as whose row it is, chooses the words.
+`Describer` is the place where someone who knows more of the columns, such as whose row it is,
+chooses the words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,13 +19,10 @@ from toprank.data.tables import Column, Schema
 from toprank.wording import percent
 
 _ROWS_FOR_USUAL = 100_000
-_USUAL_SHARE = 0.8
-_LEAST_REASON = 0.05
-_MOST_AGAINST = 2
-_MOST_TOGETHER = 3
-
-NO_REASON = "a combination of ordinary values"
-"""What a list says where no single value is unusual."""
+USUAL_SHARE = 0.8
+"""The most frequent values are usual if so large a share of the rows has them."""
+LEAST_REASON = 0.05
+"""What adds less than this share of the largest reason is none."""
 
 
 @dataclass(frozen=True)
@@ -102,23 +98,30 @@ class Reason:
 
 
 class Described(NamedTuple):
-    """A value in words, and how it compares with the past of the row's own card.
-
-    `is_own_usual` is None where nothing is known of that past. Of the values that say the same
-    `about` a row, such as its payments in an hour and in a day, a list names one.
-    """
+    """A value in words, and what is usual for the row's own card, where that is known."""
 
     words: str
     own: str = ""
-    is_own_usual: bool | None = None
-    about: str = ""
 
 
 class Describer(Protocol):
-    """Puts the values of listed rows into words."""
+    """Puts the values of listed rows into words.
+
+    Most values of a row are no reason, so what decides that is apart from the words, which take
+    longer.
+    """
 
     def name(self, column: str) -> str | None:
         """Return what a column is called; None where only a sentence makes sense of its value."""
+
+    def about(self, column: Column) -> str:
+        """Return what a column says of a row.
+
+        Of those that say the same, such as payments in an hour and in a day, a list names one.
+        """
+
+    def is_own_usual(self, row: int, column: Column, value: float) -> bool | None:
+        """Return whether a value is usual for the row's own card; None if that is not known."""
 
     def describe(self, row: int, column: Column, value: float, usual: Usual) -> Described:
         """Return what is said of one encoded value of the row at this place of the list."""
@@ -139,20 +142,17 @@ class ColumnNames:
         """Return what a column is called."""
         return self.names.get(column, column)
 
+    def about(self, column: Column) -> str:
+        """Return the column's name: each says something of its own."""
+        return column.name
+
+    def is_own_usual(self, row: int, column: Column, value: float) -> bool | None:
+        """Return None: no row is known to belong to a card."""
+        return None
+
     def describe(self, row: int, column: Column, value: float, usual: Usual) -> Described:
         """Return the value under the column's name in words, and what is usual."""
         return Described(f"{self.name(column.name)} {value_text(value, column)}; usual {usual}")
-
-
-class RowReasons(NamedTuple):
-    """Why a row is on a list, and what makes it less suspicious; the largest first.
-
-    Where no single value is unusual, `together` has those that make the row suspicious together.
-    """
-
-    reasons: list[Reason]
-    less_suspicious: list[Reason]
-    together: list[str]
 
 
 @dataclass(frozen=True)
@@ -181,15 +181,6 @@ class Explained(NamedTuple):
     suspicion: float
     probability: float | None
     reasons: list[Reason]
-
-
-class ScoredRow(NamedTuple):
-    """A row's suspicion and probability, and its reasons as on a list: those against it apart."""
-
-    suspicion: float
-    probability: float | None
-    reasons: list[Reason]
-    less_suspicious: list[Reason]
 
 
 def explain(
@@ -226,42 +217,23 @@ def score_and_explain(ranker: Any, X: Any, n_reasons: int = 5) -> list[Explained
 
 def explain_encoded(ranker: Any, features: NDArray[np.float32], n_reasons: int) -> list[Explained]:
     """Return suspicion, probability and reasons of rows that the ranker's schema has encoded."""
-    # not the sum of all contributions, whose rounding would separate rows that are tied
-    scores = ranker.suspicion(inputs.Encoded(features))
-    chances: list[float | None] = [None] * len(scores)
-    if hasattr(ranker, "calibration_"):
-        chances = ranker.calibration_.probability(scores).tolist()
+    scores, probability = scores_of(ranker, features)
+    chances = [None] * len(scores) if probability is None else probability.tolist()
     found: list[list[Reason]] = [[] for _ in scores]
     if n_reasons and hasattr(ranker, "contributions"):
         found = _reasons(ranker, features, n_reasons)
     return [Explained(*row) for row in zip(scores.tolist(), chances, found, strict=True)]
 
 
-def reasons_for_list(
-    ranker: Any, X: Any, n_reasons: int = 5, describer: Describer | None = None
-) -> list[RowReasons]:
-    """Return, for every row of `X`, why it should be checked and what speaks against it.
-
-    A value that is usual, for everyone and for the row's own card, is no reason either way; nor is
-    what adds less than a twentieth of the largest reason, or says again what a larger reason says.
-    At most two features are named that make the row less suspicious.
-
-    >>> from toprank import BoostedRanker
-    >>> X = np.random.default_rng(0).normal(size=(500, 2))
-    >>> ranker = BoostedRanker(n_estimators=20).fit(X, X[:, 0] > 1.5)
-    >>> [reason.feature for reason in reasons_for_list(ranker, [[2.5, 0.0]])[0].reasons]
-    ['x0']
-    """
-    checks.whole_number(n_reasons, "n_reasons", 0)
-    features = inputs.read_features(ranker, X)
-    if not n_reasons or not hasattr(ranker, "contributions"):
-        return [RowReasons([], [], []) for _ in features]
-    describer = describer or ColumnNames({})
-    shares = _shares(ranker, features)
-    return [
-        _chosen(ranker, describer, place, *each, n_reasons)
-        for place, each in enumerate(zip(features, shares, strict=True))
-    ]
+def scores_of(
+    ranker: Any, features: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Return suspicion and probability of encoded rows; no probability without calibration."""
+    # not the sum of all contributions, whose rounding would separate rows that are tied
+    scores = ranker.suspicion(inputs.Encoded(features))
+    if not hasattr(ranker, "calibration_"):
+        return scores, None
+    return scores, ranker.calibration_.probability(scores)
 
 
 def what_is_unusual(detector: Any, X: Any, n_reasons: int = 5) -> list[list[Reason]]:
@@ -283,7 +255,7 @@ def what_is_unusual(detector: Any, X: Any, n_reasons: int = 5) -> list[list[Reas
     chosen = []
     for row in found:
         raising = [reason for reason in row if reason.contribution > 0]
-        least = _LEAST_REASON * max((reason.contribution for reason in raising), default=0.0)
+        least = LEAST_REASON * max((reason.contribution for reason in raising), default=0.0)
         chosen.append([reason for reason in raising if reason.contribution >= least][:n_reasons])
     return chosen
 
@@ -305,7 +277,7 @@ def why_above(ranker: Any, X: Any, row: int, other: int, n_reasons: int = 5) -> 
     for place, name in ((row, "row"), (other, "other")):
         checks.whole_number(place, name, 0, len(features) - 1)
     features = features[[row, other]]
-    shares = _shares(ranker, features)
+    shares = shares_of(ranker, features)
     gap = shares[0] - shares[1]
     columns = ranker.schema_.columns
     return [
@@ -361,7 +333,7 @@ def _reasons(
     describer: Describer | None = None,
 ) -> list[list[Reason]]:
     """Return the reasons of every encoded row."""
-    shares = _shares(ranker, features)
+    shares = shares_of(ranker, features)
     columns, usual = ranker.schema_.columns, ranker.usual_
 
     def reason(place: int, i: int) -> Reason:
@@ -378,61 +350,7 @@ def _reasons(
     ]
 
 
-def _chosen(
-    ranker: Any,
-    describer: Describer,
-    place: int,
-    row: NDArray[np.float32],
-    shares: NDArray[np.float64],
-    n_reasons: int,
-) -> RowReasons:
-    """Return the reasons of one listed row, those against it apart."""
-    columns, usual = ranker.schema_.columns, ranker.usual_
-    found = RowReasons([], [], [])
-    least = _LEAST_REASON * max(float(np.max(shares, initial=0.0)), 0.0)
-    order = [i for i in _largest(shares, shares.size) if abs(shares[i]) >= least]
-    said = set()
-    for sign, chosen, most in ((1, found[0], n_reasons), (-1, found[1], _MOST_AGAINST)):
-        for i in order:
-            value, column = float(row[i]), columns[i]
-            if len(chosen) >= min(most, n_reasons) or sign * shares[i] < 0:
-                continue
-            if np.isnan(value) and usual[i] == Usual():
-                continue  # nothing is missing that others have
-            described = describer.describe(place, column, value, usual[i])
-            if (described.about or column.name) in said:
-                continue
-            if _is_ordinary(value, column, usual[i], described):
-                if sign > 0:
-                    found.together.append(described.words.partition("; ")[0])
-                continue
-            said.add(described.about or column.name)
-            chosen.append(
-                Reason(
-                    column.name,
-                    value_text(value, column),
-                    str(usual[i]),
-                    float(shares[i]),
-                    described.own,
-                    described.words,
-                )
-            )
-    del found.together[0 if found.reasons else _MOST_TOGETHER :]
-    return found
-
-
-def _is_ordinary(value: float, column: Column, usual: Usual, described: Described) -> bool:
-    """Return whether a value is usual for everyone, and for the row's own card if that is known.
-
-    Where the most frequent categories are few of all, the card's own past decides.
-    """
-    is_vague = bool(usual.values) and usual.share < _USUAL_SHARE
-    if usual.holds(value, column):
-        return described.is_own_usual is not False
-    return is_vague and described.is_own_usual is True
-
-
-def _shares(ranker: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
+def shares_of(ranker: Any, features: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return what each feature adds to each row's suspicion."""
     return ranker.contributions(inputs.Encoded(features))[:, :-1]
 
@@ -465,7 +383,7 @@ def _usual_categories(present: NDArray[np.float32], column: Column) -> Usual:
     values, counts = np.unique(present, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:3]
     covered = np.cumsum(counts[order]) / present.size
-    n_named = min(int(np.searchsorted(covered, _USUAL_SHARE)) + 1, order.size)
+    n_named = min(int(np.searchsorted(covered, USUAL_SHARE)) + 1, order.size)
     names = tuple(value_text(values[i], column) for i in order[:n_named])
     return Usual(values=names, share=float(covered[n_named - 1]))
 

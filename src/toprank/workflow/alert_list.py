@@ -23,7 +23,8 @@ from toprank.data.tables import (
 from toprank.data.tables.ids import id_texts
 from toprank.metrics import Interval
 from toprank.rankers import reasons
-from toprank.rankers.reasons import NO_REASON, Reason
+from toprank.rankers.list_reasons import NO_REASON, reasons_for_list
+from toprank.rankers.reasons import Reason
 from toprank.wording import plural, significant
 from toprank.workflow.promise import Promise
 from toprank.workflow.usual_rows import ShiftWatch
@@ -304,7 +305,7 @@ def _listed(
         return _unusual(ranker, best, n_reasons, n_seen)
     describer = describer_of(best.facts) if describer_of is not None and n_reasons else None
     features = inputs.Encoded(best.features)
-    found = reasons.reasons_for_list(ranker, features, n_reasons, describer)
+    found = reasons_for_list(ranker, features, n_reasons, describer)
     return AlertList(
         best.rows,
         best.numbers,

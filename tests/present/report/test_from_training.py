@@ -11,7 +11,7 @@ from toprank.present import summary
 from toprank.present.report import render_report, report_of
 from toprank.present.report.markup import prose
 from toprank.present.summary import date_text
-from toprank.rankers import reasons
+from toprank.rankers import list_reasons, reasons
 from toprank.workflow import training
 from toprank.workflow.task import prepare
 
@@ -83,10 +83,10 @@ def test_the_alerts_are_the_top_test_rows_under_their_numbers_in_the_file(traine
     assert [alert.suspicion for alert in report.alerts] == approx(ranker.suspicion(rows))
     assert [alert.probability for alert in report.alerts] == approx(ranker.probability(rows))
     assert [alert.is_positive for alert in report.alerts] == rows["is_fraud"].to_pylist()
-    found = reasons.reasons_for_list(ranker, rows)
+    found = list_reasons.reasons_for_list(ranker, rows)
     for alert, row in zip(report.alerts, found, strict=True):
         texts = list(map(str, row.reasons))
-        assert alert.reasons == texts or alert.reasons[0].startswith(reasons.NO_REASON)
+        assert alert.reasons == texts or alert.reasons[0].startswith(list_reasons.NO_REASON)
     against = [list(map(str, row.less_suspicious)) for row in found]
     assert [alert.less_suspicious for alert in report.alerts] == against
     amounts = [reasons.number_text(np.float32(each)) for each in rows["amount"].to_pylist()]

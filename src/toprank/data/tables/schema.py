@@ -145,7 +145,11 @@ class Schema:
         >>> schema.encode_row({"amount": 9.5, "country": "DE", "note": "by phone"})
         array([9.5, 0. ], dtype=float32)
         """
-        return self._row_encoder.encode(row)
+        return self._row_encoder.encode([row])[0]
+
+    def row_encoder(self, made: Sequence[str] = ()) -> RowEncoder:
+        """Return what encodes single rows; columns of numbers in `made` are not read from them."""
+        return RowEncoder(self.columns, self._cell_as_in_a_table, made)
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain dicts and lists."""
@@ -171,7 +175,7 @@ class Schema:
 
     @cached_property
     def _row_encoder(self) -> RowEncoder:
-        return RowEncoder(self.columns, self._cell_as_in_a_table)
+        return self.row_encoder()
 
     def _cell_as_in_a_table(self, cell: Any, place: int) -> float:
         column = self.columns[place]

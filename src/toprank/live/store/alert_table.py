@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.label_table import labels
+from toprank.live.store.payment_log import Number, payments
 
 alerts = sa.Table(
     "alerts",
@@ -49,6 +50,7 @@ alert_payments = sa.Table(
 )
 
 STATES = ("open", "taken", "closed")
+_AS_JSON = ("reasons", "less_suspicious", "rules")
 
 
 class Alert(NamedTuple):
@@ -129,6 +131,18 @@ def close(connection: sa.Connection, cards: Iterable[str], at: int) -> list[int]
     return numbers
 
 
+def n_unlabelled(connection: sa.Connection, number: int) -> int:
+    """Return how many payments of an alert have no label yet."""
+    of_alert = (
+        sa.select(payments.c.id)
+        .join(alert_payments, alert_payments.c.position == payments.c.position)
+        .where(alert_payments.c.alert == number)
+    )
+    is_labelled = sa.exists().where(labels.c.id == payments.c.id)
+    query = sa.select(sa.func.count()).select_from(of_alert.where(~is_labelled).subquery())
+    return connection.execute(query).scalar_one()
+
+
 def n_open(connection: sa.Connection) -> int:
     """Return how many alerts are open or taken."""
     return connection.execute(sa.select(sa.func.count()).where(_IS_OPEN)).scalar_one()
@@ -136,10 +150,13 @@ def n_open(connection: sa.Connection) -> int:
 
 def _stored(alert: Alert) -> dict[str, Any]:
     values = alert._asdict()
-    for name in ("reasons", "less_suspicious", "rules"):
+    for name in _AS_JSON:
         values[name] = json.dumps(values[name], ensure_ascii=False)
     return values
 
 
 def _alert(row: Any) -> Alert:
-    return Alert(*row[:8], *map(json.loads, row[8:11]), row[11])
+    values = dict(row._mapping)
+    for name in _AS_JSON:
+        values[name] = json.loads(values[name])
+    return Alert(**values)

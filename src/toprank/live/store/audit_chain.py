@@ -85,9 +85,17 @@ def entries(connection: sa.Connection, since: int = 0) -> Iterator[AuditEntry]:
         yield AuditEntry(**{**row._mapping, "details": json.loads(row.details)})
 
 
-def verify(connection: sa.Connection) -> Verified:
-    """Return the length and the last hash of the chain; BrokenChainError if it is broken."""
-    before, expected = _FIRST, 1
+def n_entries(connection: sa.Connection) -> int:
+    """Return the number of entries."""
+    return connection.execute(sa.select(sa.func.max(audit.c.number))).scalar() or 0
+
+
+def verify(connection: sa.Connection, expect: str | None = None) -> Verified:
+    """Return the length and the last hash of the chain; BrokenChainError if it is broken.
+
+    `expect` is a hash that must be in the chain, such as the last one of an earlier time.
+    """
+    before, expected, is_met = _FIRST, 1, expect is None
     for row in connection.execute(sa.select(audit).order_by(audit.c.number)).mappings():
         if row["number"] != expected:
             raise BrokenChainError(
@@ -100,6 +108,12 @@ def verify(connection: sa.Connection) -> Verified:
                 f"give; it has another ({row['actor']}, {row['action']}): it was changed."
             )
         before, expected = row["hash"], expected + 1
+        is_met = is_met or before == expect
+    if not is_met:
+        raise BrokenChainError(
+            f"the audit must contain the hash {expect}; it does not: entries were cut off or all "
+            "of them written anew."
+        )
     return Verified(expected - 1, before)
 
 

@@ -94,6 +94,22 @@ class Database:
         with self.engine.connect() as connection, connection.begin():
             yield connection
 
+    def truncate_log(self) -> None:
+        """Move the write-ahead log into the database and empty it, as far as others allow."""
+        with self.engine.connect() as connection:
+            raw = connection.connection.dbapi_connection
+            assert raw is not None
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def back_up(self, path: Path) -> None:
+        """Write a copy as of one moment to another file, while the database is in use."""
+        path.touch(PRIVATE, exist_ok=False)
+        with self.engine.connect() as connection, sqlite3.connect(path) as copy:
+            raw = connection.connection.dbapi_connection
+            assert isinstance(raw, sqlite3.Connection)
+            raw.backup(copy)
+        copy.close()
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()

@@ -17,7 +17,7 @@ from toprank.payments.ledger import SOURCES, strength
 labels = sa.Table(
     "labels",
     metadata,
-    sa.Column("number", Number, primary_key=True, autoincrement=True),
+    sa.Column("number", Number, primary_key=True),
     sa.Column("id", sa.Text, nullable=False, index=True),
     sa.Column("card", sa.Text, index=True),
     sa.Column("is_fraud", sa.Boolean, nullable=False),
@@ -33,8 +33,9 @@ BEFORE = 0
 
 
 class DeskLabel(NamedTuple):
-    """One label, in the order in which labels were added."""
+    """One label; numbers are in the order in which labels were added."""
 
+    number: int
     id: str
     card: str | None
     is_fraud: bool
@@ -51,35 +52,30 @@ def add(connection: sa.Connection, rows: Sequence[DeskLabel]) -> None:
         connection.execute(labels.insert(), [row._asdict() for row in rows])
 
 
-def taken_in_after(connection: sa.Connection, position: int, until: int) -> list[DeskLabel]:
-    """Return the labels that the features took in after the payments from one position to another.
-
-    Those of the first position are included if it is not 0: they came after that payment.
-    """
-    found = connection.execute(
-        sa.select(*_columns())
-        .where(labels.c.after_position.between(position, until))
-        .order_by(labels.c.number)
-    )
-    return [DeskLabel(*row) for row in found]
+def after(connection: sa.Connection, number: int) -> list[DeskLabel]:
+    """Return the labels after a number, in order."""
+    return _found(connection, labels.c.number > number)
 
 
-def all_labels(connection: sa.Connection) -> list[DeskLabel]:
-    """Return every label, in the order in which they were added."""
-    found = connection.execute(sa.select(*_columns()).order_by(labels.c.number))
-    return [DeskLabel(*row) for row in found]
+def last_number(connection: sa.Connection) -> int:
+    """Return the number of the newest label, 0 if there is none."""
+    return connection.execute(sa.select(sa.func.max(labels.c.number))).scalar() or 0
 
 
 def of_cards(connection: sa.Connection, cards: Iterable[str]) -> list[DeskLabel]:
     """Return the labels of these cards' payments."""
-    query = sa.select(*_columns()).where(labels.c.card.in_(list(cards)))
-    return [DeskLabel(*row) for row in connection.execute(query.order_by(labels.c.number))]
+    return _found(connection, labels.c.card.in_(list(cards)))
+
+
+def of_payment(connection: sa.Connection, payment_id: str) -> list[DeskLabel]:
+    """Return the labels of one payment."""
+    return _found(connection, labels.c.id == payment_id)
 
 
 def holding(rows: Iterable[DeskLabel]) -> dict[str, DeskLabel]:
     """Return the label that holds of each payment, by its id.
 
-    >>> claim = DeskLabel("p1", "A", True, 5, "claim", "", 1, 0)
+    >>> claim = DeskLabel(1, "p1", "A", True, 5, "claim", "", 1, 0)
     >>> verdict = claim._replace(is_fraud=False, known_at=9, source="investigator")
     >>> holding([verdict, claim])["p1"].is_fraud
     False
@@ -96,5 +92,6 @@ def _strength(row: DeskLabel) -> int:
     return strength(row.known_at, SOURCES.index(row.source))
 
 
-def _columns() -> list[sa.Column]:
-    return [column for column in labels.c if column.name != "number"]
+def _found(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> list[DeskLabel]:
+    query = sa.select(labels).where(condition).order_by(labels.c.number)
+    return [DeskLabel(*row) for row in connection.execute(query)]

@@ -57,8 +57,8 @@ _CHUNK = 10_000  # rows read at a time
 class LoggedPayment(NamedTuple):
     """One row of the log, as it is stored.
 
-    `matched` has the rules that matched, as pairs of name and version with whether it blocked;
-    `features` are those of `History.names`, as bytes of float64.
+    `matched` has the rules that matched, as JSON: name, version and state of each, "live" of those
+    that blocked. `features` are those of `History.names`, as bytes of float64.
     """
 
     position: int
@@ -86,6 +86,11 @@ class KnownPayment(NamedTuple):
     body: str
     decision: str
     matched: str
+
+    @property
+    def blocking(self) -> list[str]:
+        """The rules that blocked the payment."""
+        return [name for name, _, state in json.loads(self.matched) if state == "live"]
 
 
 class StoredScore(NamedTuple):
@@ -135,6 +140,25 @@ def after(
         yield LoggedPayment(*row)
 
 
+def scored_after(
+    connection: sa.Connection, position: int, until: int | None = None
+) -> Iterator[tuple[LoggedPayment, StoredScore]]:
+    """Yield the scored payments after a position with their scores, in order."""
+    query = (
+        sa.select(payments, scores)
+        .join(scores, scores.c.position == payments.c.position)
+        .where(payments.c.position > position)
+    )
+    if until is not None:
+        query = query.where(payments.c.position <= until)
+    n_columns = len(payments.c)
+    options = {"yield_per": _CHUNK}
+    for row in connection.execute(
+        query.order_by(payments.c.position).execution_options(**options)
+    ):
+        yield LoggedPayment(*row[:n_columns]), StoredScore(*row[n_columns:])
+
+
 def unscored(connection: sa.Connection) -> list[LoggedPayment]:
     """Return the payments that the model has not seen yet, in order.
 
@@ -142,6 +166,25 @@ def unscored(connection: sa.Connection) -> list[LoggedPayment]:
     """
     last = connection.execute(sa.select(sa.func.max(scores.c.position))).scalar() or 0
     return list(after(connection, last))
+
+
+def scores_between(
+    connection: sa.Connection, rows: Sequence[LoggedPayment]
+) -> dict[int, StoredScore]:
+    """Return the scores of payments that follow one another in the log, by position."""
+    if not rows:
+        return {}
+    is_between = scores.c.position.between(rows[0].position, rows[-1].position)
+    found = connection.execute(sa.select(scores).where(is_between))
+    return {row.position: StoredScore(*row) for row in found}
+
+
+def first_received(connection: sa.Connection, since: int | None) -> int | None:
+    """Return the position of the first payment received at or after a moment, None if none was."""
+    query = sa.select(sa.func.min(payments.c.position))
+    if since is not None:
+        query = query.where(payments.c.received_at >= since)
+    return connection.execute(query).scalar()
 
 
 def score_of(connection: sa.Connection, position: int) -> StoredScore | None:
@@ -154,6 +197,12 @@ def by_id(connection: sa.Connection, payment_id: str) -> LoggedPayment | None:
     """Return one payment of the log, None if there is none of this id."""
     row = connection.execute(sa.select(payments).where(payments.c.id == payment_id)).first()
     return None if row is None else LoggedPayment(*row)
+
+
+def cards_of(connection: sa.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """Return the cards of those of the payments that are in the log, by id."""
+    query = sa.select(payments.c.id, payments.c.card).where(payments.c.id.in_(list(ids)))
+    return {row.id: row.card for row in connection.execute(query)}
 
 
 def of_card(

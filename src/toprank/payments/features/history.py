@@ -104,6 +104,7 @@ class History:
         self.features = checked(features)
         self.time, self.label_column, self.known_at, self.row_id = time, label, known_at, row_id
         self.names = [feature.name for feature in self.features]
+        self.key_columns = key_columns(self.features)
         self.id = uuid.uuid4().hex
         _check_label_unread(self.features, label)
         questions = questions_of(self.features)

@@ -1,0 +1,228 @@
+"""A desk: a folder with settings, database, models, snapshots and archive.
+
+desk.toml               settings
+desk.db                 log, scores, alerts, labels, rules, keys, audit
+models/0001.toprank     the model that ranks
+snapshots/              its history, as of places in the log
+archive/                payments with their features, for backtests and training
+"""
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+
+from toprank import files
+from toprank.live.messages import FieldKind, FieldRole, PaymentField
+from toprank.live.payment_archive import PaymentArchive, check_names
+from toprank.live.settings import DeskSettings
+from toprank.live.snapshots import Snapshot, Snapshots
+from toprank.live.store import audit_chain, label_table
+from toprank.live.store.database import Database, Durability
+from toprank.live.store.label_table import DeskLabel
+from toprank.live.stored_payment import StoredPayments
+from toprank.payments.features.kinds import number_columns
+from toprank.payments.ledger import SOURCES
+from toprank.payments.model_files import settings_in
+from toprank.payments.payment_model import PaymentModel
+
+MODELS, SNAPSHOTS, ARCHIVE = "models", "snapshots", "archive"
+FIRST_MODEL = "0001.toprank"
+_KINDS: dict[str, FieldKind] = {"number": "number", "category": "text", "boolean": "boolean"}
+
+
+class Desk:
+    """The folder of a live system, opened; made by `open`. A context manager.
+
+    Attributes
+    ----------
+    folder, settings, database
+        The folder, its settings and its database.
+    """
+
+    def __init__(self, folder: Path, settings: DeskSettings, database: Database) -> None:
+        self.folder, self.settings, self.database = folder, settings, database
+        self.snapshots = Snapshots(folder / SNAPSHOTS)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Self:
+        """Return the desk in a folder; FileNotFoundError or ValueError if it is none."""
+        folder = Path(folder)
+        database = Database.open(folder)
+        settings = DeskSettings.read(folder)
+        database.close()
+        durability = cast(Durability, settings.durability)  # checked by the settings
+        return cls(folder, settings, Database.open(folder, durability))
+
+    @property
+    def model_path(self) -> Path:
+        """The file of the model that ranks."""
+        return self.folder / MODELS / FIRST_MODEL
+
+    def load_model(
+        self, snapshot: Snapshot, card_key: str | os.PathLike[str] | None = None
+    ) -> PaymentModel:
+        """Return the model with its history as of a snapshot, for the caller alone."""
+        path = self.snapshots.path(snapshot)
+        return PaymentModel.load(self.model_path, history=path, card_key=card_key)
+
+    def load_newest(
+        self, card_key: str | os.PathLike[str] | None = None
+    ) -> tuple[PaymentModel, Snapshot]:
+        """Return the model with its newest history that can be read."""
+        *older, newest = self.snapshots.all()
+        try:
+            return self.load_model(newest, card_key), newest
+        except (OSError, ValueError):
+            if not older:
+                raise
+            return self.load_model(older[-1], card_key), older[-1]
+
+    @staticmethod
+    def wall_time() -> int:
+        """Return the time of the machine, in microseconds."""
+        return time.time_ns() // 1_000
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def init_desk(
+    folder: str | os.PathLike[str],
+    model: str | os.PathLike[str],
+    settings: DeskSettings | None = None,
+    *,
+    actor: str = "person:command line",
+    card_key: str | os.PathLike[str] | None = None,
+) -> None:
+    """Make the folder of a desk from a fitted payment model; it appears when it is complete."""
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} exists already; choose another folder for a new desk.")
+    with PaymentModel.load(model, card_key=card_key) as loaded:
+        check_model(loaded, Path(model))
+        unfinished = folder.with_name(f".{folder.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        for name in (MODELS, SNAPSHOTS, ARCHIVE):
+            (unfinished / name).mkdir(parents=True, mode=0o700)
+        try:
+            _fill(unfinished, Path(model), loaded, settings or DeskSettings(), actor)
+            unfinished.rename(folder)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+
+
+def model_budget(path: str | os.PathLike[str]) -> int:
+    """Return how many checks per day a model was fitted for."""
+    ranker, manifest = files.open_model(path)
+    return settings_in(manifest["facts"], ranker)["budget"]
+
+
+def check_model(model: PaymentModel, path: Path) -> None:
+    """Raise if a model cannot serve a desk."""
+    if model.card is None or model.row_id is None:
+        raise ValueError(
+            f"{path.name} must have been fitted with a card and ids of payments for a desk; it "
+            "was not; fit it again with --card and --id."
+        )
+    assert model.state_ is not None
+    check_names(fields_of(model), model.state_.history.names)
+    if not hasattr(model.ranker_, "calibration_"):
+        raise ValueError(f"{path.name} must give probabilities to rank cards by; it does not.")
+
+
+def archive_of(desk: Desk, model: PaymentModel) -> PaymentArchive:
+    """Return the archive of a desk with this model."""
+    assert model.state_ is not None
+    names = model.state_.history.names
+    return PaymentArchive(desk.folder / ARCHIVE, fields_of(model), names)
+
+
+def stored_payments(model: PaymentModel) -> StoredPayments:
+    """Return how the payments of a model are stored."""
+    assert model.card is not None
+    return StoredPayments(model.stored_cards_, model.card)
+
+
+def fields_of(model: PaymentModel) -> list[PaymentField]:
+    """Return the fields of a model's payments; those of its roles are required."""
+    roles: dict[str, FieldRole] = {name: role for role, name in model.facts.items()}  # type: ignore[misc]
+    kinds: dict[FieldRole, FieldKind] = {"time": "time", "amount": "number"}
+    found = [
+        PaymentField(name, kinds.get(role, "text"), True, role) for name, role in roles.items()
+    ]
+    assert model.state_ is not None
+    history = model.state_.history
+    schema = model.schema_
+    columns = {} if schema is None else {each.name: _KINDS[each.kind] for each in schema.columns}
+    numbers = set(number_columns(history.features))
+    for name in history.columns:
+        columns.setdefault(name, "number" if name in numbers else "text")
+    for name, kind in columns.items():
+        if name not in roles:
+            found.append(PaymentField(name, kind))
+    return found
+
+
+class DeskClock:
+    """What the time is for a desk, in microseconds: the wall clock's, or the newest payment's."""
+
+    def __init__(self, kind: str, newest: np.datetime64 | None) -> None:
+        self._is_wall = kind == "wall"
+        self._newest = 0 if newest is None else int(newest.astype("datetime64[us]").view(np.int64))
+
+    def now(self) -> int:
+        """Return the time."""
+        return Desk.wall_time() if self._is_wall else self._newest
+
+    def see(self, paid_at: int) -> None:
+        """Take in the time of a payment."""
+        self._newest = max(self._newest, paid_at)
+
+
+def _fill(
+    folder: Path, path: Path, model: PaymentModel, settings: DeskSettings, actor: str
+) -> None:
+    settings.write(folder)
+    target = folder / MODELS / FIRST_MODEL
+    shutil.copyfile(path, target)
+    target.chmod(0o600)
+    database = Database.create(folder)
+    desk = Desk(folder, settings, database)
+    labels = _labels_before(model)
+    assert model.state_ is not None
+    desk.snapshots.write(model.state_.history, Snapshot(0, len(labels)))
+    archive_of(desk, model).add_before(model)
+    with database.writing() as connection:
+        label_table.add(connection, labels)
+        details: dict[str, Any] = {"model": path.name, "labels": len(labels)}
+        audit_chain.add(connection, desk.wall_time(), actor, "desk made", "desk", details)
+    database.close()
+
+
+def _labels_before(model: PaymentModel) -> list[DeskLabel]:
+    """Return the labels in the ledger of a model, which its history has taken in already."""
+    assert model.state_ is not None and model.card is not None
+    entries = model.state_.ledger.entries_after(0)
+    ids = entries.ids.to_pylist()
+    cards = model.state_.history.keys_of(ids, model.card) or [None] * len(ids)
+    columns = zip(
+        ids, cards, entries.is_positive.tolist(),
+        entries.known.astype("datetime64[us]").view(np.int64).tolist(),
+        (SOURCES[code] for code in entries.source_code.tolist()), strict=True,
+    )  # fmt: skip
+    return [
+        DeskLabel(number, *each, "before the desk", label_table.BEFORE, each[3])
+        for number, each in enumerate(columns, start=1)
+    ]

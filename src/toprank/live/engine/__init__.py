@@ -1,0 +1,1 @@
+"""From a payment to its answer, and from its answer to the alert of its card."""

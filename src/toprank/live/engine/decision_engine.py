@@ -1,0 +1,210 @@
+"""The engine: payments that wait together are decided together, and scored a moment later.
+
+One thread does all of it, in turns: a few payments are decided, then a few are scored if nobody
+waits for an answer or the model is falling behind. So a payment waits for at most one other turn,
+and what is slow, such as a file of a thousand payments, is divided into turns.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
+from toprank.payments.features.past import LabelCounts
+
+AT_ONCE = 64
+"""Payments that are decided in one turn at most."""
+
+_SCORED_AT_ONCE = 64
+_LONGEST_LAG = 0.25  # seconds that scores may wait for answers
+_WATCH = 0.25  # seconds between two looks for changes made by others
+
+
+@dataclass(eq=False)
+class _Request:
+    """Payments that came together, and the answers that they have so far."""
+
+    payments: Sequence[Payment]
+    future: asyncio.Future[list[Answer]]
+    answers: list[Answer | ConflictError] = field(default_factory=list)
+
+    @property
+    def n_left(self) -> int:
+        return len(self.payments) - len(self.answers)
+
+    def finish(self) -> None:
+        """Give the answers to whoever waits for them."""
+        if self.future.done():
+            return  # the client has left
+        conflicts = [each for each in self.answers if isinstance(each, ConflictError)]
+        if conflicts:
+            self.future.set_exception(conflicts[0])
+        else:
+            self.future.set_result([each for each in self.answers if isinstance(each, Answer)])
+
+    def fail(self, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class DecisionEngine:
+    """Decides on payments and scores them, for one desk; runs in an event loop.
+
+    Parameters
+    ----------
+    desk
+        The desk, ready to decide.
+    on_turn
+        Called after each turn, with its name, how many payments it had and its seconds.
+    """
+
+    def __init__(
+        self, desk: LiveDesk, on_turn: Callable[[str, int, float], None] | None = None
+    ) -> None:
+        self.desk = desk
+        self._on_turn = on_turn or (lambda name, n_payments, seconds: None)
+        self._single: deque[_Request] = deque()
+        self._large: deque[_Request] = deque()
+        self._n_waiting = 0
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._is_stopping = False
+
+    # For the routes
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether payments are taken in."""
+        return self._task is not None and not self._is_stopping and self.desk.is_sound
+
+    @property
+    def n_waiting(self) -> int:
+        """The number of payments that wait for their answer."""
+        return self._n_waiting
+
+    async def decide(self, payments: Sequence[Payment]) -> list[Answer]:
+        """Return the answers of payments, once they are in the log.
+
+        BusyError where too many are waiting; ConflictError where one has the id of another, in
+        which case the others are taken in.
+        """
+        settings = self.desk.settings
+        if not self.is_ready:
+            raise BusyError(2.0)
+        # a request that is larger than the limit is taken if no other waits
+        if self._n_waiting and self._n_waiting + len(payments) > settings.most_waiting:
+            raise BusyError(1.0)
+        if self.desk.n_unscored > settings.most_unscored:
+            raise BusyError(5.0)
+        request = _Request(payments, asyncio.get_running_loop().create_future())
+        (self._single if len(payments) <= AT_ONCE else self._large).append(request)
+        self._n_waiting += len(payments)
+        self._wake.set()
+        return await request.future
+
+    async def label(self, labels: Sequence[LabelGiven], who: str) -> LabelCounts:
+        """Add labels; return what became of them."""
+        if not self.is_ready:
+            raise BusyError(2.0)
+        return self.desk.label(labels, who)
+
+    def payment(self, payment_id: str) -> dict[str, Any] | None:
+        """Return what is known of a payment, None if there is none of this id."""
+        return self.desk.payment(payment_id)
+
+    def alerts(self, state: str, limit: int, after: str | None = None) -> list[dict[str, Any]]:
+        """Return alerts of a state, the most probable first; `after` is the cursor of the last."""
+        return self.desk.alerts(state, limit, after)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the engine is doing."""
+        return self.desk.facts() | {"waiting": self._n_waiting, "is_ready": self.is_ready}
+
+    # The loop
+
+    async def start(self) -> None:
+        """Begin to take in payments."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Answer and score what is waiting, then stop."""
+        self._is_stopping = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+
+    async def _run(self) -> None:
+        watched = time.monotonic()
+        while True:
+            if self._n_waiting:
+                self._turn("decide", self._decide_some)
+                # let the routes send answers and bring what came in meanwhile
+                await asyncio.sleep(0)
+            is_idle = not self._n_waiting
+            if self.desk.n_unscored and (is_idle or self.desk.lag() > _LONGEST_LAG):
+                self._turn("score", lambda: self.desk.score_some(_SCORED_AT_ONCE))
+                await asyncio.sleep(0)
+            if time.monotonic() - watched > _WATCH:
+                watched = time.monotonic()
+                self._turn("watch", self.desk.notice_changes)
+            if self._n_waiting or self.desk.n_unscored:
+                continue
+            if self._is_stopping:
+                return
+            self._wake.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _WATCH)
+
+    def _turn(self, name: str, work: Callable[[], int]) -> None:
+        start = time.perf_counter()
+        n_payments = work()
+        self._on_turn(name, n_payments, time.perf_counter() - start)
+
+    def _decide_some(self) -> int:
+        """Decide on the payments that came first, singles before files; return how many."""
+        taken = self._taken()
+        payments = [each for _, some in taken for each in some]
+        try:
+            answers = self.desk.decide(payments)
+        except Exception as error:  # the log could not be written
+            for request, _ in taken:
+                request.fail(BusyError(2.0))
+                self._forget(request)
+            self.desk.recover(error)
+            return len(payments)
+        start = 0
+        for request, some in taken:
+            request.answers += answers[start : start + len(some)]
+            start += len(some)
+            self._n_waiting -= len(some)
+            if not request.n_left:
+                self._forget(request)
+                request.finish()
+        return len(payments)
+
+    def _taken(self) -> list[tuple[_Request, Sequence[Payment]]]:
+        """Return the requests of this turn, each with the payments that are decided now."""
+        taken: list[tuple[_Request, Sequence[Payment]]] = []
+        room = AT_ONCE
+        for request in [*self._single, *list(self._large)[:1]]:
+            if room <= 0:
+                break
+            if request.n_left > room and taken and len(request.payments) <= AT_ONCE:
+                break  # few payments are decided in one turn, or in the next
+            start = len(request.answers)
+            some = request.payments[start : start + room]
+            taken.append((request, some))
+            room -= len(some)
+        return taken
+
+    def _forget(self, request: _Request) -> None:
+        """Remove a request that is answered, or failed with some of its payments left."""
+        queue = self._single if len(request.payments) <= AT_ONCE else self._large
+        self._n_waiting -= request.n_left
+        with suppress(ValueError):
+            queue.remove(request)

@@ -1,0 +1,254 @@
+"""A desk that decides: its model, history and rules in memory, every change in its database first.
+
+Whatever is acknowledged is committed. If a commit fails, memory may be ahead of the log; then all
+of it is read again from the folder, and until that has worked, nothing is taken in.
+"""
+
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from toprank.live.desk import Desk, DeskClock, fields_of, stored_payments
+from toprank.live.engine import alerting, lookups
+from toprank.live.engine.alerting import Suspect
+from toprank.live.engine.decisions import decide
+from toprank.live.engine.live_history import LiveHistory
+from toprank.live.engine.live_rules import LiveRules
+from toprank.live.engine.scoring import Scorer
+from toprank.live.messages import Answer, ConflictError, LabelGiven, Payment
+from toprank.live.store import audit_chain, label_table, payment_log
+from toprank.live.store.label_table import DeskLabel
+from toprank.live.store.payment_log import LoggedPayment, StoredScore, json_text
+from toprank.payments.features.past import LabelCounts
+
+_log = logging.getLogger("toprank.live")
+
+
+class _Unscored(NamedTuple):
+    row: LoggedPayment
+    payment: Payment
+    features: NDArray[np.float64]
+    since: float  # monotonic seconds
+
+
+class LiveDesk:
+    """A desk in memory, for one process and one thread.
+
+    Parameters
+    ----------
+    desk
+        The folder.
+    card_key
+        The file of the key of cards, if the model was fitted with one.
+    """
+
+    def __init__(self, desk: Desk, card_key: str | os.PathLike[str] | None = None) -> None:
+        self.desk, self.settings, self._card_key = desk, desk.settings, card_key
+        self._connection = desk.database.engine.connect().execution_options(is_writing=True)
+        self._unscored: deque[_Unscored] = deque()
+        self.n_opened = 0
+        self._load()
+
+    def _load(self) -> None:
+        """Read model, history, rules and what is not scored yet from the folder."""
+        self.is_sound = False
+        self.model, snapshot = self.desk.load_newest(self._card_key)
+        self._stored = stored_payments(self.model)
+        self.fields = fields_of(self.model)
+        self._scorer = Scorer(self.model)
+        with self.desk.database.reading() as connection:
+            self.history = LiveHistory.caught_up(
+                self.model, snapshot, connection, self._stored, self.settings.kept
+            )
+            self.rules = LiveRules.load(connection, self.model, self.settings)
+            rows = payment_log.unscored(connection)
+        self.clock = DeskClock(self.settings.clock, self.history.history.until)
+        moment = time.monotonic()
+        self._unscored = deque(
+            _Unscored(row, self._stored.read(row), row.feature_values, moment) for row in rows
+        )
+        self._seen = self._data_version()
+        self.model_name = self.desk.model_path.name
+        self.is_sound = True
+
+    def close(self) -> None:
+        """Close the connection of this process."""
+        self._connection.close()
+
+    @property
+    def n_unscored(self) -> int:
+        """The number of payments that the model has not seen yet."""
+        return len(self._unscored)
+
+    def lag(self) -> float:
+        """Return for how many seconds the first of them has been waiting."""
+        return time.monotonic() - self._unscored[0].since if self._unscored else 0.0
+
+    def now(self) -> int:
+        """Return the desk's time, in microseconds."""
+        return self.clock.now()
+
+    # Payments
+
+    def decide(self, payments: Sequence[Payment]) -> list[Answer | ConflictError]:
+        """Return the answers of payments, which are in the log by then."""
+        stored = [self._stored.stored(each) for each in payments]
+        for each in stored:
+            self.clock.see(each.paid_at)
+        with self._writing() as connection:
+            decided = decide(connection, self.history, self.rules, stored, self.now())
+        moment = time.monotonic()
+        for row, payment in zip(decided.logged, decided.payments, strict=True):
+            self._unscored.append(_Unscored(row, payment, row.feature_values, moment))
+        self._trip_breakers()
+        return decided.answers
+
+    def score_some(self, most: int) -> int:
+        """Score the payments that have waited longest, and raise alerts; return how many."""
+        some = [self._unscored[place] for place in range(min(most, len(self._unscored)))]
+        features = np.stack([each.features for each in some])
+        payments = [each.payment for each in some]
+        found = self._scorer.score(payments, features)
+        assert found.probability is not None
+        now = self.now()
+        judged = self.rules.judge_scored(payments, features, found.suspicion, now)
+        columns = zip(
+            some, found.suspicion.tolist(), found.probability.tolist(), judged, strict=True
+        )
+        suspects, rows = [], []
+        for place, (each, suspicion, probability, judgement) in enumerate(columns):
+            rows.append(
+                StoredScore(
+                    each.row.position, suspicion, probability, json_text(judgement.matched),
+                    self.rules.number, self.model_name, now,
+                )
+            )  # fmt: skip
+            if judgement.blocking or probability >= self.settings.alert_from:
+                suspects.append(
+                    Suspect(place, each.row, suspicion, probability, judgement.blocking)
+                )
+        with self._writing() as connection:
+            payment_log.add_scores(connection, rows)
+            self.n_opened += alerting.raise_alerts(
+                connection,
+                suspects,
+                lambda places: self._scorer.sentences(found.encoded.take(places)),
+                self.model_name,
+                now,
+            )
+        for _ in some:
+            self._unscored.popleft()
+        return len(some)
+
+    def label(self, labels: Sequence[LabelGiven], who: str) -> LabelCounts:
+        """Add the labels of known payments; return what became of all of them."""
+        now = self.now()
+        with self._writing() as connection:
+            cards = self._cards_of(connection, [each.id for each in labels])
+            known = [each for each in labels if each.id in cards]
+            rows = [
+                DeskLabel(
+                    number, each.id, cards[each.id], each.is_fraud,
+                    now if each.known_at is None else each.known_at,
+                    each.source, who, self.history.position, now,
+                )
+                for number, each in enumerate(known, start=self.history.label_number + 1)
+            ]  # fmt: skip
+            label_table.add(connection, rows)
+            details = {"ids": [row.id for row in rows], "is_fraud": [row.is_fraud for row in rows]}
+            if rows:
+                audit_chain.add(connection, now, who, "labels added", f"{len(rows)}", details)
+                affected = [card for card in cards.values() if card is not None]
+                alerting.close_decided(connection, affected, now, who)
+            counts = self.history.label(rows) if rows else LabelCounts()
+        unknown = tuple(place for place, each in enumerate(labels) if each.id not in cards)
+        return counts._replace(n_unknown=len(unknown), unknown=unknown)
+
+    def _cards_of(self, connection: sa.Connection, ids: Sequence[str]) -> dict[str, str | None]:
+        """Return the cards of the payments that are known, by their ids."""
+        found: dict[str, str | None] = dict(payment_log.cards_of(connection, ids))
+        rest = [each for each in ids if each not in found]
+        if rest:  # payments from before the desk was made
+            history, card = self.history.history, str(self.model.card)
+            known = history.knows(rest).tolist()
+            cards = history.keys_of(rest, card) or [None] * len(rest)
+            found |= {
+                each: text for each, is_known, text in zip(rest, known, cards, strict=True)
+                if is_known
+            }  # fmt: skip
+        return found
+
+    # Looking up
+
+    def payment(self, payment_id: str) -> dict[str, Any] | None:
+        """Return what is known of a payment in plain values, None if there is none."""
+        with self.desk.database.reading() as connection:
+            return lookups.payment(connection, payment_id)
+
+    def alerts(self, state: str, limit: int, after: str | None) -> list[dict[str, Any]]:
+        """Return alerts of a state in plain values, the most probable first."""
+        with self.desk.database.reading() as connection:
+            return lookups.alerts(connection, state, limit, after)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the desk is at."""
+        return {
+            "position": self.history.position,
+            "unscored": self.n_unscored,
+            "lag": self.lag(),
+            "model": self.model_name,
+            "rule_set": self.rules.number,
+            "now": self.now(),
+        }
+
+    # Changes by others, and failures
+
+    def notice_changes(self) -> int:
+        """Read rules again if another process has changed the database; return 0.
+
+        After a failure, try to read everything again.
+        """
+        if not self.is_sound:
+            self._reload()
+        elif (version := self._data_version()) != self._seen:
+            self._seen = version
+            with self.desk.database.reading() as connection:
+                self.rules.reload(connection)
+        return 0
+
+    def recover(self, error: Exception) -> None:
+        """Read everything again after a failed change, since memory may be ahead of the log."""
+        _log.error("a change could not be written, the desk is read again: %s", error)
+        self.is_sound = False
+        self._reload()
+
+    def _reload(self) -> None:
+        try:
+            self._load()
+        except (OSError, ValueError, sa.exc.SQLAlchemyError) as error:
+            _log.error("the desk cannot be read, and takes in nothing until it can: %s", error)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        with self._connection.begin():
+            yield self._connection
+
+    def _data_version(self) -> int:
+        """Return a number that changes when another connection has committed something."""
+        raw = self._connection.connection.dbapi_connection
+        assert raw is not None
+        return raw.execute("PRAGMA data_version").fetchone()[0]
+
+    def _trip_breakers(self) -> None:
+        tripped = self.rules.tripped(self.now())
+        if tripped:
+            with self._writing() as connection:
+                self.rules.pause(connection, tripped, self.now())

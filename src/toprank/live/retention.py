@@ -1,0 +1,85 @@
+"""Forgetting: what is older than a desk keeps is removed from every one of its files.
+
+These are the log, scores, labels, alerts with their reasons, the archive and the snapshots. What
+is removed from the database is overwritten there and in the write-ahead log. The audit stays: it
+names payments and alerts by their ids, never cards.
+"""
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from toprank.live.desk import Desk, archive_of
+from toprank.live.snapshots import Snapshot
+from toprank.live.store import audit_chain
+from toprank.live.store.alert_table import alert_payments, alerts
+from toprank.live.store.label_table import labels
+from toprank.live.store.payment_log import payments, scores
+from toprank.payments.payment_model import PaymentModel
+
+ACTOR = "job:retention"
+
+_AT_ONCE = 5_000  # rows per transaction: payments wait for each
+
+
+class Purged(NamedTuple):
+    """What was removed: payments of the log, payments of the archive, alerts."""
+
+    n_payments: int = 0
+    n_archived: int = 0
+    n_alerts: int = 0
+
+
+def purge(desk: Desk, model: PaymentModel, snapshot: Snapshot, before: int) -> Purged:
+    """Remove all that is older than a moment, in microseconds, as the newest snapshot has done.
+
+    Payments after that snapshot stay, whatever their time: a restart needs them.
+    """
+    purged = Purged(
+        _drop_payments(desk, before, snapshot.position),
+        archive_of(desk, model).drop_before(before),
+        _drop_alerts(desk, before),
+    )
+    if any(purged):
+        _drop_labels(desk, before)
+        desk.snapshots.drop_before(snapshot)
+        with desk.database.writing() as connection:
+            details = {"before": before, **purged._asdict()}
+            audit_chain.add(connection, desk.wall_time(), ACTOR, "purged", "desk", details)
+        desk.database.truncate_log()
+    return purged
+
+
+def _drop_alerts(desk: Desk, before: int) -> int:
+    """Remove alerts that nothing has happened to since a moment, open ones included."""
+    with desk.database.writing() as connection:
+        old = sa.select(alerts.c.number).where(alerts.c.updated_at < before)
+        connection.execute(alert_payments.delete().where(alert_payments.c.alert.in_(old)))
+        return connection.execute(alerts.delete().where(alerts.c.updated_at < before)).rowcount
+
+
+def _drop_payments(desk: Desk, before: int, until: int) -> int:
+    """Remove payments up to a position, and what belongs to them, a few at a time."""
+    n_dropped = 0
+    while True:
+        with desk.database.writing() as connection:
+            found = connection.execute(
+                sa.select(payments.c.position, payments.c.id)
+                .where(payments.c.paid_at < before, payments.c.position <= until)
+                .order_by(payments.c.position)
+                .limit(_AT_ONCE)
+            ).all()
+            if not found:
+                return n_dropped
+            positions, ids = ([row[i] for row in found] for i in (0, 1))
+            for table in (alert_payments, scores, payments):
+                connection.execute(table.delete().where(table.c.position.in_(positions)))
+            connection.execute(labels.delete().where(labels.c.id.in_(ids)))
+            n_dropped += len(found)
+
+
+def _drop_labels(desk: Desk, before: int) -> None:
+    """Remove labels of payments that the log no longer has, or never had."""
+    is_there = sa.exists().where(payments.c.id == labels.c.id)
+    with desk.database.writing() as connection:
+        connection.execute(labels.delete().where(labels.c.known_at < before, ~is_there))

@@ -1,0 +1,1 @@
+"""Rules: conditions that experts write, from their text to what they did."""

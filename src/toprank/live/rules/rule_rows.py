@@ -1,0 +1,111 @@
+"""Payments and tables as the frames that rules are evaluated on: right types, one kind of missing.
+
+Values that are not of their field's type, undefined numbers and those beyond `LARGEST` are null: a
+rule never fails because of a payment.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from toprank.live.rules.rule_fields import DTYPES, LARGEST, FieldType, RuleFields
+
+_FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def frame_of(
+    rows: Sequence[Mapping[str, Any]],
+    features: NDArray[np.float64],
+    names: Sequence[str],
+    fields: RuleFields,
+    only: Collection[str] | None = None,
+) -> pl.DataFrame:
+    """Return payments and their features as a frame; `only` are the columns that are needed.
+
+    `features` has a row per payment and a column per name.
+
+    >>> fields = RuleFields({"amount": "number", "country": "text", "card_count_1h": "number"})
+    >>> rows = [{"amount": 12, "country": "FR"}, {"amount": "odd"}]
+    >>> frame_of(rows, np.array([[3.0], [np.nan]]), ["card_count_1h"], fields).rows()
+    [(12.0, 'FR', 3.0), (None, None, None)]
+    """
+    types = {name: kind for name, kind in fields.types.items() if only is None or name in only}
+    own = [(name, _VALUE[kind]) for name, kind in types.items() if name not in names]
+    used = [place for place, name in enumerate(names) if name in types]
+    numbers = features[:, used]
+    known = np.where(np.abs(numbers) < LARGEST, numbers, None).tolist()  # type: ignore[call-overload]
+    of_past = [names[place] for place in used]
+    records = [
+        dict(zip(of_past, values, strict=True))
+        | {name: value_of(row.get(name)) for name, value_of in own}
+        for row, values in zip(rows, known, strict=True)
+    ]
+    return pl.from_dicts(records, schema={name: DTYPES[kind] for name, kind in types.items()})
+
+
+def typed_columns(fields: RuleFields, only: Collection[str]) -> list[pl.Expr]:
+    """Return the columns of a stored table as rules take them: what `frame_of` does with rows."""
+    return [
+        _COLUMN[kind](pl.col(name)).alias(name)
+        for name, kind in fields.of_kind("alert").items()
+        if name in only
+    ]
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < LARGEST else None
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    # categories that look like numbers, such as merchant codes
+    is_code = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_code else None
+
+
+def _boolean(value: Any) -> bool | None:
+    return bool(value) if isinstance(value, bool | int | float) and value in (0, 1) else None
+
+
+def _moment(value: Any) -> datetime | None:
+    """Return a time given as such, as ISO text, or in microseconds; without a zone it is UTC."""
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        elif isinstance(value, int):
+            value = _FIRST_MOMENT + timedelta(microseconds=value)
+    except (ValueError, OverflowError):
+        return None
+    if not isinstance(value, datetime):
+        return None
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _number_column(column: pl.Expr) -> pl.Expr:
+    number = column.cast(DTYPES["number"], strict=False)
+    return pl.when(number.abs() < LARGEST).then(number)
+
+
+def _time_column(column: pl.Expr) -> pl.Expr:
+    return column.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+
+
+_VALUE: dict[FieldType, Callable[[Any], Any]] = {
+    "number": _number,
+    "text": _text,
+    "boolean": _boolean,
+    "time": _moment,
+}
+_COLUMN: dict[FieldType, Callable[[pl.Expr], pl.Expr]] = {
+    "number": _number_column,
+    "text": lambda column: column.cast(pl.String),
+    "boolean": lambda column: column.cast(pl.Boolean),
+    "time": _time_column,
+}

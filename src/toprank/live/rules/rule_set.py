@@ -1,0 +1,73 @@
+"""The rules that are evaluated, all at once."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from toprank.live.rules.rule_fields import RuleKind
+from toprank.live.rules.rule_language import Condition
+
+ActiveState = Literal["shadow", "live"]
+
+
+class ActiveRule(NamedTuple):
+    """A version of a rule that is evaluated: in shadow it is only recorded."""
+
+    name: str
+    version: int
+    state: ActiveState
+    condition: Condition
+
+    @property
+    def kind(self) -> RuleKind:
+        """What a match does: block the payment, or raise an alert for its card."""
+        return self.condition.kind
+
+
+class RuleMatch(NamedTuple):
+    """A rule that a payment matches."""
+
+    name: str
+    version: int
+    kind: RuleKind
+    state: ActiveState
+
+
+class RuleSet:
+    """Rules that are evaluated together; `names` are the fields and features that they use.
+
+    >>> from toprank.live.rules.rule_language import parse
+    >>> from toprank.live.rules.rule_fields import RuleFields
+    >>> fields = RuleFields({"amount": "number"})
+    >>> large = ActiveRule("large", 1, "live", parse("amount > 500", fields, "block"))
+    >>> rules = RuleSet([large])
+    >>> rules.matches(pl.DataFrame({"amount": [900.0, 5.0]}))
+    [[RuleMatch(name='large', version=1, kind='block', state='live')], []]
+    """
+
+    def __init__(self, rules: Iterable[ActiveRule], number: int = 0) -> None:
+        self.rules, self.number = tuple(rules), number
+        self._matches = [RuleMatch(each.name, each.version, each.kind, each.state)
+                         for each in self.rules]  # fmt: skip
+        self._expressions = [
+            rule.condition.expression.alias(str(place)) for place, rule in enumerate(self.rules)
+        ]
+
+        self.names = frozenset(name for each in self.rules for name in each.condition.names)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def of_kind(self, kind: RuleKind) -> "RuleSet":
+        """Return the rules of one kind."""
+        return RuleSet((each for each in self.rules if each.kind == kind), self.number)
+
+    def matches(self, frame: pl.DataFrame) -> list[list[RuleMatch]]:
+        """Return for each row the rules that it matches, in their order."""
+        if not self.rules or not frame.height:
+            return [[] for _ in range(frame.height)]
+        return [
+            [match for match, is_met in zip(self._matches, row, strict=True) if is_met]
+            for row in frame.select(self._expressions).rows()
+        ]

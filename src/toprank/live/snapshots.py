@@ -1,0 +1,55 @@
+"""Snapshots of a desk's history: each is the history as of one place in the log.
+
+A snapshot is written by a process of its own, which reads the one before and the log after it, so
+that payments do not wait. The last two are kept, in case one cannot be read, and the first, from
+which all of the log can be replayed.
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from toprank.payments.features import History
+
+_NAME = re.compile(r"history-(\d+)-(\d+)\.toprank")
+_KEPT = 2
+
+
+class Snapshot(NamedTuple):
+    """A place in the log: after this payment and this label."""
+
+    position: int
+    label_number: int
+
+
+class Snapshots:
+    """The snapshots in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, snapshot: Snapshot) -> Path:
+        """Return the file of a snapshot."""
+        name = f"history-{snapshot.position:012}-{snapshot.label_number:09}.toprank"
+        return self.folder / name
+
+    def all(self) -> list[Snapshot]:
+        """Return the snapshots, the oldest first."""
+        found = (_NAME.fullmatch(each.name) for each in self.folder.iterdir())
+        return sorted(Snapshot(int(each[1]), int(each[2])) for each in found if each)
+
+    def before(self, position: int) -> list[Snapshot]:
+        """Return the snapshots at or before a position, the oldest first."""
+        return [each for each in self.all() if each.position <= position]
+
+    def write(self, history: History, snapshot: Snapshot) -> None:
+        """Write a snapshot, in one step, and remove those that are no longer needed."""
+        history.save(self.path(snapshot))
+        for each in self.all()[1:-_KEPT]:
+            self.path(each).unlink(missing_ok=True)
+
+    def drop_before(self, snapshot: Snapshot) -> None:
+        """Remove all older snapshots, the first included."""
+        for each in self.all():
+            if each < snapshot:
+                self.path(each).unlink()

@@ -1,0 +1,44 @@
+"""What a desk does beside its payments: snapshots, the archive, and forgetting what is too old.
+
+It runs in a process of its own, so that payments do not wait: `python -m toprank.live.upkeep`.
+Nothing in memory is shared. It reads the last snapshot and the log after it, as a restart would.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from toprank.live.desk import Desk, archive_of, stored_payments
+from toprank.live.engine.live_history import LiveHistory
+from toprank.live.retention import Purged, purge
+from toprank.live.store import payment_log
+
+
+def keep_up(desk: Desk) -> Purged:
+    """Write a snapshot and the archive, then remove what is older than the desk keeps."""
+    model, snapshot = desk.load_newest()
+    with desk.database.reading() as connection:
+        end = payment_log.last_position(connection)
+        live = LiveHistory.caught_up(
+            model, snapshot, connection, stored_payments(model), desk.settings.kept, end
+        )
+        archive_of(desk, model).add_from(connection, is_complete=True)
+    if live.snapshot != snapshot:
+        desk.snapshots.write(live.history, live.snapshot)
+    return purge(desk, model, live.snapshot, live.horizon)
+
+
+def start_process(folder: Path) -> subprocess.Popen[bytes]:
+    """Start `keep_up` in a process of its own, which gives way to others."""
+    command = [sys.executable, "-m", "toprank.live.upkeep", os.fspath(folder)]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=keep_up.__doc__)
+    parser.add_argument("folder", type=Path)
+    os.nice(10)
+    with Desk.open(parser.parse_args().folder) as opened:
+        keep_up(opened)

@@ -1,0 +1,70 @@
+"""Desks to try things on: a tiny model of made payments, and payments after those it learned."""
+
+import asyncio
+
+import numpy as np
+import pyarrow as pa
+
+from toprank.live.desk import Desk, init_desk
+from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.messages import Payment
+from toprank.live.settings import DeskSettings
+from toprank.payments.payment_model import PaymentModel
+from toprank.simulator import simulate
+
+N_DAYS, N_LATER = 40, 6
+COLUMNS = ["tx", "paid_at", "card", "terminal", "amount", "channel", "country"]
+
+
+def made_payments():
+    """The labelled payments of some weeks, and those of the days after."""
+    table = simulate(n_cards=80, n_terminals=30, n_days=N_DAYS + N_LATER, random_state=2)
+    ids = pa.array([f"tx-{number}" for number in range(table.num_rows)])
+    table = table.append_column("tx", ids).select([*COLUMNS, "is_fraud"])
+    days = table["paid_at"].to_numpy().astype("datetime64[D]")
+    n_first = int(np.count_nonzero(days < days.min() + N_DAYS))
+    return table.slice(0, n_first), table.slice(n_first)
+
+
+def fitted_model(table, path, **options):
+    """A model of some trees, in a file."""
+    model = PaymentModel(
+        "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
+        row_id="tx", n_estimators=15, time_limit=0.01, n_jobs=1, budget=5, **options,
+    )  # fmt: skip
+    model.fit(table)
+    model.save(path)
+    model.close()
+
+
+def payments_of(table):
+    """The rows of a table as the routes give them to the engine."""
+    found = []
+    for row in table.select(COLUMNS).to_pylist():
+        paid_at = int(np.datetime64(row["paid_at"], "us").view(np.int64))
+        body = row | {"paid_at": paid_at}
+        found.append(Payment(row["tx"], row["card"], row["terminal"], paid_at, body))
+    return found
+
+
+def new_desk(folder, model, **settings):
+    """A desk whose clock is that of its payments."""
+    init_desk(folder, model, DeskSettings(**({"clock": "payments"} | settings)))
+    return Desk.open(folder)
+
+
+def live(desk):
+    return LiveDesk(desk)
+
+
+def run(engine, work):
+    """Start an engine, do what `work` returns to await, stop it; return what that gives."""
+
+    async def whole():
+        await engine.start()
+        try:
+            return await work()
+        finally:
+            await engine.stop()
+
+    return asyncio.run(whole())
