@@ -4,7 +4,7 @@ Times are microseconds since 1970, UTC.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple
 
 Decision = Literal["accept", "block"]
 FieldKind = Literal["number", "text", "boolean", "time"]
@@ -74,15 +74,3 @@ class ConflictError(ValueError):
             "send a payment again as it was, or a new one with an id of its own."
         )
         self.payment_id = payment_id
-
-
-class EngineFacts(TypedDict, total=False):
-    """What the engine says of itself, for metrics and readiness; what it lacks is left out."""
-
-    position: int  # of the newest payment in the log
-    scored_position: int  # of the newest payment that the model has scored
-    n_pending: int  # payments that wait for a decision
-    n_open_alerts: int
-    scoring_lag: float  # seconds that the oldest payment without a score has waited
-    model: str
-    rule_set: int

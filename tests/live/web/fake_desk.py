@@ -54,17 +54,18 @@ class FakeEngine:
 
     def payment(self, payment_id):
         found = self.payments.get(payment_id)
-        return found and {"id": found.id, "paid_at": found.paid_at, "body": found.body}
+        return found and {"id": found.id, "card": found.card}
 
     def alerts(self, state, limit, after):
         found = [
-            {"number": number, "probability": 1 / number, "state": state, "opened_at": 0}
+            {"alert": number, "state": state, "cursor": f"{(1 / number).hex()}_{number}"}
             for number in range(1, 6)
         ]
-        return [each for each in found if after is None or each["number"] > after[1]][:limit]
+        first = 0 if after is None else int(after.partition("_")[2])
+        return found[first : first + limit]
 
     def facts(self):
-        return {"position": len(self.payments), "n_pending": 0, "model": "0001", "rule_set": 3}
+        return {"position": len(self.payments), "waiting": 0, "model": "0001", "rule_set": 3}
 
 
 class FakeDesk:

@@ -1,6 +1,7 @@
 """Labels in; payments and alerts out."""
 
 import time
+from urllib.parse import quote
 
 import pytest
 
@@ -53,18 +54,15 @@ def test_a_label_that_is_not_as_expected_is_refused_by_name(known, desk, name, v
     assert not desk.engine.labels
 
 
-def test_a_payment_is_shown_with_its_times_in_words(known):
-    found = known.get("/v1/payments/a/b").json
-    assert found["id"] == "a/b"
-    assert found["paid_at"] == found["body"]["paid_at"]
-    assert found["body"]["expires"] == "2027-01-31T00:00:00Z"
+def test_a_payment_is_found_by_its_id_even_if_there_is_a_slash_in_it(known):
+    assert known.get("/v1/payments/a/b").json == {"id": "a/b", "card": "c1"}
 
 
 def test_alerts_come_page_by_page(client):
     numbers, cursor = [], ""
     while cursor is not None:
-        page = client.get(f"/v1/alerts?limit=2&cursor={cursor}").json
-        numbers += [alert["number"] for alert in page["alerts"]]
+        page = client.get(f"/v1/alerts?limit=2&cursor={quote(cursor)}").json
+        numbers += [alert["alert"] for alert in page["alerts"]]
         cursor = page["next"]
     assert numbers == [1, 2, 3, 4, 5]
 
@@ -75,9 +73,9 @@ def test_alerts_come_page_by_page(client):
         ("state=new", "state"), ("limit=0", "limit"), ("limit=1001", "limit"),
         ("limit=x", "limit"), ("limit=%D9%A3", "limit"), ("limit=1&limit=2", "query"),
         ("sort=x", "query"),
-        ("cursor=x", "cursor"), ("cursor=nan~1", "cursor"),
-        ("cursor=0.5~99999999999999999999", "cursor"),
-        ("cursor=0.5~-1", "cursor"), ("cursor=%00", "cursor"), ("limit=" + "1" * 5000, "limit"),
+        ("cursor=x", "cursor"), ("cursor=nan_1", "cursor"),
+        ("cursor=0x1.0p%2B0_99999999999999999999", "cursor"),
+        ("cursor=0x1.0p-1_-1", "cursor"), ("cursor=%00", "cursor"), ("limit=" + "1" * 5000, "limit"),
     ],
     ids=lambda value: value[:20],
 )  # fmt: skip

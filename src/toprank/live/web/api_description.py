@@ -10,7 +10,7 @@ from toprank.live.web.batches import MOST_ITEMS
 from toprank.payments.ledger.holding import SOURCES
 
 MOST_ALERTS = 1_000
-CURSOR_PATTERN = "^(0(\\.[0-9]{1,20})?|1|1\\.0|[1-9](\\.[0-9]{1,20})?e-[0-9]{2})~[1-9][0-9]{0,17}$"
+CURSOR_PATTERN = r"0x[01]\.[0-9a-f]{1,13}p(?:\+0|-[0-9]{1,4})_[1-9][0-9]{0,17}"
 """What an answer has as `next`: a probability and the number of an alert."""
 
 _ERRORS = {
@@ -19,7 +19,10 @@ _ERRORS = {
     403: "The key lacks the scope.",
     404: "There is no such payment.",
     408: "The body came too slowly.",
-    409: "A payment with this id and other content was received before.",
+    409: (
+        "A payment with this id and other content was received before; the others of a batch "
+        "are taken in."
+    ),
     413: "The body is too large: 64 KiB for one item, 8 MiB for a batch.",
     415: "The body is not `application/json`.",
     421: "The server does not answer for this host.",
@@ -61,7 +64,7 @@ def _paths() -> dict[str, Any]:
         "/v1/payments": {
             "post": {
                 "operationId": "decidePayments",
-                "summary": "Decide one payment, or up to 1,000 that are taken in as a whole",
+                "summary": "Decide one payment, or up to 1,000",
                 "description": "Scope of the key: payments.",
                 "security": [{"key": []}],
                 "requestBody": _body(_one_or_list("payments", "Payment")),
@@ -102,7 +105,7 @@ def _paths() -> dict[str, Any]:
                         "limit",
                         {"type": "integer", "minimum": 1, "maximum": MOST_ALERTS, "default": 100},
                     ),
-                    _query("cursor", {"type": "string", "pattern": CURSOR_PATTERN}),
+                    _query("cursor", {"type": "string", "pattern": f"^({CURSOR_PATTERN})?$"}),
                 ],
                 "responses": _responses(_ref("Alerts"), *_READING),
             }

@@ -1,8 +1,7 @@
 """The web application of a desk."""
 
-import asyncio
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,8 +14,6 @@ from toprank.live.web.request_body import BodyReader
 from toprank.live.web.routes import ApiRoutes
 from toprank.live.web.served import ServedDesk
 from toprank.live.web.service_metrics import ServiceMetrics
-
-_BETWEEN_WRITES = 300.0  # seconds between two writings of when keys were last used
 
 
 def create_app(
@@ -34,14 +31,9 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await desk.start()
-        writing = asyncio.create_task(_write_uses(desk))
         try:
             yield
         finally:
-            writing.cancel()
-            with suppress(asyncio.CancelledError):
-                await writing
-            await asyncio.to_thread(desk.keys.write_uses)
             await desk.close()
 
     app = Starlette(
@@ -57,9 +49,3 @@ def create_app(
 async def _raise(_: Request, error: Exception) -> Response:
     """Pass an error of routing on to the gate, which answers it in the shape of all errors."""
     raise error
-
-
-async def _write_uses(desk: ServedDesk) -> None:
-    while True:
-        await asyncio.sleep(_BETWEEN_WRITES)
-        await asyncio.to_thread(desk.keys.write_uses)

@@ -1,6 +1,7 @@
 """The routes of the API: each reads a request, asks the engine, and writes its answer."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -13,8 +14,7 @@ from toprank.live.messages import Answer
 from toprank.live.store.alert_table import STATES
 from toprank.live.store.api_keys import ApiKey
 from toprank.live.web import api_description, batches, strict_json
-from toprank.live.web.api_description import MOST_ALERTS
-from toprank.live.web.field_readers import iso_text
+from toprank.live.web.api_description import CURSOR_PATTERN, MOST_ALERTS
 from toprank.live.web.gate import ROUTE
 from toprank.live.web.label_reader import label_given
 from toprank.live.web.payment_reader import PaymentReader
@@ -24,6 +24,7 @@ from toprank.live.web.served import ServedDesk
 from toprank.live.web.service_metrics import CONTENT_TYPE, ServiceMetrics
 
 _DEFAULT_ALERTS = 100
+_is_cursor = re.compile(CURSOR_PATTERN).fullmatch
 _INDEX = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>toprank</title></head>
 <body><h1>toprank</h1><p>A desk is served here.</p>
@@ -65,8 +66,6 @@ class ApiRoutes:
         self._desk, self._metrics, self._bodies = desk, metrics, bodies
         self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.has_wall_clock)
         self._description = api_description.description(desk.fields)
-        self._names = {each.name for each in desk.fields}
-        self._time_fields = {each.name for each in desk.fields if each.kind == "time"}
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -128,7 +127,7 @@ class ApiRoutes:
         found = await asyncio.to_thread(self._desk.engine.payment, payment_id)
         if found is None:
             raise _unknown_payment(payment_id)
-        return json_response(self._with_times(found))
+        return json_response(found)
 
     async def _get_alerts(self, request: Request) -> Response:
         self._check_key(request, "read")
@@ -136,13 +135,17 @@ class ApiRoutes:
         if query["state"] not in STATES:
             raise RequestError.invalid("state", query["state"], f"one of {', '.join(STATES)}")
         limit = _limit_of(query["limit"])
-        after = _after_of(query["cursor"])
-        found = await asyncio.to_thread(self._desk.engine.alerts, query["state"], limit, after)
-        last = found[-1] if len(found) == limit else None
-        cursor = None if last is None else f"{last['probability']!r}~{last['number']}"
-        return json_response(
-            {"alerts": [self._with_times(each) for each in found], "next": cursor}
-        )
+        cursor = query["cursor"]
+        if cursor and not _is_cursor(cursor):
+            raise _no_cursor(cursor)
+        try:
+            found = await asyncio.to_thread(
+                self._desk.engine.alerts, query["state"], limit, cursor or None
+            )
+        except ValueError:
+            raise _no_cursor(cursor) from None
+        last = found[-1]["cursor"] if len(found) == limit else None
+        return json_response({"alerts": found, "next": last})
 
     async def _get_health(self, request: Request) -> Response:
         return json_response({"status": "ok"})
@@ -160,19 +163,6 @@ class ApiRoutes:
 
     async def _get_index(self, request: Request) -> Response:
         return HTMLResponse(_INDEX)
-
-    def _with_times(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Return what the engine knows with its times as people write them."""
-        shown_ = {
-            name: iso_text(value) if type(value) is int and self._is_time(name) else value
-            for name, value in found.items()
-        }
-        if isinstance(found.get("body"), dict):
-            shown_["body"] = self._with_times(found["body"])
-        return shown_
-
-    def _is_time(self, name: str) -> bool:
-        return name in self._time_fields or (name.endswith("_at") and name not in self._names)
 
     def _check_key(self, request: Request, scope: str) -> ApiKey:
         """Return the key of a request, if it may do this; before its body is read."""
@@ -250,15 +240,5 @@ def _limit_of(text: str) -> int:
     raise RequestError.invalid("limit", text, f"an integer from 1 to {MOST_ALERTS:,}")
 
 
-def _after_of(cursor: str) -> tuple[float, int] | None:
-    """Return where a list goes on: the probability and the number of its last alert."""
-    if not cursor:
-        return None
-    probability, _, number = cursor.partition("~")
-    try:
-        found = float(probability), int(number)
-    except ValueError:
-        found = -1.0, 0
-    if not (0 <= found[0] <= 1 and 1 <= found[1] < 2**63):
-        raise RequestError.invalid("cursor", cursor, "what an answer has as `next`")
-    return found
+def _no_cursor(cursor: str) -> RequestError:
+    return RequestError.invalid("cursor", cursor, "what an answer has as `next`")

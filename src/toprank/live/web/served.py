@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
-from toprank.live.messages import Answer, EngineFacts, LabelGiven, Payment, PaymentField
+from toprank.live.messages import Answer, LabelGiven, Payment, PaymentField
 from toprank.live.store.api_keys import KeyRing
 from toprank.payments.features.past import LabelCounts
 
@@ -16,9 +16,9 @@ class ServedEngine(Protocol):
         """Whether payments can be decided."""
 
     def decide(self, payments: list[Payment]) -> Awaitable[list[Answer]]:
-        """Decide payments; all are in the log when it returns, or none if it raises.
+        """Decide payments; all are in the log when it returns.
 
-        BusyError if too many wait, ConflictError if an id is known with other content.
+        BusyError if too many wait; ConflictError if an id is known with other content.
         """
 
     def label(self, labels: list[LabelGiven], who: str) -> Awaitable[LabelCounts]:
@@ -27,17 +27,14 @@ class ServedEngine(Protocol):
     def payment(self, payment_id: str) -> dict[str, Any] | None:
         """Return what is known of a payment; called in a thread of its own."""
 
-    def alerts(
-        self, state: str, limit: int, after: tuple[float, int] | None
-    ) -> list[dict[str, Any]]:
+    def alerts(self, state: str, limit: int, after: str | None) -> list[dict[str, Any]]:
         """Return alerts in the order of the queue; called in a thread of its own.
 
-        `after` is the probability and the number of the alert after which to begin; both are in
-        what is returned, by these names.
+        `after` is the `cursor` of the alert after which to begin, ValueError if it is none.
         """
 
-    def facts(self) -> EngineFacts:
-        """Return what the engine says of itself."""
+    def facts(self) -> dict[str, Any]:
+        """Return what the engine is doing, for metrics."""
 
 
 class ServedDesk(Protocol):

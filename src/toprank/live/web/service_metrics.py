@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from toprank.live.messages import Answer, EngineFacts
+from toprank.live.messages import Answer
 from toprank.payments.features.past import LabelCounts
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -22,20 +22,19 @@ SECONDS = (
 
 _GAUGES = {
     "position": ("toprank_log_position", "Number of the newest payment in the log."),
-    "scored_position": ("toprank_scored_position", "Number of the newest payment with a score."),
-    "n_pending": ("toprank_pending_payments", "Payments that wait for their decision."),
-    "n_open_alerts": ("toprank_open_alerts", "Cards on the list."),
-    "scoring_lag": (
-        "toprank_scoring_lag_seconds",
-        "Time that the oldest payment without a score has waited.",
-    ),
+    "waiting": ("toprank_waiting_payments", "Payments that wait for their decision."),
+    "unscored": ("toprank_unscored_payments", "Payments that wait for the model."),
+    "lag": ("toprank_scoring_lag_seconds", "Time that the first of them has waited."),
+    "open_alerts": ("toprank_open_alerts", "Cards on the list."),
+    "opened_alerts": ("toprank_opened_alerts", "Alerts opened since the start."),
 }
+"""The facts of the engine that are figures."""
 
 
 class ServiceMetrics:
     """Counts requests, decisions and errors; `text` is what Prometheus reads."""
 
-    def __init__(self, facts: Callable[[], EngineFacts]) -> None:
+    def __init__(self, facts: Callable[[], dict[str, Any]]) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_EngineGauges(facts))
         self._seconds = Histogram(
@@ -107,7 +106,7 @@ class ServiceMetrics:
 class _EngineGauges:
     """What the engine says of itself, asked for when the figures are read."""
 
-    def __init__(self, facts: Callable[[], EngineFacts]) -> None:
+    def __init__(self, facts: Callable[[], dict[str, Any]]) -> None:
         self._facts = facts
 
     def describe(self) -> list[Any]:
@@ -116,7 +115,7 @@ class _EngineGauges:
 
     def collect(self) -> Iterator[Any]:
         """Yield the figures that the engine has."""
-        facts: dict[str, Any] = {**self._facts()}
+        facts = self._facts()
         for key, (name, says) in _GAUGES.items():
             if key in facts:
                 yield GaugeMetricFamily(name, says, value=facts[key])
