@@ -25,9 +25,7 @@ _log = logging.getLogger("toprank.live")
 AT_ONCE = 64
 """Payments that are decided in one turn at most."""
 
-_SCORED__log = logging.getLogger("toprank.live")
-
-AT_ONCE = 64
+_SCORED_AT_ONCE = 64
 _LONGEST_LAG = 0.25  # seconds that scores may wait for answers
 _WATCH = 0.25  # seconds between two looks for changes made by others
 

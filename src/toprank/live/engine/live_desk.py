@@ -68,7 +68,7 @@ class LiveDesk:
             self.history = LiveHistory.caught_up(
                 self.model, snapshot, connection, self._stored, self.settings.kept
             )
-            self.rules = LiveRules.load(connection, self.model, self.settings)
+            self.rules = LiveRules(connection, self.model, self.settings)
             rows = payment_log.unscored(connection)
         self.clock = DeskClock(self.settings.clock, self.history.history.until)
         moment = time.monotonic()
@@ -108,7 +108,9 @@ class LiveDesk:
         moment = time.monotonic()
         for row, payment in zip(decided.logged, decided.payments, strict=True):
             self._unscored.append(_Unscored(row, payment, row.feature_values, moment))
-        self._trip_breakers()
+        if self.rules.tripped:
+            with self._writing() as connection:
+                self.rules.pause_tripped(connection, self.now())
         return decided.answers
 
     def score_some(self, most: int) -> int:
@@ -119,7 +121,8 @@ class LiveDesk:
         found = self._scorer.score(payments, features)
         assert found.probability is not None
         now = self.now()
-        judged = self.rules.judge_scored(payments, features, found.suspicion, now)
+        times = [each.row.received_at for each in some]
+        judged = self.rules.judge_scored(payments, features, found.suspicion, times)
         columns = zip(
             some, found.suspicion.tolist(), found.probability.tolist(), judged, strict=True
         )
@@ -259,9 +262,3 @@ class LiveDesk:
         raw = self._connection.connection.dbapi_connection
         assert raw is not None
         return raw.execute("PRAGMA data_version").fetchone()[0]
-
-    def _trip_breakers(self) -> None:
-        tripped = self.rules.tripped(self.now())
-        if tripped:
-            with self._writing() as connection:
-                self.rules.pause(connection, tripped, self.now())
