@@ -135,7 +135,7 @@ class ApiRoutes:
         if query["state"] not in STATES:
             raise RequestError.invalid("state", query["state"], f"one of {', '.join(STATES)}")
         limit = _limit_of(query["limit"])
-        cursor = query["cursor"]
+        cursor = query["cursor"].replace(" ", "+")  # what a plus is in an address
         if cursor and not _is_cursor(cursor):
             raise _no_cursor(cursor)
         try:
