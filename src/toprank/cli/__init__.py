@@ -20,6 +20,7 @@ from toprank.cli.explain import explain
 from toprank.cli.feedback import feedback
 from toprank.cli.fit import fit
 from toprank.cli.history_commands import history
+from toprank.cli.keys import keys
 from toprank.cli.label import label
 from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
@@ -51,7 +52,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
-    simulate, feedback, warm_up, completion,
+    simulate, feedback, keys, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 

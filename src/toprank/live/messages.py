@@ -66,10 +66,11 @@ class BusyError(Exception):
 
 
 class ConflictError(ValueError):
-    """A payment has the id of an earlier one and other content; `id` is that id."""
+    """A payment has the id of an earlier one and other content."""
 
-    def __init__(self, id: str, message: str | None = None) -> None:
+    def __init__(self, payment_id: str) -> None:
         super().__init__(
-            message or f"payment {id!r} was received before with other content; ids are unique."
+            f"payment {payment_id!r} was received before with other content; "
+            "send a payment again as it was, or a new one with an id of its own."
         )
-        self.id = id
+        self.payment_id = payment_id

@@ -148,6 +148,19 @@ class LiveDesk:
             self._unscored.popleft()
         return len(some)
 
+    def score_one_by_one(self, most: int) -> int:
+        """Score payments singly, and leave out those that the model fails on; return how many."""
+        n_tried = min(most, len(self._unscored))
+        for _ in range(n_tried):
+            try:
+                self.score_some(1)
+            except sa.exc.SQLAlchemyError:
+                raise
+            except Exception:
+                failed = self._unscored.popleft()
+                _log.exception("payment %s could not be scored.", failed.row.id)
+        return n_tried
+
     def label(self, labels: Sequence[LabelGiven], who: str) -> LabelCounts:
         """Add the labels of known payments; return what became of all of them."""
         now = self.now()

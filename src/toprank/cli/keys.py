@@ -1,0 +1,120 @@
+"""`toprank keys`: who may send payments and labels to a desk, and read from it."""
+
+import getpass
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXAMPLES = """
+\b
+Examples:
+  toprank keys add desk loader --scope payments --scope labels
+  toprank keys list desk
+  toprank keys revoke desk loader
+"""
+
+_SCOPES = ("payments", "labels", "read", "metrics")
+_FOLDER = click.argument("folder", type=click.Path(path_type=Path))
+_NAME = click.argument("name")
+
+
+@click.group(epilog=EXAMPLES, short_help="Make, list and revoke the API keys of a desk.")
+def keys() -> None:
+    """Make, list and revoke the API keys of a desk; a server that is running follows at once."""
+
+
+@keys.command(short_help="Make a key and print it.")
+@_FOLDER
+@_NAME
+@click.option(
+    "--scope", "scopes", type=click.Choice(_SCOPES), multiple=True, required=True,
+    help="What the key may do; repeat it for several: send payments, send labels, read payments "
+    "and alerts, read metrics.",
+)  # fmt: skip
+def add(folder: Path, name: str, scopes: tuple[str, ...]) -> None:
+    """Make a key called NAME for the desk in FOLDER, and print it.
+
+    The key is shown once: only its hash is stored. NAME appears in the audit of all that is done
+    with the key.
+    """
+    from toprank.cli import screen
+
+    api_keys, database = _opened(folder)
+    with database.writing() as connection:
+        key = api_keys.add(connection, name, scopes, _now(), _actor())
+    screen.show(key)
+    screen.remark(f"Made key {name!r} ({', '.join(scopes)}). Keep it: it is not shown again.")
+
+
+@keys.command("list", short_help="Print the keys, without what is secret in them.")
+@_FOLDER
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def list_keys(folder: Path, as_json: bool) -> None:
+    """Print the keys of the desk in FOLDER: name, scopes, when made, last used and revoked."""
+    from toprank.cli import screen
+    from toprank.wording import aligned
+
+    api_keys, database = _opened(folder)
+    with database.reading() as connection:
+        found = api_keys.all_keys(connection)
+    rows = [
+        {
+            "name": each.name,
+            "scopes": sorted(each.scopes),
+            "made": _at(each.made_at),
+            "used": _at(each.used_at),
+            "revoked": _at(each.revoked_at),
+        }
+        for each in found
+    ]
+    if as_json:
+        screen.print_json(rows)
+        return
+    cells = [[row["name"], " ".join(row["scopes"]), *list(row.values())[2:]] for row in rows]
+    shown = [[cell or "-" for cell in row] for row in cells]
+    screen.show(aligned([["name", "scopes", "made", "last used", "revoked"], *shown]))
+
+
+@keys.command(short_help="Revoke a key.")
+@_FOLDER
+@_NAME
+def revoke(folder: Path, name: str) -> None:
+    """Revoke the key called NAME of the desk in FOLDER; it cannot be used any more."""
+    from toprank.cli import screen
+
+    api_keys, database = _opened(folder)
+    with database.writing() as connection:
+        api_keys.revoke(connection, name, _now(), _actor())
+    screen.remark(f"Revoked key {name!r}.")
+
+
+def _opened(folder: Path) -> tuple[Any, Any]:
+    """Return the module of keys and the database of a desk."""
+    try:
+        from toprank.live.store import api_keys
+        from toprank.live.store.database import Database
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"a desk needs the package {error.name}; install toprank[desk]."
+        ) from None
+    return api_keys, Database.open(folder)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000
+
+
+def _actor() -> str:
+    try:
+        return f"person:{getpass.getuser()}"
+    except (OSError, KeyError):  # a user without a name, as in some containers
+        return "person:command line"
+
+
+def _at(microseconds: int | None) -> str | None:
+    """Return a time to the minute, in UTC."""
+    if microseconds is None:
+        return None
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(microseconds / 1e6))

@@ -1,0 +1,51 @@
+"""The web application of a desk."""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toprank.live.web.gate import LOOPBACK, Gate
+from toprank.live.web.request_body import BodyReader
+from toprank.live.web.routes import ApiRoutes
+from toprank.live.web.served import ServedDesk
+from toprank.live.web.service_metrics import ServiceMetrics
+
+
+def create_app(
+    desk: ServedDesk,
+    hosts: Collection[str] | None = LOOPBACK,
+    bodies: BodyReader | None = None,
+) -> Starlette:
+    """Return the application that serves a desk; it starts the desk, and closes it at the end.
+
+    `hosts` are the names under which it may be asked; None for any.
+    """
+    metrics = ServiceMetrics(desk.engine.facts)
+    routes = ApiRoutes(desk, metrics, bodies or BodyReader())
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await desk.start()
+        try:
+            yield
+        finally:
+            await desk.close()
+
+    app = Starlette(
+        routes=routes.routes(),
+        middleware=[Middleware(Gate, metrics, hosts)],
+        exception_handlers={HTTPException: _raise},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _raise(_: Request, error: Exception) -> Response:
+    """Pass an error of routing on to the gate, which answers it in the shape of all errors."""
+    raise error

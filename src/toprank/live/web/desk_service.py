@@ -1,0 +1,71 @@
+"""A live desk with its engine and its keys, as the application needs it."""
+
+import asyncio
+from contextlib import suppress
+
+from toprank.live.engine.decision_engine import DecisionEngine
+from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.messages import PaymentField
+from toprank.live.store.api_keys import KeyRing
+
+_BETWEEN_RELOADS = 0.5  # seconds after which a revoked key is known at the latest
+_RELOADS_PER_WRITE = 600  # when keys were last used is written every five minutes
+
+
+class DeskService:
+    """What is served; it starts and closes with the application.
+
+    Parameters
+    ----------
+    live
+        The desk, ready to decide. It is closed at the end.
+    """
+
+    def __init__(self, live: LiveDesk) -> None:
+        self._live = live
+        self.engine = DecisionEngine(live)
+        self.keys = KeyRing(live.desk.database)
+        self._following: asyncio.Task[None] | None = None
+
+    @property
+    def fields(self) -> list[PaymentField]:
+        """The fields of its payments."""
+        return self._live.fields
+
+    @property
+    def is_tokenising(self) -> bool:
+        """Whether cards are stored as keyed hashes."""
+        return self._live.model.stored_cards_.fingerprint is not None
+
+    @property
+    def has_wall_clock(self) -> bool:
+        """Whether now is the time of the machine."""
+        return self._live.settings.clock == "wall"
+
+    def now(self) -> int:
+        """Return the desk's time in microseconds."""
+        return self._live.now()
+
+    async def start(self) -> None:
+        """Begin to decide, and to follow changes of the keys."""
+        await self.engine.start()
+        self._following = asyncio.create_task(self._follow_keys())
+
+    async def close(self) -> None:
+        """Answer and score what is waiting, then close everything."""
+        await self.engine.stop()
+        if self._following is not None:
+            self._following.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._following
+        self.keys.write_uses()
+        self._live.close()
+        self._live.desk.close()
+
+    async def _follow_keys(self) -> None:
+        """Read keys again and again: `toprank keys` may change them in another process."""
+        while True:
+            for _ in range(_RELOADS_PER_WRITE):
+                await asyncio.sleep(_BETWEEN_RELOADS)
+                await asyncio.to_thread(self.keys.reload)
+            await asyncio.to_thread(self.keys.write_uses)
