@@ -25,6 +25,7 @@ from toprank.cli.label import label
 from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
 from toprank.cli.refit import refit
+from toprank.cli.rule_commands import rules
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
 from toprank.cli.version_option import print_versions
@@ -52,7 +53,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
-    simulate, feedback, keys, warm_up, completion,
+    simulate, feedback, keys, rules, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 
