@@ -18,7 +18,7 @@ Examples:
   toprank rules add desk large-abroad "amount > 500 AND country <> 'FR'" --kind block --by anna
   toprank rules stage desk large-abroad --by anna        # evaluated, does nothing
   toprank rules approve desk large-abroad --by ben       # live; needs a second person
-  toprank rules snooze desk C0042 --rule large-abroad --days 30 --reason "on holiday" --by ben
+  toprank rules snooze desk card-042 --rule large-abroad --days 30 --reason "on holiday" --by ben
   toprank rules retire desk large-abroad --by anna
 """
 

@@ -15,8 +15,7 @@ def backtest_text(found: RuleBacktest, n_days: int = 7) -> str:
                 ["payments", f"{found.payments.total:,}, {first} to {last}"],
                 ["maturity", f"{percent(found.payments.maturity)} of the labels are known"],
                 ["matches", _outcomes(found.matches)],
-                ["precision", f"{percent(found.mature.precision)} on mature days"],
-                ["", f"{percent(found.provisional.precision)} on the others, provisional"],
+                ["precision", _precision(found)],
                 ["detection rate", f"{percent(found.detection_rate)} of the frauds"],
                 ["false alerts", f"{percent(found.false_alert_rate)} of the genuine payments"],
                 ["found alone", f"{found.only_fraud:,} {plural('fraud', found.only_fraud)}"],
@@ -34,6 +33,13 @@ def backtest_text(found: RuleBacktest, n_days: int = 7) -> str:
         ]
         lines += ["", aligned([["example", "card", "payment", "paid at"], *cards], n_left=4)]
     return "\n".join(lines)
+
+
+def _precision(found: RuleBacktest) -> str:
+    mature = f"{percent(found.mature.precision)} on mature days"
+    if not found.provisional.total:
+        return mature
+    return f"{mature}, {percent(found.provisional.precision)} (provisional) on the others"
 
 
 def _capacity(found: RuleBacktest) -> list[list[str]]:
