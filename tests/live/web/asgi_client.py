@@ -58,6 +58,10 @@ class AsgiClient:
 
         return self._runner.run(ask_all())
 
+    def wait(self, seconds):
+        """Let the application run."""
+        self._runner.run(asyncio.sleep(seconds))
+
     async def ask(self, method, path, body, headers=None):
         """Send a request; headers of None are left out."""
         headers = {

@@ -1,7 +1,6 @@
 """Labels in; payments and alerts out."""
 
 import time
-from urllib.parse import quote
 
 import pytest
 
@@ -61,7 +60,7 @@ def test_a_payment_is_found_by_its_id_even_if_there_is_a_slash_in_it(known):
 def test_alerts_come_page_by_page(client):
     numbers, cursor = [], ""
     while cursor is not None:
-        page = client.get(f"/v1/alerts?limit=2&cursor={quote(cursor)}").json
+        page = client.get(f"/v1/alerts?limit=2&cursor={cursor}").json
         numbers += [alert["alert"] for alert in page["alerts"]]
         cursor = page["next"]
     assert numbers == [1, 2, 3, 4, 5]
@@ -75,7 +74,8 @@ def test_alerts_come_page_by_page(client):
         ("sort=x", "query"),
         ("cursor=x", "cursor"), ("cursor=nan_1", "cursor"),
         ("cursor=0x1.0p%2B0_99999999999999999999", "cursor"),
-        ("cursor=0x1.0p-1_-1", "cursor"), ("cursor=%00", "cursor"), ("limit=" + "1" * 5000, "limit"),
+        ("cursor=0x1.0p-1_-1", "cursor"), ("cursor=%00", "cursor"),
+        ("limit=" + "1" * 5000, "limit"),
     ],
     ids=lambda value: value[:20],
 )  # fmt: skip

@@ -25,9 +25,7 @@ _log = logging.getLogger("toprank.live")
 AT_ONCE = 64
 """Payments that are decided in one turn at most."""
 
-_SCORED__log = logging.getLogger("toprank.live")
-
-AT_ONCE = 64
+_SCORED_AT_ONCE = 64
 _LONGEST_LAG = 0.25  # seconds that scores may wait for answers
 _WATCH = 0.25  # seconds between two looks for changes made by others
 
@@ -127,6 +125,10 @@ class DecisionEngine:
     def alerts(self, state: str, limit: int, after: str | None = None) -> list[dict[str, Any]]:
         """Return alerts of a state, the most probable first; `after` is the cursor of the last."""
         return self.desk.alerts(state, limit, after)
+
+    def n_open(self) -> int:
+        """Return how many alerts are open."""
+        return self.desk.n_open()
 
     def facts(self) -> dict[str, Any]:
         """Return what the engine is doing."""

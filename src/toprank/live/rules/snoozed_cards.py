@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from toprank.live.rules import rule_life
 from toprank.live.rules.rule_fields import RuleError
 from toprank.live.rules.rule_set import RuleMatch
-from toprank.live.store import audit_chain, snooze_table
+from toprank.live.store import audit_chain, rule_set_table, snooze_table
 from toprank.live.store.snooze_table import Snooze
 
 LONGEST_DAYS = 180
@@ -66,10 +66,15 @@ def snooze(
         rule_life.versions(connection, rule)
     number = snooze_table.add(connection, card, rule, reason, at, until, actor)
     facts = {"rule": rule, "reason": reason, "until": until}
-    audit_chain.add(connection, at, actor, "rule.snooze", f"card:{card}", facts)
+    # by its number: the audit is kept for longer than cards may be
+    audit_chain.add(connection, at, actor, "rule.snooze", f"snooze:{number}", facts)
+    rule_set_table.renew(connection, at)
     return Snooze(number, card, rule, reason, at, until, actor)
 
 
-def load_snoozed_cards(connection: sa.Connection, at: int) -> SnoozedCards:
-    """Return the snoozes that have not ended at a moment."""
-    return SnoozedCards(snooze_table.active(connection, at))
+def load_snoozed_cards(
+    connection: sa.Connection, at: int, rule_set: int | None = None
+) -> SnoozedCards:
+    """Return the snoozes that have not ended at a moment; those of a rule set, if it is given."""
+    last = None if rule_set is None else rule_set_table.last_snooze(connection, rule_set)
+    return SnoozedCards(snooze_table.active(connection, at, last))

@@ -1,11 +1,14 @@
-"""Numbered sets of rules: which versions were evaluated, and in which state. None ever changes."""
+"""Numbered sets of rules: which versions were evaluated, in which state, with which snoozes.
+
+None ever changes, so that the number that a payment is logged with says what it was judged by.
+"""
 
 import json
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store import rule_table
+from toprank.live.store import rule_table, snooze_table
 from toprank.live.store.database import metadata
 
 rule_sets = sa.Table(
@@ -14,6 +17,7 @@ rule_sets = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("members", sa.Text, nullable=False),
+    sa.Column("last_snooze", sa.Integer, nullable=False),  # snoozes up to this number count
 )
 
 
@@ -42,14 +46,20 @@ def members(connection: sa.Connection, number: int) -> list[RuleSetMember]:
     return [RuleSetMember(*each) for each in json.loads(text)]
 
 
+def last_snooze(connection: sa.Connection, number: int) -> int:
+    """Return the number of the last snooze that counts for a set."""
+    query = sa.select(rule_sets.c.last_snooze).where(rule_sets.c.number == number)
+    return connection.execute(query).scalar() or 0
+
+
 def renew(connection: sa.Connection, at: int) -> int:
-    """Return the number of the set as rules are now: a new one if that has changed."""
+    """Return the number of the set as rules and snoozes are now: a new one if that has changed."""
     rules = rule_table.in_states(connection, ("shadow", "live"))
     now = [RuleSetMember(each.name, each.version, each.state) for each in rules]
     number = newest_number(connection)
-    if now == members(connection, number):
+    snooze = snooze_table.last_number(connection)
+    if now == members(connection, number) and snooze == last_snooze(connection, number):
         return number
-    connection.execute(
-        rule_sets.insert().values(number=number + 1, at=at, members=json.dumps(now))
-    )
+    row = {"number": number + 1, "at": at, "members": json.dumps(now), "last_snooze": snooze}
+    connection.execute(rule_sets.insert().values(row))
     return number + 1

@@ -47,7 +47,14 @@ def add(
     return int(key[0])
 
 
-def active(connection: sa.Connection, at: int) -> list[Snooze]:
-    """Return the snoozes that have not ended at a moment."""
+def last_number(connection: sa.Connection) -> int:
+    """Return the number of the newest snooze, 0 if there is none."""
+    return connection.execute(sa.select(sa.func.max(snoozes.c.number))).scalar() or 0
+
+
+def active(connection: sa.Connection, at: int, last: int | None = None) -> list[Snooze]:
+    """Return the snoozes that have not ended at a moment; only those up to number `last`."""
     found = sa.select(snoozes).where(snoozes.c.until > at).order_by(snoozes.c.number)
+    if last is not None:
+        found = found.where(snoozes.c.number <= last)
     return [Snooze(*row) for row in connection.execute(found)]
