@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from toprank.data import checks
 from toprank.live.rules import rule_values as values
+from toprank.live.rules.row_values import OfRow
 from toprank.live.rules.rule_fields import KINDS, RuleError, RuleFields, RuleKind
 from toprank.live.rules.rule_functions import FUNCTIONS
 from toprank.live.rules.rule_text import MOST_LEVELS, sql_of, syntax_tree, too_deep
@@ -24,13 +25,15 @@ from toprank.live.rules.rule_values import TypedValue
 class Condition:
     """A rule's condition: its text, the fields it uses, and what Polars evaluates.
 
-    `expression` is boolean; a payment matches where it is true, not where it is null.
+    `expression` is boolean; a payment matches where it is true, not where it is null. `of_row`
+    gives the same for a single row, much faster; it is None where only Polars can evaluate it.
     """
 
     text: str
     kind: RuleKind
     names: tuple[str, ...]
     expression: pl.Expr
+    of_row: OfRow | None = None
 
 
 def parse(text: str, fields: RuleFields, kind: RuleKind) -> Condition:
@@ -58,7 +61,7 @@ def parse(text: str, fields: RuleFields, kind: RuleKind) -> Condition:
     names = tuple(dict.fromkeys(reader.names))
     if not names:  # Polars would give one row for it, however many there are
         expression = pl.repeat(constant, pl.len(), dtype=pl.Boolean)
-    return Condition(text, kind, names, expression)
+    return Condition(text, kind, names, expression, value.of_row)
 
 
 def _tried(expression: pl.Expr, fields: RuleFields, kind: RuleKind) -> bool | None:
@@ -144,12 +147,10 @@ class _RuleReader:
     def is_(self, node: exp.Is) -> TypedValue:
         value, other = self.read(node.this), node.expression
         if isinstance(other, exp.Null):
-            return TypedValue(value.known.is_null(), "boolean", sql_of(node))
+            return values.is_missing(value, sql_of(node))
         if not isinstance(other, exp.Boolean):
             raise RuleError(f"{sql_of(node)}: IS must be followed by NULL, TRUE or FALSE.")
-        values.expect(value, "boolean", "IS")
-        wanted = pl.lit(bool(other.this))
-        return TypedValue(value.expression.eq_missing(wanted), "boolean", sql_of(node))
+        return values.is_exactly(value, bool(other.this), sql_of(node))
 
     def cases(self, node: exp.Case) -> TypedValue:
         branches = [
