@@ -25,6 +25,7 @@ _log = logging.getLogger("toprank.live")
 AT_ONCE = 64
 """Payments that are decided in one turn at most."""
 
+_OF_A_FILE = 200  # in one turn while nobody else waits
 _SCORED_AT_ONCE = 64
 _LONGEST_LAG = 0.25  # seconds that scores may wait for answers
 _WATCH = 0.25  # seconds between two looks for changes made by others
@@ -214,7 +215,7 @@ class DecisionEngine:
     def _taken(self) -> list[tuple[_Request, Sequence[Payment]]]:
         """Return the requests of this turn, each with the payments that are decided now."""
         taken: list[tuple[_Request, Sequence[Payment]]] = []
-        room = AT_ONCE
+        room = AT_ONCE if self._single else _OF_A_FILE
         for request in [*self._single, *list(self._large)[:1]]:
             if room <= 0:
                 break
