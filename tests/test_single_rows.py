@@ -38,6 +38,7 @@ from toprank.rankers.auto.trial import centre_spread
 from toprank.rankers.reasons import explain, score_and_explain
 
 N_SCORED = 25
+N_COPIES = 3  # more rows than XGBoost leaves to our own trees
 few = {"n_estimators": 10, "n_jobs": 1}
 
 RANKERS = [
@@ -102,15 +103,19 @@ def ranker(known):
 
 
 def check_rows_alone(model, table):
-    """Check that every row gets alone what it gets in the table."""
-    suspicion, reasons = model.suspicion(table), explain(model, table)
+    """Check that every row gets alone and in small tables what it gets in a large one."""
+    large = pa.concat_tables([table] * N_COPIES)
+    suspicion, reasons = model.suspicion(large)[:N_SCORED], explain(model, table)
+    for begin, size in ((0, N_SCORED), (3, 7), (11, 2)):
+        few_rows = model.suspicion(table.slice(begin, size))
+        assert few_rows.tolist() == suspicion[begin : begin + size].tolist()
     rows = table.to_pylist()
     assert [model.score_one(row) for row in rows] == suspicion.tolist()
     each = [model.explain_one(row) for row in rows]
     assert [one.suspicion for one in each] == suspicion.tolist()
     assert [one.reasons for one in each] == reasons
     if hasattr(model, "calibration_"):
-        assert [one.probability for one in each] == model.probability(table).tolist()
+        assert [one.probability for one in each] == model.probability(large)[:N_SCORED].tolist()
     else:
         assert {one.probability for one in each} == {None}
     assert each == score_and_explain(model, table)

@@ -87,6 +87,16 @@ def test_probabilities_add_up_to_the_positives(method):
     assert fitted.expected_positives(raw).value == approx(is_positive.sum(), rel=0.01)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_probability_does_not_depend_on_the_other_rows(method):
+    is_positive, raw = drawn(np.random.default_rng(2), "a steep top", 1500)
+    fitted = fit_calibration(is_positive, raw, method)
+    together = fitted.probability(raw)
+    for size in (1, 2, 3, 7, 64):
+        parts = [fitted.probability(raw[i : i + size]) for i in range(0, 640, size)]
+        assert np.concatenate(parts).tolist()[:640] == together[:640].tolist()
+
+
 @pytest.mark.parametrize(("scale", "shift"), [(1e4, 0.0), (1e-6, 0.0), (1.0, 1e4)])
 @pytest.mark.parametrize("method", SHAPED)
 def test_the_scale_of_the_scores_changes_no_probability(method, scale, shift):

@@ -13,7 +13,6 @@ from sklearn.ensemble import IsolationForest
 
 from examples import examples
 from toprank import BoostedRanker, MetaAP, RankForest
-from toprank.data import inputs
 from toprank.data.tables import Column, Schema
 from toprank.rankers import reasons
 from toprank.rankers.anomaly.anomaly_forest import AnomalyForest

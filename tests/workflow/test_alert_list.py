@@ -14,9 +14,9 @@ from examples import examples
 from toprank import AnomalyTreeRank, BoostedRanker
 from toprank.data.inputs import Encoded
 from toprank.data.tables import Schema, TableError, TableWarning, WrittenBatch
-from toprank.rankers.list_reasons import reasons_for_list
 from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
 from toprank.rankers.anomaly.listing import rules_of_rows
+from toprank.rankers.list_reasons import reasons_for_list
 from toprank.workflow.alert_list import most_unusual, top_alerts, top_of_scored
 
 N_ROWS = 300

@@ -30,7 +30,8 @@ class BetaCalibration(ShapedCalibration):
 
     def log_odds(self, raw: ArrayLike) -> Vector:
         """Return the calibrated log-odds, in the order of the raw scores."""
-        return _design(self.line.log_odds(raw)) @ self.theta
+        # fixed order of sums: a row's probability must not depend on the other rows of the batch
+        return np.einsum("ij,j->i", _design(self.line.log_odds(raw)), self.theta)
 
     def counted(self, raw: Vector) -> tuple[Vector, float]:
         """Return the probabilities to add up, and the calibration's variance of their sum."""

@@ -12,9 +12,11 @@ from toprank import startup
 from toprank.cli import screen, standard_streams
 from toprank.cli.added_commands import ToprankGroup
 from toprank.cli.anomalies import anomalies
+from toprank.cli.audit_commands import audit
 from toprank.cli.compare import compare
 from toprank.cli.completion import completion
 from toprank.cli.demo import demo
+from toprank.cli.desk_commands import desk
 from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
 from toprank.cli.feedback import feedback
@@ -25,6 +27,9 @@ from toprank.cli.label import label
 from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
 from toprank.cli.refit import refit
+from toprank.cli.replay_log import replay
+from toprank.cli.rule_commands import rules
+from toprank.cli.serve import serve
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
 from toprank.cli.version_option import print_versions
@@ -52,7 +57,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
-    simulate, feedback, keys, warm_up, completion,
+    simulate, feedback, desk, keys, rules, serve, replay, audit, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 

@@ -42,8 +42,9 @@ def verify(folder: Path, expect: str | None) -> None:
 
 @audit.command(short_help="Print the entries.")
 @_FOLDER
-@click.option("--last", default=50, show_default=True, type=click.IntRange(1),
-              help="Number of entries.")
+@click.option(
+    "--last", default=50, show_default=True, type=click.IntRange(1), help="Number of entries."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON lines.")
 def show(folder: Path, last: int, as_json: bool) -> None:
     """Print the newest entries of the audit of FOLDER, the oldest of them first."""

@@ -24,18 +24,29 @@ def desk() -> None:
 @desk.command(short_help="Make the folder of a live system.")
 @FOLDER
 @click.option(
-    "--model", type=click.Path(path_type=Path), required=True,
+    "--model",
+    type=click.Path(path_type=Path),
+    required=True,
     help="Model of payments, fitted with --card and --id.",
 )
-@click.option("--capacity", type=click.IntRange(1), help="Cards that can be checked per day.  "
-              "[default: the budget of the model]")
+@click.option(
+    "--capacity",
+    type=click.IntRange(1),
+    help="Cards that can be checked per day.  [default: the budget of the model]",
+)
 @click.option("--keep", default="180d", show_default=True, help="How long payments are kept.")
 @click.option(
-    "--clock", type=click.Choice(["wall", "payments"]), default="wall", show_default=True,
+    "--clock",
+    type=click.Choice(["wall", "payments"]),
+    default="wall",
+    show_default=True,
     help="What the time is: that of the machine, or that of the newest payment, for old files.",
 )
 @click.option(
-    "--durability", type=click.Choice(["process", "power"]), default="process", show_default=True,
+    "--durability",
+    type=click.Choice(["process", "power"]),
+    default="process",
+    show_default=True,
     help="What an answered payment survives: a killed process, or also a power failure.",
 )
 @click.option(

@@ -2,7 +2,15 @@
 
 from importlib.util import find_spec
 
-_NEEDED = ("polars", "sqlalchemy", "sqlglot", "starlette", "uvicorn", "prometheus_client", "jinja2")
+_NEEDED = (
+    "polars",
+    "sqlalchemy",
+    "sqlglot",
+    "starlette",
+    "uvicorn",
+    "prometheus_client",
+    "jinja2",
+)
 
 
 def check_installed() -> None:

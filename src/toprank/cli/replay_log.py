@@ -14,8 +14,12 @@ Examples:
 
 @click.command(epilog=EXAMPLES, short_help="Prove that the log gives the same again.")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--from", "since", metavar="TIME",
-              help="Compare payments received from this time on.  [default: all]")
+@click.option(
+    "--from",
+    "since",
+    metavar="TIME",
+    help="Compare payments received from this time on.  [default: all]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def replay(folder: Path, since: str | None, as_json: bool) -> None:
     """Run the log of FOLDER again, with the rules and the model of then.

@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from toprank.data.tables import Schema
 from toprank.data.tables.columns import TableWarning, as_frame
@@ -162,6 +167,15 @@ def restore_columns(estimator: Any, state: dict[str, Any]) -> None:
     if not isinstance(state["named_columns"], bool):
         raise ValueError("named_columns must be true or false.")
     _set_columns(estimator, LearnedColumns(schema, state["named_columns"]))
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise scikit-learn's NotFittedError if an estimator has not learned its columns.
+
+    `check_is_fitted` inspects every attribute, which for a single row takes longer than its score.
+    """
+    if not hasattr(estimator, "schema_"):
+        check_is_fitted(estimator)
 
 
 def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:

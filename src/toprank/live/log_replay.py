@@ -58,6 +58,8 @@ def replay(
         first = payment_log.first_received(connection, since)
         if first is None:
             return result
+        # what came before the oldest snapshot cannot be run again
+        first = max(first, desk.snapshots.all()[0].position + 1)
         snapshot = desk.snapshots.before(first - 1)[-1]
         model = desk.load_model(snapshot)
         stored, scorer = stored_payments(model), Scorer(model)
@@ -68,7 +70,7 @@ def replay(
             result.n_before += n_before
             rows, features = rows[n_before:], features[n_before:]
             for number in {row.rule_set for row in rows} - set(rules):
-                rules[number] = LiveRules.of_number(connection, model, desk.settings, number)
+                rules[number] = LiveRules(connection, model, desk.settings, number)
             payments = [stored.read(row) for row in rows]
             _compare_features(result, live.names, rows, features)
             _compare_decisions(result, rules, rows, payments, features)
@@ -100,9 +102,8 @@ def _compare_decisions(
     for number in sorted({row.rule_set for row in rows}):
         places = [place for place, row in enumerate(rows) if row.rule_set == number]
         times = [rows[place].received_at for place in places]
-        judged = rules[number].judge_again(
-            [payments[place] for place in places], features[places], times
-        )
+        some = [payments[place] for place in places]
+        judged = rules[number].judge_at(some, features[places], times)
         for place, judgement in zip(places, judged, strict=True):
             row = rows[place]
             decision = "block" if judgement.blocking else "accept"

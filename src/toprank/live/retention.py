@@ -15,6 +15,7 @@ from toprank.live.store import audit_chain
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.label_table import labels
 from toprank.live.store.payment_log import payments, scores
+from toprank.live.store.snooze_table import snoozes
 from toprank.payments.payment_model import PaymentModel
 
 ACTOR = "job:retention"
@@ -42,6 +43,7 @@ def purge(desk: Desk, model: PaymentModel, snapshot: Snapshot, before: int) -> P
     )
     if any(purged):
         _drop_labels(desk, before)
+        _drop_snoozes(desk, before)
         desk.snapshots.drop_before(snapshot)
         with desk.database.writing() as connection:
             details = {"before": before, **purged._asdict()}
@@ -76,6 +78,12 @@ def _drop_payments(desk: Desk, before: int, until: int) -> int:
                 connection.execute(table.delete().where(table.c.position.in_(positions)))
             connection.execute(labels.delete().where(labels.c.id.in_(ids)))
             n_dropped += len(found)
+
+
+def _drop_snoozes(desk: Desk, before: int) -> None:
+    """Remove snoozes that ended before a moment."""
+    with desk.database.writing() as connection:
+        connection.execute(snoozes.delete().where(snoozes.c.until < before))
 
 
 def _drop_labels(desk: Desk, before: int) -> None:

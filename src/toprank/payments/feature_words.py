@@ -6,6 +6,7 @@ The words come from a feature's kind, not from its name, so that features of any
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from toprank.payments.features.kinds import (
@@ -24,7 +25,7 @@ from toprank.payments.features.kinds import (
 )
 from toprank.payments.roles import Roles
 from toprank.rankers.reasons import Usual, number_text, range_text
-from toprank.wording import noun_of, percent, plural, significant
+from toprank.wording import noun_of, percent, plural
 
 _CARD_NOUNS = ("card", "account", "customer", "client", "cardholder", "user", "member", "payer")
 _TERMINAL_NOUNS = ("terminal", "shop", "merchant", "payee", "store", "seller", "device", "site")
@@ -72,6 +73,9 @@ class FeatureWords:
     def __init__(self, features: Iterable[Feature], nouns: Nouns, roles: Roles) -> None:
         self.nouns, self._roles = nouns, roles
         self._features = {each.name: each for each in features}
+        # said of many rows, and made once
+        self._about: dict[str, str] = {}
+        self._others: dict[str, tuple[Usual, str]] = {}
 
     def knows(self, name: str) -> bool:
         """Return whether there is a feature of this name."""
@@ -91,11 +95,9 @@ class FeatureWords:
 
         So do an amount and the total of the last hour, which has it inside.
         """
-        feature = self._features[name]
-        if isinstance(feature, Value) or (isinstance(feature, Recent) and feature.what == "sum"):
-            return f"amount {feature.of}"
-        parts = [getattr(feature, part, "") for part in ("what", "key", "of")]
-        return " ".join(map(str, [type(feature).__name__, *parts]))
+        if name not in self._about:
+            self._about[name] = _about(self._features[name])
+        return self._about[name]
 
     def said(self, name: str, value: float) -> str:
         """Return what the value of a feature says of its row."""
@@ -144,6 +146,12 @@ class FeatureWords:
 
     def others(self, name: str, usual: Usual) -> str:
         """Return what is usual for everyone; nothing where that says nothing."""
+        known = self._others.get(name)
+        if known is None or known[0] is not usual:
+            known = self._others[name] = usual, self._usual_text(name, usual)
+        return known[1]
+
+    def _usual_text(self, name: str, usual: Usual) -> str:
         if usual.low is None or usual.high is None:
             return "" if usual.values else "mostly none"
         if self.is_flag(name):
@@ -206,6 +214,13 @@ class FeatureWords:
         return " ".join(said)
 
 
+def _about(feature: Feature) -> str:
+    if isinstance(feature, Value) or (isinstance(feature, Recent) and feature.what == "sum"):
+        return f"amount {feature.of}"
+    parts = [getattr(feature, part, "") for part in ("what", "key", "of")]
+    return " ".join(map(str, [type(feature).__name__, *parts]))
+
+
 def _can_be_missing(feature: Feature) -> bool:
     """Return whether a feature is missing where there is nothing to look at."""
     if isinstance(feature, Recent):
@@ -252,6 +267,7 @@ def _last(window: str) -> str:
     return f"the last {_length(window)}"
 
 
+@lru_cache(maxsize=256)  # reading a span would take longer than the rest of its sentence
 def _length(span: str) -> str:
     """Return a span in words; one hour is "hour", one day "24 hours", since it ends anywhere."""
     seconds = microseconds(span, "window") / 1e6
@@ -265,7 +281,7 @@ def _length(span: str) -> str:
 
 
 def _times(value: float) -> str:
-    return f"{significant([value], 2)[0]:,g}"
+    return f"{float(f'{value:.2g}'):,g}"
 
 
 def _noun_in(column: str, known: tuple[str, ...]) -> str:

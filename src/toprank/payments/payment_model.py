@@ -285,9 +285,9 @@ class PaymentModel(BaseEstimator):
 
         See `toprank.payments.row_scores`.
         """
-        check_is_fitted(self, "ranker_")
         known: RowScores | None = getattr(self, "_row_scores", None)
         if known is None or not known.are_of(self):
+            check_is_fitted(self, "ranker_")
             known = self._row_scores = RowScores(self)
         return known
 

@@ -61,7 +61,7 @@ class RowScores:
         Raises if it cannot be scored: it must not be remembered either.
         """
         row = self._stored(payment)
-        self._encoder.encode([row])
+        self._encoder.read(row)
         return row
 
     def scored(self, rows: Sequence[Mapping[str, Any]], features: ArrayLike) -> ScoredRows:
@@ -76,7 +76,11 @@ class RowScores:
                 f"features must have {len(rows)} rows and {len(self._names)} columns, one per "
                 f"name of the history; got shape {made.shape}."
             )
-        return self._scored(self._encoder.encode(rows), made)
+        numbers = np.empty((len(rows), self._encoder.n_read + len(self._names)))
+        numbers[:, self._encoder.n_read :] = made
+        for row, own in zip(rows, numbers, strict=True):
+            own[: self._encoder.n_read] = self._encoder.read(row)
+        return self._scored(numbers)
 
     def reasons(self, encoded: Encoded, n_reasons: int = 5) -> list[RowReasons]:
         """Return why each row should be checked, as on a list, without its card's past."""
@@ -96,14 +100,13 @@ class RowScores:
         """
         checks.whole_number(n_reasons, "n_reasons", 0)
         row = self._stored(payment)
-        encoded = self._encoder.encode([row])  # before anything is remembered
-        made: list[float] = []
+        numbers = self._encoder.read(row)  # before anything is remembered
         if self._history is not None and features_of is not None:
             if is_kept:
                 _check_time(row, self._history)
             features = features_of(row)
-            made = [features[name] for name in self._names]
-        scored = self._scored(encoded, np.array([made], dtype=np.float64))
+            numbers += [features[name] for name in self._names]
+        scored = self._scored(np.array([numbers], dtype=np.float64))
         chance = None if scored.probability is None else float(scored.probability[0])
         found = self.reasons(scored.encoded, n_reasons)[0]
         return ScoredRow(float(scored.suspicion[0]), chance, *found[:2])
@@ -114,8 +117,8 @@ class RowScores:
         parts = self._parts
         return parts.cards.in_row(row_of(self._history, payment, parts.classes), parts.card)
 
-    def _scored(self, encoded: NDArray[np.float32], made: NDArray[np.float64]) -> ScoredRows:
-        self._encoder.fill(encoded, made)
+    def _scored(self, numbers: NDArray[np.float64]) -> ScoredRows:
+        encoded = self._encoder.encoded(numbers)
         return ScoredRows(*scores_of(self._parts.ranker, encoded), Encoded(encoded))
 
 

@@ -54,7 +54,7 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
 
     def suspicion(self, X: Any) -> NDArray[np.float64]:
         """Return one raw score per row; higher is more suspicious."""
-        check_is_fitted(self)
+        inputs.check_fitted(self)
         return self._raw(inputs.read_features(self, X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from toprank.data import checks, inputs
 from toprank.rankers.reasons import (
     LEAST_REASON,
+    MISSING,
     USUAL_SHARE,
     ColumnNames,
     Described,
     Describer,
     Reason,
-    Usual,
     shares_of,
     value_text,
 )
@@ -74,6 +74,13 @@ def reasons_for_list(
     ]
 
 
+class _Reasons(NamedTuple):
+    """The numbers of features that are reasons, and of those that are ordinary."""
+
+    unusual: list[int]
+    ordinary: list[int]
+
+
 class _ListedRow:
     """The encoded values of a listed row, and what each of them adds to its suspicion."""
 
@@ -86,17 +93,41 @@ class _ListedRow:
     def by_size(self) -> list[int]:
         """Return the features by the size of their shares, without those that add very little."""
         least = LEAST_REASON * max(self.shares, default=0.0)
-        large = [i for i, share in enumerate(self.shares) if share and abs(share) >= least]
-        return sorted(large, key=lambda i: -abs(self.shares[i]))
+        sizes = [(-abs(share), i) for i, share in enumerate(self.shares) if share]
+        return [i for size, i in sorted(sizes) if -size >= least]
 
-    def about(self, i: int) -> str:
-        return self._describer.about(self.columns[i])
+    def first_unusual(self, order: list[int], most: int, said: set[str]) -> _Reasons:
+        """Return the first features that are reasons, and those on the way that are ordinary.
 
-    def is_missing_as_usual(self, i: int) -> bool:
-        """Return whether nothing is missing that others have."""
-        return math.isnan(self.values[i]) and self.usual[i] == Usual()
+        What is `said` already, or missing as in most rows, is neither; reasons are added to it.
+        """
+        found = _Reasons([], [])
+        for i in order:
+            if len(found.unusual) == most:
+                break
+            about = self._describer.about(self.columns[i])
+            if about in said or (math.isnan(self.values[i]) and self.usual[i] == MISSING):
+                continue
+            if self._is_ordinary(i):
+                found.ordinary.append(i)
+            else:
+                said.add(about)
+                found.unusual.append(i)
+        return found
 
-    def is_ordinary(self, i: int) -> bool:
+    def described(self, i: int) -> Described:
+        """Return what is said of a value."""
+        return self._describer.describe(
+            self._place, self.columns[i], self.values[i], self.usual[i]
+        )
+
+    def reason(self, i: int) -> Reason:
+        """Return a value as a reason."""
+        said, column = self.described(i), self.columns[i]
+        text, usual = value_text(self.values[i], column), str(self.usual[i])
+        return Reason(column.name, text, usual, self.shares[i], said.own, said.words)
+
+    def _is_ordinary(self, i: int) -> bool:
         """Return whether a value is usual for everyone, and for the row's own card if known.
 
         Where the most frequent categories are few of all, the card's own past decides.
@@ -107,51 +138,17 @@ class _ListedRow:
         is_vague = bool(usual.values) and usual.share < USUAL_SHARE
         return is_vague and self._describer.is_own_usual(self._place, column, value) is True
 
-    def described(self, i: int) -> Described:
-        return self._describer.describe(
-            self._place, self.columns[i], self.values[i], self.usual[i]
-        )
-
-    def reason(self, i: int) -> Reason:
-        said, column = self.described(i), self.columns[i]
-        text, usual = value_text(self.values[i], column), str(self.usual[i])
-        return Reason(column.name, text, usual, self.shares[i], said.own, said.words)
-
 
 def _chosen(row: _ListedRow, n_reasons: int) -> RowReasons:
     """Return the reasons of one listed row, those against it apart."""
-    order = [i for i in row.by_size() if not row.is_missing_as_usual(i)]
-    said: set[str] = set()
-    raising, ordinary = _first_unusual(row, [i for i in order if row.shares[i] > 0], n_reasons, said)
-    lowering, _ = _first_unusual(
-        row, [i for i in order if row.shares[i] < 0], min(n_reasons, _MOST_AGAINST), said
+    order, said = row.by_size(), set[str]()
+    raising = row.first_unusual([i for i in order if row.shares[i] > 0], n_reasons, said)
+    lowering = row.first_unusual(
+        [i for i in order if row.shares[i] < 0], min(n_reasons, _MOST_AGAINST), said
     )
-    together = [] if raising else ordinary[:_MOST_TOGETHER]
+    together = [] if raising.unusual else raising.ordinary[:_MOST_TOGETHER]
     return RowReasons(
-        [row.reason(i) for i in raising],
-        [row.reason(i) for i in lowering],
+        [row.reason(i) for i in raising.unusual],
+        [row.reason(i) for i in lowering.unusual],
         [row.described(i).words.partition("; ")[0] for i in together],
     )
-
-
-def _first_unusual(
-    row: _ListedRow, order: list[int], most: int, said: set[str]
-) -> tuple[list[int], list[int]]:
-    """Return the first features that are reasons, and those on the way that are ordinary.
-
-    What is `said` already is neither; the reasons are added to it.
-    """
-    chosen: list[int] = []
-    ordinary: list[int] = []
-    for i in order:
-        if len(chosen) == most:
-            break
-        about = row.about(i)
-        if about in said:
-            continue
-        if row.is_ordinary(i):
-            ordinary.append(i)
-        else:
-            said.add(about)
-            chosen.append(i)
-    return chosen, ordinary

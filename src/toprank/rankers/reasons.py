@@ -7,8 +7,10 @@ that moved it most are named with their value and what is usual among the negati
 chooses the words.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -38,6 +40,10 @@ class Usual:
     share: float = 0.0
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property  # the same for every row
+    def _text(self) -> str:
         if self.low is not None and self.high is not None:
             return range_text(number_text(self.low), number_text(self.high))
         if self.values:
@@ -50,8 +56,8 @@ class Usual:
         >>> Usual(low=3.0, high=180.0).holds(912.5, Column("amount", "number"))
         False
         """
-        if np.isnan(value):
-            return self == Usual()
+        if math.isnan(value):
+            return self == MISSING
         if self.low is not None and self.high is not None:
             return self.low <= value <= self.high
         return value_text(value, column) in self.values
@@ -68,6 +74,10 @@ class Usual:
         if not np.isfinite([low or 0.0, high or 0.0, share]).all():
             raise ValueError(f"usual values must be finite; got {low}, {high} and {share}.")
         return cls(low, high, tuple(map(str, facts["values"])), share)
+
+
+MISSING = Usual()
+"""Of a column in which most negatives have no value."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +313,7 @@ def usual_values(
 
 def value_text(value: float, column: Column) -> str:
     """Return an encoded value as the table showed it."""
-    if np.isnan(value):
+    if math.isnan(value):
         return "missing or new" if column.kind == "category" else "missing"
     if column.kind == "category":
         return column.categories[int(value)]

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from toprank.data import checks
+from toprank.data import checks, inputs
 from toprank.data.tables import Schema
 from toprank.rankers import reasons
 
@@ -55,8 +54,5 @@ class SingleRowScoring:
         return reasons.explain_encoded(self, self._one_encoded(row), n_reasons)[0]
 
     def _one_encoded(self, row: Mapping[str, Any]) -> NDArray[np.float32]:
-        if not hasattr(
-            self, "schema_"
-        ):  # faster than check_is_fitted, which inspects every attribute
-            check_is_fitted(self)
+        inputs.check_fitted(self)
         return self.schema_.encode_row(row)[None, :]

@@ -93,6 +93,23 @@ def bits(values):
     return np.where(np.isnan(values), np.float32(np.nan), values).tobytes()
 
 
+@given(plain, st.lists(st.floats(width=32, allow_infinity=False), min_size=2, max_size=2))
+def test_numbers_that_are_made_take_the_place_of_cells(row, made):
+    columns = (Column("sum", "number"), *COLUMNS, Column("mean", "number"))
+    encoder = Schema(columns).row_encoder(["mean", "unused", "sum", "online"])
+    numbers = np.array([[*encoder.read(row), made[0], 7.0, made[1], 3.0]])
+    whole = Schema(columns).encode_row({**row, "mean": made[0], "sum": made[1]})
+    assert bits(encoder.encoded(numbers)[0]) == bits(whole)
+
+
+@pytest.mark.parametrize("number", [np.inf, -1e39])
+def test_a_made_number_that_is_not_finite_is_named(number):
+    encoder = Schema((*COLUMNS, Column("mean", "number"))).row_encoder(["mean"])
+    read = encoder.read({"amount": 1.0, "online": True, "country": "FR"})
+    with pytest.raises(TableError, match="column 'mean' must hold finite numbers"):
+        encoder.encoded(np.array([[*read, 1.0], [*read, number]]))
+
+
 def test_other_names_are_ignored_and_the_row_stays_as_it_is():
     row = {"note": object(), "country": "FR", "online": True, "amount": 9.5}
     before = dict(row)

@@ -21,8 +21,8 @@ _PICTURES = (".svg", ".png", ".pdf")
 @click.option("--quick", is_flag=True, help="Use fewer rows and rounds: minutes in all.")
 @click.option(
     "--only", multiple=True, metavar="NAME",
-    help="Race or family of races to run: boosting, trees, anomaly, online, one-row, first-fit, "
-    "features, memory, scaling; repeatable.",
+    help="Race or family of races to run: boosting, trees, anomaly, online, one-row, "
+    "payment-scores, first-fit, features, memory, scaling; repeatable.",
 )  # fmt: skip
 @click.option("--resume", is_flag=True, help="Resume a run: keep the rows that are recorded.")
 @click.option(

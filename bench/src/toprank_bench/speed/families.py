@@ -13,6 +13,7 @@ from toprank_bench.speed import (
     memory,
     one_row,
     online_speed,
+    payment_scores,
     row_scaling,
     trees,
 )
@@ -24,6 +25,7 @@ FAMILIES: Mapping[str, tuple[Race, ...]] = {
     "anomaly": anomaly_speed.RACES,
     "online": online_speed.RACES,
     "one-row": one_row.RACES,
+    "payment-scores": payment_scores.RACES,
     "first-fit": first_fit.RACES,
     "threads": busy_machine.RACES,
     "features": features.RACES,

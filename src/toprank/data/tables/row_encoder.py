@@ -19,6 +19,7 @@ Cell = Callable[[Any, int], float]
 """The number of a cell that is not read here, in the column of this place."""
 
 _EXACT = 2**53  # whole numbers beyond are rounded twice on their way through float64
+_LARGEST = float(np.finfo(np.float32).max)
 _LONGEST = 2**63  # whole numbers beyond are no Arrow integers
 _SCALARS = frozenset(
     (np.float16, np.float32, np.float64, np.bool_, np.int8, np.int16, np.int32, np.int64,
@@ -30,51 +31,52 @@ class RowEncoder:
     """Encodes rows by the names, kinds and categories of columns; `other` reads unusual cells.
 
     Numbers that are not in the rows, such as features that a history computes, have their names in
-    `made`: they come as a matrix, in this order, with `fill`.
+    `made`; they come as a matrix, in this order.
     """
 
     def __init__(self, columns: Sequence[Any], other: Cell, made: Sequence[str] = ()):
-        is_made = [column.kind == "number" and column.name in made for column in columns]
         self._kinds = [column.kind for column in columns]
         self._code_of = [
             {text: float(code) for code, text in enumerate(column.categories)}
             for column in columns
         ]
         self._other = other
-        self._read = np.flatnonzero(~np.array(is_made, dtype=bool)).tolist()
-        self._names = [columns[place].name for place in self._read]
-        self._filled = np.flatnonzero(is_made)
-        self._source = [made.index(columns[place].name) for place in self._filled]
+        source = {name: number for number, name in enumerate(made)}
+        is_made = [column.kind == "number" and column.name in source for column in columns]
+        self._places = [place for place, is_so in enumerate(is_made) if not is_so]
+        self._names = [columns[place].name for place in self._places]
+        self.n_read = len(self._names)
+        # memory of a row: [cells read from it | numbers made]
+        self._order = np.zeros(len(columns), dtype=np.intp)
+        self._order[self._places] = np.arange(self.n_read)
+        for place, column in enumerate(columns):
+            if is_made[place]:
+                self._order[place] = self.n_read + source[column.name]
 
-    def encode(self, rows: Sequence[Mapping[str, Any]]) -> NDArray[np.float32]:
-        """Return the rows' cells as numbers, NaN where missing and in columns to fill."""
-        cells = [self._cells(row) for row in rows]
-        numbers = [list(map(self._number, each, self._read)) for each in cells]
-        encoded = np.full((len(cells), len(self._kinds)), np.nan, dtype=np.float32)
-        with np.errstate(over="ignore"):
-            encoded[:, self._read] = np.array(numbers, np.float64).reshape(len(cells), len(self._read))
-        for row, place in zip(*np.nonzero(np.isinf(encoded)), strict=True):
-            self._other(cells[row][self._read.index(place)], int(place))  # refuses it
-        return encoded
-
-    def fill(self, encoded: NDArray[np.float32], made: NDArray[np.float64]) -> None:
-        """Write the numbers that are not in the rows to their places in the encoded rows."""
-        taken = made[:, self._source]
-        with np.errstate(over="ignore"):
-            encoded[:, self._filled] = taken
-        for row, number in zip(*np.nonzero(np.isinf(encoded[:, self._filled])), strict=True):
-            self._other(float(taken[row, number]), int(self._filled[number]))  # refuses it
-
-    def _cells(self, row: Mapping[str, Any]) -> list[Any]:
+    def read(self, row: Mapping[str, Any]) -> list[float]:
+        """Return the cells of a row as numbers, NaN where missing, without those that are made."""
         if not isinstance(row, Mapping):
             raise TypeError(
                 "a row must map the names of columns to values, as a dict does; got "
                 f"{type(row).__name__}; pass several rows as a table."
             )
         try:
-            return [row[name] for name in self._names]
+            cells = [row[name] for name in self._names]
         except KeyError:
-            return self._cells_by_text(row)
+            cells = self._cells_by_text(row)
+        return list(map(self._number, cells, self._places))
+
+    def encoded(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return rows as learners take them: what was read from each, followed by what was made.
+
+        A number that was made and is not finite in 32 bits is refused.
+        """
+        numbers = numbers[:, self._order]
+        too_large = np.abs(numbers) > _LARGEST
+        if too_large.any():
+            row, place = np.argwhere(too_large)[0].tolist()
+            self._other(float(numbers[row, place]), place)
+        return numbers.astype(np.float32)
 
     def _number(self, cell: Any, place: int) -> float:
         if cell is None:
@@ -87,7 +89,8 @@ class RowEncoder:
             return self._code(cell, kind, place)
         if kind is float and cell != cell:
             return np.nan  # whatever its sign
-        is_plain = kind is float or kind is bool or (kind is int and -_EXACT <= cell <= _EXACT)
+        most = _LARGEST if kind is float else _EXACT
+        is_plain = (kind is float or kind is int or kind is bool) and -most <= cell <= most
         if is_plain and (self._kinds[place] == "number" or cell in (0, 1)):
             return cell
         return self._other(cell, place)

@@ -145,7 +145,7 @@ class Schema:
         >>> schema.encode_row({"amount": 9.5, "country": "DE", "note": "by phone"})
         array([9.5, 0. ], dtype=float32)
         """
-        return self._row_encoder.encode([row])[0]
+        return self._row_encoder.encoded(np.array([self._row_encoder.read(row)], np.float64))[0]
 
     def row_encoder(self, made: Sequence[str] = ()) -> RowEncoder:
         """Return what encodes single rows; columns of numbers in `made` are not read from them."""

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from toprank.live.store import alert_table, audit_chain, label_table
 from toprank.live.store.alert_table import Alert
+from toprank.live.store.audit_chain import Action
 from toprank.live.store.payment_log import LoggedPayment
 
 ACTOR = "job:scores"
@@ -54,16 +55,56 @@ def raise_alerts(
         return 0
     before = alert_table.open_of(connection, by_card)
     top = {card: max(some, key=lambda each: each.suspicion) for card, some in by_card.items()}
-    is_new_top = {
-        card: card not in before or each.suspicion > before[card].suspicion
+    explained = [
+        card
         for card, each in top.items()
-    }
-    explained = [card for card in top if is_new_top[card]]
+        if card not in before or each.suspicion > before[card].suspicion
+    ]
     found = sentences_of([top[card].place for card in explained]) if explained else []
     sentences = dict(zip(explained, found, strict=True))
+    number, after = alert_table.next_number(connection), {}
     for card, some in by_card.items():
-        _raise_one(connection, card, some, before.get(card), sentences.get(card), model, now)
-    return len(by_card) - len(before)
+        alert = before.get(card) or _new(number, card, now, model)
+        number += card not in before
+        if card in sentences:
+            alert = _with_top(alert, top[card], sentences[card], model)
+        rules = sorted({*alert.rules, *(rule for each in some for rule in each.rules)})
+        after[card] = alert._replace(rules=rules, updated_at=now)
+    alert_table.open_new(connection, [after[card] for card in after if card not in before])
+    alert_table.update(connection, [after[card] for card in after if card in before])
+    places = {card: [each.row.position for each in some] for card, some in by_card.items()}
+    pairs = [(after[card].number, place) for card, some in places.items() for place in some]
+    alert_table.add_payments(connection, pairs)
+    audit_chain.add_many(
+        connection,
+        now,
+        [
+            Action(
+                ACTOR,
+                "alert updated" if card in before else "alert opened",
+                f"alert:{alert.number}",
+                {"payments": places[card], "rules": alert.rules},
+            )
+            for card, alert in after.items()
+        ],
+    )
+    return len(after) - len(before)
+
+
+def _new(number: int, card: str, now: int, model: str) -> Alert:
+    return Alert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model)
+
+
+def _with_top(alert: Alert, top: Suspect, sentences: Sentences, model: str) -> Alert:
+    """Return an alert whose most suspicious payment is a new one."""
+    return alert._replace(
+        probability=top.probability,
+        suspicion=top.suspicion,
+        position=top.row.position,
+        reasons=sentences.reasons,
+        less_suspicious=sentences.less_suspicious,
+        model=model,
+    )
 
 
 def known_frauds(connection: sa.Connection, cards: Sequence[str]) -> set[str]:
@@ -87,51 +128,10 @@ def close_decided(connection: sa.Connection, cards: Sequence[str], now: int, act
     ]
     if not decided:
         return 0
-    for number in alert_table.close(connection, decided, now):
-        audit_chain.add(connection, now, actor, "alert closed", f"alert:{number}")
+    numbers = alert_table.close(connection, decided, now)
+    closed = [Action(actor, "alert closed", f"alert:{number}") for number in numbers]
+    audit_chain.add_many(connection, now, closed)
     return len(decided)
-
-
-def _raise_one(
-    connection: sa.Connection,
-    card: str,
-    suspects: list[Suspect],
-    before: Alert | None,
-    sentences: Sentences | None,
-    model: str,
-    now: int,
-) -> None:
-    rules = sorted(
-        {*(before.rules if before else ()), *(r for each in suspects for r in each.rules)}
-    )
-    top = max(suspects, key=lambda each: each.suspicion)
-    if sentences is None:
-        assert before is not None
-        alert = before._replace(rules=rules, updated_at=now)
-    else:
-        alert = Alert(
-            number=before.number if before else 0,
-            card=card,
-            state="open",
-            opened_at=before.opened_at if before else now,
-            updated_at=now,
-            probability=top.probability,
-            suspicion=top.suspicion,
-            position=top.row.position,
-            reasons=sentences.reasons,
-            less_suspicious=sentences.less_suspicious,
-            rules=rules,
-            model=model,
-        )
-    if before is None:
-        number, action = alert_table.open_new(connection, alert), "alert opened"
-    else:
-        alert_table.update(connection, alert)
-        number, action = before.number, "alert updated"
-    positions = [each.row.position for each in suspects]
-    alert_table.add_payments(connection, number, positions)
-    details = {"payments": positions, "rules": rules}
-    audit_chain.add(connection, now, ACTOR, action, f"alert:{number}", details)
 
 
 def rules_that_alert(matched: str) -> list[str]:

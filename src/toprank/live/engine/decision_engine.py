@@ -6,6 +6,7 @@ and what is slow, such as a file of a thousand payments, is divided into turns.
 """
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,9 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import sqlalchemy as sa
+
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
 from toprank.payments.features.past import LabelCounts
+
+_log = logging.getLogger("toprank.live")
 
 AT_ONCE = 64
 """Payments that are decided in one turn at most."""
@@ -121,6 +126,10 @@ class DecisionEngine:
         """Return alerts of a state, the most probable first; `after` is the cursor of the last."""
         return self.desk.alerts(state, limit, after)
 
+    def n_open(self) -> int:
+        """Return how many alerts are open."""
+        return self.desk.n_open()
+
     def facts(self) -> dict[str, Any]:
         """Return what the engine is doing."""
         return self.desk.facts() | {"waiting": self._n_waiting, "is_ready": self.is_ready}
@@ -145,25 +154,40 @@ class DecisionEngine:
                 self._turn("decide", self._decide_some)
                 # let the routes send answers and bring what came in meanwhile
                 await asyncio.sleep(0)
-            is_idle = not self._n_waiting
-            if self.desk.n_unscored and (is_idle or self.desk.lag() > _LONGEST_LAG):
-                self._turn("score", lambda: self.desk.score_some(_SCORED_AT_ONCE))
+            n_scored = 1
+            if self.desk.n_unscored and (not self._n_waiting or self.desk.lag() > _LONGEST_LAG):
+                n_scored = self._turn("score", self._score_some)
                 await asyncio.sleep(0)
             if time.monotonic() - watched > _WATCH:
                 watched = time.monotonic()
                 self._turn("watch", self.desk.notice_changes)
-            if self._n_waiting or self.desk.n_unscored:
+            if self._n_waiting or (self.desk.n_unscored and n_scored):
                 continue
             if self._is_stopping:
-                return
+                return  # what could not be scored is tried again after a restart
             self._wake.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _WATCH)
 
-    def _turn(self, name: str, work: Callable[[], int]) -> None:
+    def _turn(self, name: str, work: Callable[[], int]) -> int:
         start = time.perf_counter()
         n_payments = work()
         self._on_turn(name, n_payments, time.perf_counter() - start)
+        return n_payments
+
+    def _score_some(self) -> int:
+        """Score the payments that have waited longest; return how many.
+
+        One that the model fails on must not keep the others waiting: it is left unscored.
+        """
+        try:
+            return self.desk.score_some(_SCORED_AT_ONCE)
+        except sa.exc.SQLAlchemyError:
+            _log.exception("scores could not be written; they are tried again.")
+            return 0
+        except Exception:
+            _log.exception("payments could not be scored together; they are tried one by one.")
+            return self.desk.score_one_by_one(_SCORED_AT_ONCE)
 
     def _decide_some(self) -> int:
         """Decide on the payments that came first, singles before files; return how many."""

@@ -24,7 +24,7 @@ from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
 from toprank.live.engine.scoring import Scorer
 from toprank.live.messages import Answer, ConflictError, LabelGiven, Payment
-from toprank.live.store import audit_chain, label_table, payment_log
+from toprank.live.store import alert_table, audit_chain, label_table, payment_log
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, json_text
 from toprank.payments.features.past import LabelCounts
@@ -53,6 +53,9 @@ class LiveDesk:
     def __init__(self, desk: Desk, card_key: str | os.PathLike[str] | None = None) -> None:
         self.desk, self.settings, self._card_key = desk, desk.settings, card_key
         self._connection = desk.database.engine.connect().execution_options(is_writing=True)
+        # a commit must not wait until the write-ahead log is in the database: see `checkpoint`
+        self._connection.exec_driver_sql("PRAGMA wal_autocheckpoint = 0")
+        self._connection.rollback()
         self._unscored: deque[_Unscored] = deque()
         self.n_opened = 0
         self._load()
@@ -68,7 +71,7 @@ class LiveDesk:
             self.history = LiveHistory.caught_up(
                 self.model, snapshot, connection, self._stored, self.settings.kept
             )
-            self.rules = LiveRules.load(connection, self.model, self.settings)
+            self.rules = LiveRules(connection, self.model, self.settings)
             rows = payment_log.unscored(connection)
         self.clock = DeskClock(self.settings.clock, self.history.history.until)
         moment = time.monotonic()
@@ -80,7 +83,9 @@ class LiveDesk:
         self.is_sound = True
 
     def close(self) -> None:
-        """Close the connection of this process."""
+        """Write a snapshot, so that the next start is quick, and close the connection."""
+        if self.is_sound and self.history.snapshot != self.desk.snapshots.all()[-1]:
+            self.desk.snapshots.write(self.history.history, self.history.snapshot)
         self._connection.close()
 
     @property
@@ -108,7 +113,9 @@ class LiveDesk:
         moment = time.monotonic()
         for row, payment in zip(decided.logged, decided.payments, strict=True):
             self._unscored.append(_Unscored(row, payment, row.feature_values, moment))
-        self._trip_breakers()
+        if self.rules.tripped:
+            with self._writing() as connection:
+                self.rules.pause_tripped(connection, self.now())
         return decided.answers
 
     def score_some(self, most: int) -> int:
@@ -119,7 +126,8 @@ class LiveDesk:
         found = self._scorer.score(payments, features)
         assert found.probability is not None
         now = self.now()
-        judged = self.rules.judge_scored(payments, features, found.suspicion, now)
+        times = [each.row.received_at for each in some]
+        judged = self.rules.judge_scored(payments, features, found.suspicion, times)
         columns = zip(
             some, found.suspicion.tolist(), found.probability.tolist(), judged, strict=True
         )
@@ -147,6 +155,19 @@ class LiveDesk:
         for _ in some:
             self._unscored.popleft()
         return len(some)
+
+    def score_one_by_one(self, most: int) -> int:
+        """Score payments singly, and leave out those that the model fails on; return how many."""
+        n_tried = min(most, len(self._unscored))
+        for _ in range(n_tried):
+            try:
+                self.score_some(1)
+            except sa.exc.SQLAlchemyError:
+                raise
+            except Exception:
+                failed = self._unscored.popleft()
+                _log.exception("payment %s could not be scored.", failed.row.id)
+        return n_tried
 
     def label(self, labels: Sequence[LabelGiven], who: str) -> LabelCounts:
         """Add the labels of known payments; return what became of all of them."""
@@ -198,6 +219,11 @@ class LiveDesk:
         with self.desk.database.reading() as connection:
             return lookups.alerts(connection, state, limit, after)
 
+    def n_open(self) -> int:
+        """Return how many alerts are open or taken."""
+        with self.desk.database.reading() as connection:
+            return alert_table.n_open(connection)
+
     def facts(self) -> dict[str, Any]:
         """Return what the desk is at."""
         return {
@@ -246,9 +272,3 @@ class LiveDesk:
         raw = self._connection.connection.dbapi_connection
         assert raw is not None
         return raw.execute("PRAGMA data_version").fetchone()[0]
-
-    def _trip_breakers(self) -> None:
-        tripped = self.rules.tripped(self.now())
-        if tripped:
-            with self._writing() as connection:
-                self.rules.pause(connection, tripped, self.now())

@@ -45,16 +45,17 @@ def parse(text: str, fields: RuleFields, kind: RuleKind) -> Condition:
     [True, None, None]
     """
     checks.one_of(kind, "kind", KINDS)
-    reader = _Reader(fields, kind)
-    value = reader.read(syntax_tree(text))
-    if value.type not in ("boolean", None):
-        raise RuleError(f"a rule must be true or false; {value.text} is a {value.type}.")
-    expression = values.expect(value, "boolean", "a rule").expression
-    names = tuple(dict.fromkeys(reader.names))
+    reader = _RuleReader(fields, kind)
+    tree = syntax_tree(text)
     try:
+        value = reader.read(tree)
+        if value.type not in ("boolean", None):
+            raise RuleError(f"a rule must be true or false; {value.text} is a {value.type}.")
+        expression = values.expect(value, "boolean", "a rule").expression
         constant = _tried(expression, fields, kind)
     except pl.exceptions.PolarsError as error:
         raise RuleError(f"the rule cannot be evaluated: {str(error).splitlines()[0]}") from None
+    names = tuple(dict.fromkeys(reader.names))
     if not names:  # Polars would give one row for it, however many there are
         expression = pl.repeat(constant, pl.len(), dtype=pl.Boolean)
     return Condition(text, kind, names, expression)
@@ -68,7 +69,7 @@ def _tried(expression: pl.Expr, fields: RuleFields, kind: RuleKind) -> bool | No
     return frame.select(expression).item()
 
 
-class _Reader:
+class _RuleReader:
     """Turns nodes of the tree into values; `names` are the fields met."""
 
     def __init__(self, fields: RuleFields, kind: RuleKind) -> None:
@@ -89,9 +90,13 @@ class _Reader:
         self._level += 1
         if self._level > 2 * MOST_LEVELS:
             raise too_deep()
+        n_names = len(self.names)
         value = read(self, node)
+        if node.args.get("negate"):
+            value = values.inverted(value, sql_of(node))
         self._level -= 1
-        return values.inverted(value, sql_of(node)) if node.args.get("negate") else value
+        is_constant = len(self.names) == n_names and value.type is not None
+        return values.folded(value) if is_constant and value.literal is None else value
 
     def column(self, node: exp.Column) -> TypedValue:
         identifier = node.this
@@ -178,22 +183,22 @@ _ARITHMETIC: dict[type, str] = {
 
 # The white list: each kind of node, how it is read, and the parts it may have.
 _TWO = ("this", "expression", "negate")
-_NODES: dict[type, tuple[Callable[[_Reader, Any], TypedValue], tuple[str, ...]]] = {
-    **dict.fromkeys(_COMPARISONS, (_Reader.compared, _TWO)),
-    **dict.fromkeys(_ARITHMETIC, (_Reader.arithmetic, _TWO)),
-    exp.And: (_Reader.joined, _TWO),
-    exp.Or: (_Reader.joined, _TWO),
+_NODES: dict[type, tuple[Callable[[_RuleReader, Any], TypedValue], tuple[str, ...]]] = {
+    **dict.fromkeys(_COMPARISONS, (_RuleReader.compared, _TWO)),
+    **dict.fromkeys(_ARITHMETIC, (_RuleReader.arithmetic, _TWO)),
+    exp.And: (_RuleReader.joined, _TWO),
+    exp.Or: (_RuleReader.joined, _TWO),
     exp.Not: (lambda reader, node: values.inverted(reader.read(node.this), sql_of(node)), _TWO),
     exp.Neg: (lambda reader, node: values.negated(reader.read(node.this), sql_of(node)), _TWO),
     exp.Paren: (lambda reader, node: reader.read(node.this), ("this",)),
-    exp.Between: (_Reader.between, ("this", "low", "high", "negate")),
-    exp.In: (_Reader.one_of, ("this", "expressions", "negate")),
-    exp.Like: (_Reader.like, _TWO),
-    exp.Is: (_Reader.is_, _TWO),
-    exp.Case: (_Reader.cases, ("ifs", "default")),
-    exp.Anonymous: (_Reader.call, ("this", "expressions")),
-    exp.Column: (_Reader.column, ("this",)),
-    exp.Literal: (_Reader.literal, ("this", "is_string")),
+    exp.Between: (_RuleReader.between, ("this", "low", "high", "negate")),
+    exp.In: (_RuleReader.one_of, ("this", "expressions", "negate")),
+    exp.Like: (_RuleReader.like, _TWO),
+    exp.Is: (_RuleReader.is_, _TWO),
+    exp.Case: (_RuleReader.cases, ("ifs", "default")),
+    exp.Anonymous: (_RuleReader.call, ("this", "expressions")),
+    exp.Column: (_RuleReader.column, ("this",)),
+    exp.Literal: (_RuleReader.literal, ("this", "is_string")),
     exp.Boolean: (lambda _, node: values.literal(bool(node.this), sql_of(node)), ("this",)),
     exp.Null: (lambda _, node: values.literal(None, "NULL"), ()),
 }

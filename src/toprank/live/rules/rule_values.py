@@ -56,6 +56,11 @@ def literal(value: float | str | bool | datetime | None, text: str) -> TypedValu
     return TypedValue(pl.lit(value, dtype=DTYPES[kind]), kind, text, value, bound)
 
 
+def folded(value: TypedValue) -> TypedValue:
+    """Return a value that depends on no field as a literal."""
+    return literal(pl.select(value.known).item(), value.text)
+
+
 def expect(value: TypedValue, kind: FieldType, what: str) -> TypedValue:
     """Return the value if it is of the type, or NULL; `what` needs it."""
     if value.type not in (kind, None):
@@ -67,6 +72,8 @@ def arithmetic(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue
     """Return a sum, difference, product, quotient or remainder of numbers."""
     for each in (a, b):
         expect(each, "number", sign)
+    if a.type is None or b.type is None:
+        return literal(None, text)
     left, right = a.expression, b.expression
     if sign == "*":
         return TypedValue(left * right, "number", text, bound=_product(a, b))
@@ -88,8 +95,8 @@ def arithmetic(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue
 def negated(value: TypedValue, text: str) -> TypedValue:
     """Return a number with the other sign."""
     expect(value, "number", "-")
-    if value.literal is not None:
-        return literal(-value.literal, text)
+    if value.type is None or value.literal is not None:
+        return literal(None if value.type is None else -value.literal, text)
     return replace(value, expression=-value.expression, text=text)
 
 
@@ -98,6 +105,9 @@ def compared(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue:
     a, b = _alike(a, b)
     if a.type == "boolean" and sign not in ("=", "<>"):
         raise RuleError(f"{text}: true and false have no order; use = or <>.")
+    if a.literal is not None:
+        # beside a column that is all null, Polars gives one row if the literal comes first
+        a, b, sign = b, a, _MIRRORED.get(sign, sign)
     return TypedValue(_COMPARE[sign](a.known, b.known), "boolean", text)
 
 
@@ -124,7 +134,7 @@ def one_of(value: TypedValue, others: list[TypedValue], text: str) -> TypedValue
 
 def like(value: TypedValue, pattern: TypedValue, text: str) -> TypedValue:
     """Return whether a text matches a pattern of % (any text) and _ (one character)."""
-    expect(value, "text", "LIKE")
+    value = expect(value, "text", "LIKE")
     if not isinstance(pattern.literal, str):
         raise RuleError(f"{text}: the pattern of LIKE must be a text in single quotes.")
     return TypedValue(_matching(value.expression.str, pattern.literal), "boolean", text)
@@ -249,6 +259,7 @@ def _matching(texts: Any, pattern: str) -> pl.Expr:
     return texts.contains(f"(?s)^{''.join(parts)}$")
 
 
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COMPARE = {
     "=": pl.Expr.eq, "<>": pl.Expr.ne, "<": pl.Expr.lt, "<=": pl.Expr.le, ">": pl.Expr.gt,
     ">=": pl.Expr.ge,

@@ -19,7 +19,7 @@ from toprank.live.store.payment_log import Number, payments
 alerts = sa.Table(
     "alerts",
     metadata,
-    sa.Column("number", Number, primary_key=True, autoincrement=True),
+    sa.Column("number", Number, primary_key=True),
     sa.Column("card", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("opened_at", sa.BigInteger, nullable=False),
@@ -33,7 +33,7 @@ alerts = sa.Table(
     sa.Column("model", sa.Text, nullable=False),
     sa.Index("alerts_in_order", "state", "probability", "opened_at"),
 )
-_IS_OPEN = alerts.c.state.in_(["open", "taken"])
+_IS_OPEN = alerts.c.state != "closed"
 sa.Index(
     "one_open_alert_per_card",
     alerts.c.card,
@@ -50,6 +50,18 @@ alert_payments = sa.Table(
 )
 
 STATES = ("open", "taken", "closed")
+
+_LAST = sa.select(sa.func.max(alerts.c.number))
+_INSERT, _INSERT_PAYMENTS = alerts.insert(), alert_payments.insert()
+_OPEN_OF = sa.select(alerts).where(
+    alerts.c.card.in_(sa.bindparam("cards", expanding=True)), _IS_OPEN
+)
+_FIXED = ("number", "card", "state", "opened_at")
+_UPDATE = (
+    alerts.update()
+    .where(alerts.c.number == sa.bindparam("of_number"), _IS_OPEN)
+    .values({c.name: sa.bindparam(c.name) for c in alerts.c if c.name not in _FIXED})
+)
 _AS_JSON = ("reasons", "less_suspicious", "rules")
 
 
@@ -72,33 +84,33 @@ class Alert(NamedTuple):
 
 def open_of(connection: sa.Connection, cards: Iterable[str]) -> dict[str, Alert]:
     """Return the open or taken alerts of these cards, by card."""
-    query = sa.select(alerts).where(alerts.c.card.in_(list(cards)), _IS_OPEN)
-    return {row.card: _alert(row) for row in connection.execute(query)}
+    found = connection.execute(_OPEN_OF, {"cards": list(cards)})
+    return {row.card: _alert(row) for row in found}
 
 
-def open_new(connection: sa.Connection, alert: Alert) -> int:
-    """Open an alert and return its number, whatever number the given one has."""
-    values = _stored(alert)
-    del values["number"]
-    number = connection.execute(alerts.insert().values(**values)).inserted_primary_key
-    assert number is not None
-    return int(number[0])
+def next_number(connection: sa.Connection) -> int:
+    """Return the number of the next alert."""
+    return (connection.execute(_LAST).scalar() or 0) + 1
 
 
-def update(connection: sa.Connection, alert: Alert) -> None:
-    """Replace what is known of an alert that is still open or taken; its state stays."""
-    values = _stored(alert)
-    for name in ("number", "card", "state", "opened_at"):
-        del values[name]
-    connection.execute(
-        alerts.update().where(alerts.c.number == alert.number, _IS_OPEN).values(**values)
-    )
+def open_new(connection: sa.Connection, found: Sequence[Alert]) -> None:
+    """Open alerts."""
+    if found:
+        connection.execute(_INSERT, [_stored(each) for each in found])
 
 
-def add_payments(connection: sa.Connection, number: int, positions: Sequence[int]) -> None:
-    """Add payments to an alert."""
-    rows = [{"alert": number, "position": position} for position in positions]
-    connection.execute(alert_payments.insert(), rows)
+def update(connection: sa.Connection, found: Sequence[Alert]) -> None:
+    """Replace what is known of alerts that are still open or taken; their state stays."""
+    if found:
+        rows = [_stored(each) for each in found]
+        connection.execute(_UPDATE, [row | {"of_number": row["number"]} for row in rows])
+
+
+def add_payments(connection: sa.Connection, pairs: Sequence[tuple[int, int]]) -> None:
+    """Add payments to alerts: pairs of an alert's number and a payment's position."""
+    if pairs:
+        rows = [{"alert": number, "position": position} for number, position in pairs]
+        connection.execute(_INSERT_PAYMENTS, rows)
 
 
 def in_order(

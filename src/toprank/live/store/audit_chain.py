@@ -7,7 +7,7 @@ newest hash elsewhere shows that, too.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -27,6 +27,8 @@ audit = sa.Table(
 )
 
 _FIRST = "0" * 64
+_LAST = sa.select(audit.c.number, audit.c.hash).order_by(audit.c.number.desc()).limit(1)
+_INSERT = audit.insert()
 
 
 class AuditEntry(NamedTuple):
@@ -52,6 +54,18 @@ class BrokenChainError(ValueError):
     """An entry of the audit is not the one that was written."""
 
 
+class Action(NamedTuple):
+    """What is to be written of one action.
+
+    `actor` is a kind and a name, such as "key:loader", "person:anna" or "job:breaker".
+    """
+
+    actor: str
+    action: str
+    subject: str
+    details: dict[str, Any] | None = None
+
+
 def add(
     connection: sa.Connection,
     at: int,
@@ -60,20 +74,25 @@ def add(
     subject: str,
     details: dict[str, Any] | None = None,
 ) -> None:
-    """Write an entry, in the transaction of what it describes.
+    """Write an entry, in the transaction of what it describes: see `Action`."""
+    add_many(connection, at, [Action(actor, action, subject, details)])
 
-    `actor` is a kind and a name, such as "key:loader", "person:anna" or "job:breaker".
-    """
-    last = connection.execute(
-        sa.select(audit.c.number, audit.c.hash).order_by(audit.c.number.desc()).limit(1)
-    ).first()
+
+def add_many(connection: sa.Connection, at: int, actions: Iterable[Action]) -> None:
+    """Write several entries, in the transaction of what they describe."""
+    last = connection.execute(_LAST).first()
     number, before = (0, _FIRST) if last is None else last
-    text = json.dumps(details or {}, sort_keys=True)
-    row = {
-        "number": number + 1, "at": at, "actor": actor, "action": action, "subject": subject,
-        "details": text,
-    }  # fmt: skip
-    connection.execute(audit.insert().values(**row, hash=_hash(before, row)))
+    rows = []
+    for each in actions:
+        number += 1
+        row = {
+            "number": number, "at": at, "actor": each.actor, "action": each.action,
+            "subject": each.subject, "details": json.dumps(each.details or {}, sort_keys=True),
+        }  # fmt: skip
+        before = row["hash"] = _hash(before, row)
+        rows.append(row)
+    if rows:
+        connection.execute(_INSERT, rows)
 
 
 def entries(connection: sa.Connection, since: int = 0) -> Iterator[AuditEntry]:

@@ -94,6 +94,13 @@ class Database:
         with self.engine.connect() as connection, connection.begin():
             yield connection
 
+    def checkpoint(self) -> None:
+        """Move as much of the write-ahead log into the database as nobody is using."""
+        with self.engine.connect() as connection:
+            raw = connection.connection.dbapi_connection
+            assert raw is not None
+            raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def truncate_log(self) -> None:
         """Move the write-ahead log into the database and empty it, as far as others allow."""
         with self.engine.connect() as connection:

@@ -28,6 +28,12 @@ labels = sa.Table(
     sa.Column("at", sa.BigInteger, nullable=False),
 )
 
+_OF_CARDS = (
+    sa.select(labels)
+    .where(labels.c.card.in_(sa.bindparam("cards", expanding=True)))
+    .order_by(labels.c.number)
+)
+
 BEFORE = 0
 """The position of labels that the model's own history had when the desk was made."""
 
@@ -64,7 +70,8 @@ def last_number(connection: sa.Connection) -> int:
 
 def of_cards(connection: sa.Connection, cards: Iterable[str]) -> list[DeskLabel]:
     """Return the labels of these cards' payments."""
-    return _found(connection, labels.c.card.in_(list(cards)))
+    found = connection.execute(_OF_CARDS, {"cards": list(cards)})
+    return [DeskLabel(*row) for row in found]
 
 
 def of_payment(connection: sa.Connection, payment_id: str) -> list[DeskLabel]:

@@ -9,6 +9,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from toprank.live.web.demo_index import DemoIndex
 from toprank.live.web.gate import LOOPBACK, Gate
 from toprank.live.web.request_body import BodyReader
 from toprank.live.web.routes import ApiRoutes
@@ -20,13 +21,17 @@ def create_app(
     desk: ServedDesk,
     hosts: Collection[str] | None = LOOPBACK,
     bodies: BodyReader | None = None,
+    *,
+    is_demo: bool = False,
 ) -> Starlette:
     """Return the application that serves a desk; it starts the desk, and closes it at the end.
 
-    `hosts` are the names under which it may be asked; None for any.
+    `hosts` are the names under which it may be asked; None for any. With `is_demo`, the index
+    shows alerts to anyone.
     """
     metrics = ServiceMetrics(desk.engine.facts)
-    routes = ApiRoutes(desk, metrics, bodies or BodyReader())
+    demo = DemoIndex(desk) if is_demo else None
+    routes = ApiRoutes(desk, metrics, bodies or BodyReader(), demo)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -7,6 +7,7 @@ from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import PaymentField
 from toprank.live.store.api_keys import KeyRing
+from toprank.live.upkeep_schedule import UpkeepSchedule
 
 _BETWEEN_RELOADS = 0.5  # seconds after which a revoked key is known at the latest
 _RELOADS_PER_WRITE = 600  # when keys were last used is written every five minutes
@@ -26,6 +27,7 @@ class DeskService:
         self.engine = DecisionEngine(live)
         self.keys = KeyRing(live.desk.database)
         self._following: asyncio.Task[None] | None = None
+        self._upkeep = UpkeepSchedule(live.desk, live.history.position)
 
     @property
     def fields(self) -> list[PaymentField]:
@@ -59,6 +61,7 @@ class DeskService:
             with suppress(asyncio.CancelledError):
                 await self._following
         self.keys.write_uses()
+        self._upkeep.stop()
         self._live.close()
         self._live.desk.close()
 
@@ -68,4 +71,5 @@ class DeskService:
             for _ in range(_RELOADS_PER_WRITE):
                 await asyncio.sleep(_BETWEEN_RELOADS)
                 await asyncio.to_thread(self.keys.reload)
+                self._upkeep.check(self._live.history.position)
             await asyncio.to_thread(self.keys.write_uses)

@@ -15,6 +15,7 @@ from toprank.live.store.alert_table import STATES
 from toprank.live.store.api_keys import ApiKey
 from toprank.live.web import api_description, batches, strict_json
 from toprank.live.web.api_description import CURSOR_PATTERN, MOST_ALERTS
+from toprank.live.web.demo_index import DemoIndex
 from toprank.live.web.gate import ROUTE
 from toprank.live.web.label_reader import label_given
 from toprank.live.web.payment_reader import PaymentReader
@@ -60,10 +61,18 @@ class ApiRoutes:
         What counts decisions and labels.
     bodies
         What reads the bodies of requests.
+    demo
+        The index of a demo; None for the usual one.
     """
 
-    def __init__(self, desk: ServedDesk, metrics: ServiceMetrics, bodies: BodyReader) -> None:
-        self._desk, self._metrics, self._bodies = desk, metrics, bodies
+    def __init__(
+        self,
+        desk: ServedDesk,
+        metrics: ServiceMetrics,
+        bodies: BodyReader,
+        demo: DemoIndex | None = None,
+    ) -> None:
+        self._desk, self._metrics, self._bodies, self._demo = desk, metrics, bodies, demo
         self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.has_wall_clock)
         self._description = api_description.description(desk.fields)
 
@@ -78,8 +87,10 @@ class ApiRoutes:
             ("GET", "/ready", self._get_ready),
             ("GET", "/metrics", self._get_metrics),
             ("GET", "/openapi.json", self._get_description),
-            ("GET", "/", self._get_index),
+            ("GET", "/", self._get_index if self._demo is None else self._demo.page),
         ]
+        if self._demo is not None:
+            found.append(("GET", "/demo.css", self._demo.style))
         return [
             Route(
                 path, Endpoint(f"{method} {path.replace(':path', '')}", handler), methods=[method]

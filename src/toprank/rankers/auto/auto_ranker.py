@@ -217,7 +217,7 @@ class AutoRanker(Ranker):
         A row's contributions add up to its suspicion. They are exact for boosted trees and
         smooth models; a forest's follow the path of the row through its trees.
         """
-        check_is_fitted(self)
+        inputs.check_fitted(self)
         features = inputs.read_features(self, X)
         total = np.zeros((len(features), features.shape[1] + 1))
         for member, (centre, spread) in zip(self.members_, self.scales_, strict=True):

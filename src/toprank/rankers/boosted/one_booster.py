@@ -42,7 +42,7 @@ class OneBooster(Ranker):
 
         A row's contributions add up to its suspicion.
         """
-        check_is_fitted(self)
+        inputs.check_fitted(self)
         features = inputs.read_features(self, X)
         return xgboost_engine.contributions(self.booster_, features)
 

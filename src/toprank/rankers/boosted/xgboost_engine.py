@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LOG_LOSS = "binary:logitraw"  # XGBoost's own log-loss, whose base_score is a raw score
 _ANY_LOSS = "reg:squarederror"  # what XGBoost writes for gradients that it is given
+_FEW_ROWS = 64  # fewer are scored sooner by our own kernel than XGBoost starts
 
 
 def import_xgboost() -> ModuleType:
@@ -163,7 +164,7 @@ def _gradients(plan: Plan, phase: Phase, rows: TrainingRows) -> Any:
 
 def predict_raw(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the raw score of every row: identical, to the last bit, alone or among others."""
-    if len(features) == 1 and (trees := flat_trees.of(booster)).is_exact:
+    if len(features) <= _FEW_ROWS and (trees := flat_trees.of(booster)).is_exact:
         return trees.raw(features)
     raw = booster.inplace_predict(features, predict_type="margin", validate_features=False)
     return raw.astype(np.float64)

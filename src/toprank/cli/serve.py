@@ -1,0 +1,110 @@
+"""`toprank serve`: a live system that answers payments and ranks cards."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXAMPLES = """
+\b
+Examples:
+  toprank serve --demo                  # a made-up world that pays, with hidden frauds
+  toprank desk init desk --model payments.toprank
+  toprank keys add desk loader --scope payments
+  toprank serve desk
+"""
+
+
+@click.command(epilog=EXAMPLES, short_help="Answer payments as they come, and rank the cards.")
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; others than the default can be reached from elsewhere.",
+)
+@click.option(
+    "--port",
+    default=8321,
+    show_default=True,
+    type=click.IntRange(0, 65_535),
+    help="Port to listen on; 0 for a free one.",
+)
+@click.option(
+    "--card-key",
+    type=click.Path(path_type=Path),
+    help="File of the key of cards, if the model was fitted with one.",
+)
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="Make a world that pays in fast time, in FOLDER.  [default: demo-desk]",
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 2**31 - 1),
+    help="Random seed of the demo.",
+)
+@click.option(
+    "--seconds-per-day",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1),
+    help="How long a day of the demo takes.",
+)
+def serve(
+    folder: Path | None, host: str, port: int, card_key: Path | None, demo: bool, seed: int,
+    seconds_per_day: float,
+) -> None:  # fmt: skip
+    """Serve the live system in FOLDER, which `toprank desk init` has made.
+
+    Payments come in by HTTP. Blocking rules answer within milliseconds; the model and the other
+    rules follow a moment later and put cards on the list of alerts. Stop it with Ctrl-C: all that
+    was answered is on disk.
+    """
+    from toprank.cli import desk_extra, screen
+
+    desk_extra.check_installed()
+    # a payment is a small thing: threads for it would only wait for one another
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if demo:
+        folder = folder or Path("demo-desk")
+        _make_world(folder, seed)
+    if folder is None:
+        raise click.UsageError("name the folder of a live system, or use --demo.")
+    from toprank.live.web.serving import Serving
+
+    serving = Serving(folder, host, port, card_key, demo=demo)
+    for each in serving.notes:
+        screen.remark(f"note: {each}")
+    feeding: list[Any] = []
+
+    def started(address: str) -> None:
+        screen.remark(f"Serving {folder} at {address} (stop with Ctrl-C).")
+        if demo:
+            from toprank.live.demo_world import start_paying
+
+            feeding.append(start_paying(folder, address, seconds_per_day))
+            screen.remark(f"A day passes in {seconds_per_day:g} s. Watch it at {address}/")
+
+    try:
+        serving.run(started)
+    finally:
+        for process in feeding:
+            process.terminate()
+
+
+def _make_world(folder: Path, seed: int) -> None:
+    from toprank.cli import screen
+    from toprank.live import demo_world
+
+    if demo_world.is_world(folder):
+        screen.remark(f"Using the world in {folder}; remove the folder for a new one.")
+        return
+    screen.remark("Making a world of cards and shops, and a model of its first two months ...")
+    with screen.busy("learning from made-up payments"):
+        demo_world.make_world(folder, seed)

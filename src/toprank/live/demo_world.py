@@ -1,0 +1,112 @@
+"""A world of its own for a first look: cards that pay in fast time, some of them stolen.
+
+FOLDER/desk files                the desk, with a model of the world's first two months
+FOLDER/world/later.parquet       the payments of the months after, and which are frauds
+FOLDER/world/key                 the key with which they are sent
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from toprank.data.atomic import atomic_path
+from toprank.live.desk import Desk, init_desk
+from toprank.live.rules import rule_life
+from toprank.live.rules.model_fields import rule_fields
+from toprank.live.rules.rule_fields import RuleKind
+from toprank.live.settings import DeskSettings
+from toprank.live.store import api_keys
+from toprank.payments.payment_model import PaymentModel
+from toprank.simulator import simulate
+
+WORLD, LATER, KEY = "world", "later.parquet", "key"
+N_DAYS, N_LATER = 60, 30
+COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "channel", "night")
+NAMES = {"night": "at night", "distance_from_home": "distance from home"}
+
+_RULES: tuple[tuple[str, RuleKind, str, str], ...] = (
+    (
+        "many-in-an-hour",
+        "block",
+        "card_count_1h >= 8 AND amount > 20",
+        "A card pays eight times within an hour.",
+    ),
+    (
+        "large-online",
+        "alert",
+        "amount > 5 * card_mean_amount_30d_before AND channel = 'online'",
+        "An online payment five times as large as usual.",
+    ),
+)
+
+
+def is_world(folder: Path) -> bool:
+    """Return whether a folder has a world."""
+    return (folder / WORLD / LATER).is_file()
+
+
+def make_world(folder: Path, seed: int = 0, n_cards: int = 1_000) -> None:
+    """Make a world in a new folder: a desk with a model and rules, and payments to come."""
+    if folder.exists():
+        raise FileExistsError(
+            f"{folder} exists and is not a demo; name another folder for the demo, or remove it."
+        )
+    table = simulate(n_cards=n_cards, n_terminals=n_cards // 3, n_days=N_DAYS + N_LATER,
+                     random_state=seed)  # fmt: skip
+    ids = pa.array([f"p{number:07d}" for number in range(table.num_rows)])
+    table = table.append_column("payment", ids).select([*COLUMNS, "is_fraud"])
+    days = table["paid_at"].to_numpy().astype("datetime64[D]")
+    is_later = days >= days.min() + N_DAYS
+    model = folder.with_name(f".{folder.name}.model") / "world.toprank"
+    model.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _fit(table.filter(pa.array(~is_later)), model, seed)
+        init_desk(folder, model, DeskSettings(capacity=20, clock="payments"))
+        _furnish(folder, model, table.filter(pa.array(is_later)))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        shutil.rmtree(model.parent)
+
+
+def start_paying(folder: Path, address: str, seconds_per_day: float) -> subprocess.Popen[bytes]:
+    """Start the process that sends the world's payments to a server."""
+    command = [
+        sys.executable, "-m", "toprank.live.demo_feed", str(folder), address, str(seconds_per_day)
+    ]  # fmt: skip
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+
+def _fit(table: pa.Table, path: Path, seed: int) -> None:
+    model = PaymentModel(
+        "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
+        row_id="payment", effort="quick", n_estimators=60, budget=20, names=NAMES,
+        random_state=seed, n_jobs=1,
+    )  # fmt: skip
+    model.fit(table)
+    model.save(path)
+    model.close()
+
+
+def _furnish(folder: Path, model: Path, later: pa.Table) -> None:
+    """Add rules, the key of the world and its payments; the last of these makes it complete."""
+    with PaymentModel.load(model) as loaded:
+        fields = rule_fields(loaded)
+    with Desk.open(folder) as desk, desk.database.writing() as connection:
+        now = desk.wall_time()
+        for name, kind, text, says in _RULES:
+            rule_life.add_rule(connection, now, "person:anna", name, text, kind, fields, says)
+            rule_life.stage(connection, now, "person:anna", name)
+            rule_life.approve(connection, now, "person:ben", name)
+        key = api_keys.add(connection, "world", ["payments", "labels"], now, "person:anna")
+    world = folder / WORLD
+    world.mkdir(mode=0o700)
+    with atomic_path(world / KEY, mode=0o600) as unfinished:
+        unfinished.write_text(key)
+    with atomic_path(world / LATER) as unfinished:
+        pq.write_table(later, unfinished)

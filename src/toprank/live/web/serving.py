@@ -1,0 +1,77 @@
+"""A desk from its folder to a server that listens."""
+
+import gc
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from toprank.live.desk import Desk
+from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.web.application import create_app
+from toprank.live.web.desk_service import DeskService
+from toprank.live.web.gate import LOOPBACK
+from toprank.live.web.server import run
+from toprank.payments.history_store.writer_lock import WriterLock
+
+LOCK = "serve.lock"
+
+_SWITCH = 0.0005  # seconds: other threads let an answer through after this
+
+
+class Serving:
+    """A desk that is about to be served, by this process alone.
+
+    Parameters
+    ----------
+    folder, card_key
+        The desk, and the file of the key of its cards.
+    host, port
+        Where to listen.
+    demo
+        Whether the index shows alerts without a key: only for made-up payments.
+
+    Attributes
+    ----------
+    notes
+        What whoever starts the server should know, in sentences.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        host: str = "127.0.0.1",
+        port: int = 8321,
+        card_key: str | os.PathLike[str] | None = None,
+        *,
+        demo: bool = False,
+    ) -> None:
+        desk = Desk.open(folder)
+        self._lock = WriterLock(folder / LOCK, folder, wait=0.0)
+        try:
+            self._live = LiveDesk(desk, card_key)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._host, self._port, self._is_demo = host, port, demo
+        self.notes = []
+        if host not in LOOPBACK:
+            self.notes.append(
+                f"{host} can be reached from other machines, and what is sent is not encrypted; "
+                "use it only behind a proxy that ends TLS."
+            )
+
+    def run(self, started: Callable[[str], None] | None = None) -> None:
+        """Serve until SIGTERM or Ctrl-C, then close the desk."""
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+        hosts = LOOPBACK if self._host in LOOPBACK else None
+        app = create_app(DeskService(self._live), hosts, is_demo=self._is_demo)
+        sys.setswitchinterval(_SWITCH)
+        # what was loaded stays: looking through it for garbage would keep payments waiting
+        gc.collect()
+        gc.freeze()
+        try:
+            run(app, self._host, self._port, started)
+        finally:
+            self._lock.release()
