@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from toprank.live.desk import Desk, init_desk
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import Payment
-from toprank.live.settings import DeskSettings
 from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
 

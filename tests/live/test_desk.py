@@ -69,8 +69,8 @@ def test_cards_are_stored_as_keyed_hashes_if_the_model_does_so(made, later, tmp_
     key = tmp_path / "card.key"
     key.write_text("0123456789abcdef0123")
     desks.fitted_model(made[0], tmp_path / "payments.toprank", card_key=key)
+    from toprank.live.desk_settings import DeskSettings
     from toprank.live.engine.live_desk import LiveDesk
-    from toprank.live.settings import DeskSettings
 
     settings = DeskSettings(clock="payments", alert_from=0.0)
     init_desk(tmp_path / "desk", tmp_path / "payments.toprank", settings, card_key=key)

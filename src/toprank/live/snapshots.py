@@ -15,7 +15,7 @@ _NAME = re.compile(r"history-(\d+)-(\d+)\.toprank")
 _KEPT = 2
 
 
-class Snapshot(NamedTuple):
+class LogPlace(NamedTuple):
     """A place in the log: after this payment and this label."""
 
     position: int
@@ -28,27 +28,27 @@ class Snapshots:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def path(self, snapshot: Snapshot) -> Path:
+    def path(self, snapshot: LogPlace) -> Path:
         """Return the file of a snapshot."""
         name = f"history-{snapshot.position:012}-{snapshot.label_number:09}.toprank"
         return self.folder / name
 
-    def all(self) -> list[Snapshot]:
+    def all(self) -> list[LogPlace]:
         """Return the snapshots, the oldest first."""
         found = (_NAME.fullmatch(each.name) for each in self.folder.iterdir())
-        return sorted(Snapshot(int(each[1]), int(each[2])) for each in found if each)
+        return sorted(LogPlace(int(each[1]), int(each[2])) for each in found if each)
 
-    def before(self, position: int) -> list[Snapshot]:
+    def before(self, position: int) -> list[LogPlace]:
         """Return the snapshots at or before a position, the oldest first."""
         return [each for each in self.all() if each.position <= position]
 
-    def write(self, history: History, snapshot: Snapshot) -> None:
+    def write(self, history: History, snapshot: LogPlace) -> None:
         """Write a snapshot, in one step, and remove those that are no longer needed."""
         history.save(self.path(snapshot))
         for each in self.all()[1:-_KEPT]:
             self.path(each).unlink(missing_ok=True)
 
-    def drop_before(self, snapshot: Snapshot) -> None:
+    def drop_before(self, snapshot: LogPlace) -> None:
         """Remove all older snapshots, the first included."""
         for each in self.all():
             if each < snapshot:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from live import desks
 from toprank.live.engine.decision_engine import AT_ONCE, DecisionEngine
 from toprank.live.messages import BusyError, ConflictError, LabelGiven
-from toprank.live.snapshots import Snapshot
+from toprank.live.snapshots import LogPlace
 from toprank.live.store import audit_chain, payment_log
 
 
@@ -35,7 +35,7 @@ def test_every_payment_is_answered_logged_and_scored_as_in_a_table(desk, live, m
     answers = [each for some in desks.run(engine, work) for each in some]
     assert [each.id for each in answers] == [each.id for each in later[:500]] == ids_in_log(desk)
     assert {each.decision for each in answers} == {"accept"}
-    with desk.load_model(Snapshot(0, 0)) as model:
+    with desk.load_model(LogPlace(0, 0)) as model:
         suspicion = model.ranker_.suspicion(model.with_features(made[1].slice(0, 500)))
     with desk.database.reading() as connection:
         stored = connection.execute(
@@ -133,7 +133,7 @@ def test_after_a_failed_commit_nothing_is_remembered_that_is_not_in_the_log(
         logged = np.stack([each.feature_values for each in payment_log.after(connection, 0)])
     fresh = desks.live(desk)
     assert fresh.history.position == live.history.position == 5
-    unbroken = desk.load_model(Snapshot(0, 0))
+    unbroken = desk.load_model(LogPlace(0, 0))
     expected = [list(unbroken.state_.history.one(live.history._row(each)).values())
                 for each in later[:5]]  # fmt: skip
     np.testing.assert_array_equal(logged, expected)

@@ -6,10 +6,10 @@ from live import desks
 from toprank.live.desk import stored_payments
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.messages import LabelGiven
-from toprank.live.snapshots import Snapshot
+from toprank.live.snapshots import LogPlace
 from toprank.payments.payment_model import PaymentModel
 
-START = Snapshot(0, 0)
+START = LogPlace(0, 0)
 
 
 def new_history(model_file, **options):

@@ -6,7 +6,7 @@ from live.web.asgi_client import AsgiClient
 from toprank.live.messages import Answer, BusyError, ConflictError, PaymentField
 from toprank.live.store import api_keys
 from toprank.live.store.api_keys import SCOPES, KeyRing
-from toprank.live.store.database import Database
+from toprank.live.store.desk_database import Database
 from toprank.live.web.application import create_app
 from toprank.payments.features.past import LabelCounts
 

@@ -22,7 +22,7 @@ from toprank.live.engine.alerting import Suspect
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
-from toprank.live.engine.scoring import Scorer
+from toprank.live.engine.payment_scores import Scorer
 from toprank.live.messages import Answer, ConflictError, LabelGiven, Payment
 from toprank.live.store import alert_table, audit_chain, label_table, payment_log
 from toprank.live.store.label_table import DeskLabel

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from toprank.live.messages import Payment
-from toprank.live.snapshots import Snapshot
+from toprank.live.snapshots import LogPlace
 from toprank.live.store import label_table, payment_log
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.stored_payment import StoredPayments
@@ -43,7 +43,7 @@ class LiveHistory:
     """
 
     def __init__(
-        self, model: PaymentModel, snapshot: Snapshot, keep: np.timedelta64 = FORGET
+        self, model: PaymentModel, snapshot: LogPlace, keep: np.timedelta64 = FORGET
     ) -> None:
         assert model.state_ is not None
         self.history, self._model = model.state_.history, model
@@ -58,9 +58,9 @@ class LiveHistory:
         return self.history.names
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> LogPlace:
         """The place in the log that the history is at."""
-        return Snapshot(self.position, self.label_number)
+        return LogPlace(self.position, self.label_number)
 
     @property
     def horizon(self) -> int:
@@ -172,7 +172,7 @@ class LiveHistory:
 
     @classmethod
     def caught_up(
-        cls, model: PaymentModel, snapshot: Snapshot, connection: sa.Connection,
+        cls, model: PaymentModel, snapshot: LogPlace, connection: sa.Connection,
         stored: StoredPayments, keep: np.timedelta64 = FORGET, until: int | None = None,
     ) -> Self:  # fmt: skip
         """Return the history of a model at a snapshot with all that the log has after it."""

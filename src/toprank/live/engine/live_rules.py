@@ -9,6 +9,7 @@ import polars as pl
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.decisions import Judgement
 from toprank.live.messages import Payment
 from toprank.live.rules.circuit_breaker import Breaker, TrippedRule
@@ -18,7 +19,6 @@ from toprank.live.rules.rule_life import load_rule_set, trip
 from toprank.live.rules.rule_rows import frame_of_records, records_of
 from toprank.live.rules.rule_set import RuleMatch, RuleSet
 from toprank.live.rules.snoozed_cards import load_snoozed_cards
-from toprank.live.settings import DeskSettings
 from toprank.live.store import rule_set_table
 from toprank.payments.payment_model import PaymentModel
 
