@@ -37,7 +37,7 @@ def test_labels_that_the_model_knows_already_are_labels_of_the_desk(model_file, 
         assert (found.id, found.is_fraud, found.after_position) == (labelled, True, 0)
         assert found.card == made[0]["card"][3].as_py()
         live = desks.live(desk)
-        assert live.history.label_number == 1
+        assert live.history.place.label_number == 1
 
 
 def test_a_folder_that_is_in_use_is_left_alone(tmp_path, model_file):

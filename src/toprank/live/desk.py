@@ -202,7 +202,7 @@ def _fill(
     desk = Desk(folder, settings, database)
     labels = _labels_before(model)
     assert model.state_ is not None
-    desk.snapshots.write(model.state_.history, LogPlace(0, len(labels)))
+    desk.snapshots.write(model.state_.history, LogPlace(label_number=len(labels)))
     archive_of(desk, model).add_before(model)
     with database.writing() as connection:
         label_table.add(connection, labels)

@@ -54,6 +54,11 @@ class DeskSettings:
     breaker_per_minute: int = _setting(
         600, "A blocking rule that stops more than this number of payments a minute is paused."
     )
+    purge_hour: int = _setting(
+        4,
+        "From which hour of the day on the desk forgets what is too old, when no payment is "
+        "waiting; it may take seconds.",
+    )
     snapshot_every: int = _setting(
         200_000, "Payments between two snapshots; after a restart, at most these are read again."
     )
@@ -64,6 +69,7 @@ class DeskSettings:
         checks.number_from(self.breaker_share, "breaker_share", 0, 1)
         for name in ("most_waiting", "most_unscored", "breaker_per_minute", "snapshot_every"):
             checks.whole_number(getattr(self, name), name, 1)
+        checks.whole_number(self.purge_hour, "purge_hour", 0, 23)
         checks.one_of(self.clock, "clock", ("wall", "payments"))
         checks.one_of(self.durability, "durability", ("process", "power"))
         if self.kept < np.timedelta64(1, "D"):

@@ -63,7 +63,7 @@ def replay(
         snapshot = desk.snapshots.before(first - 1)[-1]
         model = desk.load_model(snapshot)
         stored, scorer = stored_payments(model), Scorer(model)
-        live = LiveHistory(model, snapshot, desk.settings.kept)
+        live = LiveHistory(model, snapshot)
         rules: dict[int, LiveRules] = {}
         for rows, features in live.catch_up(connection, stored):
             n_before = sum(row.position < first for row in rows)

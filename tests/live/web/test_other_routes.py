@@ -1,6 +1,5 @@
 """Labels in; payments and alerts out."""
 
-
 import pytest
 
 from live.web.fake_desk import payment

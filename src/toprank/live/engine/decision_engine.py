@@ -160,8 +160,8 @@ class DecisionEngine:
                 n_scored = self._turn("score", self._score_some)
                 await asyncio.sleep(0)
             if time.monotonic() - watched > _WATCH:
+                self._turn("watch", self._watch)
                 watched = time.monotonic()
-                self._turn("watch", self.desk.notice_changes)
             if self._n_waiting or (self.desk.n_unscored and n_scored):
                 continue
             if self._is_stopping:
@@ -175,6 +175,16 @@ class DecisionEngine:
         n_payments = work()
         self._on_turn(name, n_payments, time.perf_counter() - start)
         return n_payments
+
+    def _watch(self) -> int:
+        """Notice what others have changed, and forget what is too old if nobody waits."""
+        try:
+            self.desk.notice_changes()
+            if not self._n_waiting and self.desk.is_sound:
+                self.desk.purge_if_due()
+        except Exception as error:
+            self.desk.recover(error)
+        return 0
 
     def _score_some(self) -> int:
         """Score the payments that have waited longest; return how many.
