@@ -91,26 +91,26 @@ class _ListedRow:
         self.columns, self.usual = ranker.schema_.columns, ranker.usual_
 
     def by_size(self) -> list[int]:
-        """Return the features by the size of their shares, without those that add very little."""
+        """Return the features by the size of their shares.
+
+        Those that add very little, or are missing as in most rows, are left out.
+        """
         least = LEAST_REASON * max(self.shares, default=0.0)
-        sizes = [(-abs(share), i) for i, share in enumerate(self.shares) if share]
-        return [i for size, i in sorted(sizes) if -size >= least]
+        large = [(-abs(share), i) for i, share in enumerate(self.shares) if share]
+        return [i for size, i in sorted(large) if -size >= least and not self._is_usual_gap(i)]
 
     def first_unusual(self, order: list[int], most: int, said: set[str]) -> _Reasons:
         """Return the first features that are reasons, and those on the way that are ordinary.
 
-        What is `said` already, or missing as in most rows, is neither; reasons are added to it.
+        What is `said` already is no reason; reasons are added to it.
         """
         found = _Reasons([], [])
         for i in order:
             if len(found.unusual) == most:
                 break
-            about = self._describer.about(self.columns[i])
-            if about in said or (math.isnan(self.values[i]) and self.usual[i] == MISSING):
-                continue
             if self._is_ordinary(i):
                 found.ordinary.append(i)
-            else:
+            elif (about := self._describer.about(self.columns[i])) not in said:
                 said.add(about)
                 found.unusual.append(i)
         return found
@@ -126,6 +126,9 @@ class _ListedRow:
         said, column = self.described(i), self.columns[i]
         text, usual = value_text(self.values[i], column), str(self.usual[i])
         return Reason(column.name, text, usual, self.shares[i], said.own, said.words)
+
+    def _is_usual_gap(self, i: int) -> bool:
+        return math.isnan(self.values[i]) and self.usual[i] == MISSING
 
     def _is_ordinary(self, i: int) -> bool:
         """Return whether a value is usual for everyone, and for the row's own card if known.
