@@ -1,4 +1,4 @@
-"""When the history of a desk forgot what is too old: moments in the log, so that they are replayed.
+"""When the history of a desk forgot what is too old: places in the log, for its replay.
 
 Forgetting takes time and changes what later payments find, so the desk does it when nobody waits,
 and writes down after which payment and which label it did.
