@@ -52,11 +52,11 @@ class FakeEngine:
         n_new = len(labels) - len(unknown)
         return LabelCounts(n_new=n_new, n_unknown=len(unknown), unknown=unknown)
 
-    def payment(self, payment_id):
+    def payment(self, payment_id, who):
         found = self.payments.get(payment_id)
         return found and {"id": found.id, "card": found.card}
 
-    def alerts(self, state, limit, after):
+    def alerts(self, state, limit, after, who):
         found = [
             {"alert": number, "state": state, "cursor": f"{(1 / number).hex()}_{number}"}
             for number in range(1, 6)

@@ -119,13 +119,16 @@ class DecisionEngine:
             raise BusyError(2.0)
         return self.desk.label(labels, who)
 
-    def payment(self, payment_id: str) -> dict[str, Any] | None:
-        """Return what is known of a payment, None if there is none of this id."""
-        return self.desk.payment(payment_id)
+    def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
+        """Return what is known of a payment, None if there is none of this id; audited."""
+        return self.desk.payment(payment_id, who)
 
-    def alerts(self, state: str, limit: int, after: str | None = None) -> list[dict[str, Any]]:
-        """Return alerts of a state, the most probable first; `after` is the cursor of the last."""
-        return self.desk.alerts(state, limit, after)
+    def alerts(self, state: str, limit: int, after: str | None, who: str) -> list[dict[str, Any]]:
+        """Return alerts of a state, the most probable first; audited.
+
+        `after` is the cursor of the last alert that was returned before.
+        """
+        return self.desk.alerts(state, limit, after, who)
 
     def n_open(self) -> int:
         """Return how many alerts are open."""

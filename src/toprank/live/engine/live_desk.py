@@ -226,15 +226,32 @@ class LiveDesk:
 
     # Looking up
 
-    def payment(self, payment_id: str) -> dict[str, Any] | None:
-        """Return what is known of a payment in plain values, None if there is none."""
-        with self.desk.database.reading() as connection:
-            return lookups.payment(connection, payment_id)
+    def payment(self, payment_id: str, who: str = "") -> dict[str, Any] | None:
+        """Return what is known of a payment in plain values, None if there is none.
 
-    def alerts(self, state: str, limit: int, after: str | None) -> list[dict[str, Any]]:
-        """Return alerts of a state in plain values, the most probable first."""
+        With `who`, the audit has that they have seen it.
+        """
         with self.desk.database.reading() as connection:
-            return lookups.alerts(connection, state, limit, after)
+            found = lookups.payment(connection, payment_id)
+        if who and found is not None:
+            self._saw(who, "payment viewed", f"payment:{payment_id}", {})
+        return found
+
+    def alerts(
+        self, state: str, limit: int, after: str | None, who: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return alerts of a state in plain values, the most probable first; see `payment`."""
+        with self.desk.database.reading() as connection:
+            found = lookups.alerts(connection, state, limit, after)
+        if who and found:
+            seen = [each["alert"] for each in found]
+            self._saw(who, "alerts viewed", f"{len(seen)} {state}", {"alerts": seen})
+        return found
+
+    def _saw(self, who: str, action: str, subject: str, details: dict[str, Any]) -> None:
+        """Write to the audit who has seen what; from any thread."""
+        with self.desk.database.writing() as connection:
+            audit_chain.add(connection, self.now(), who, action, subject, details)
 
     def n_open(self) -> int:
         """Return how many alerts are open or taken."""

@@ -24,10 +24,13 @@ class ServedEngine(Protocol):
     def label(self, labels: list[LabelGiven], who: str) -> Awaitable[LabelCounts]:
         """Take labels, and count what became of them."""
 
-    def payment(self, payment_id: str) -> dict[str, Any] | None:
-        """Return what is known of a payment; called in a thread of its own."""
+    def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
+        """Return what is known of a payment; called in a thread of its own.
 
-    def alerts(self, state: str, limit: int, after: str | None) -> list[dict[str, Any]]:
+        `who` is written to the audit, unless it is empty.
+        """
+
+    def alerts(self, state: str, limit: int, after: str | None, who: str) -> list[dict[str, Any]]:
         """Return alerts in the order of the queue; called in a thread of its own.
 
         `after` is the `cursor` of the alert after which to begin, ValueError if it is none.
