@@ -68,3 +68,12 @@ def run(engine, work):
             await engine.stop()
 
     return asyncio.run(whole())
+
+
+def table_of(payments):
+    """Payments as a table, as they were before `payments_of`."""
+    rows = [
+        each.body | {"paid_at": np.datetime64(each.paid_at, "us").astype(object)}
+        for each in payments
+    ]
+    return pa.Table.from_pylist(rows)
