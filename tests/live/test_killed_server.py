@@ -26,7 +26,7 @@ def test_what_was_answered_before_a_kill_is_in_the_log_once_and_all_of_it_can_be
 ):
     with (
         desks.new_desk(tmp_path / "desk", model_file) as desk,
-        desk.database.writing() as changing,
+        desk.database.writing() as change,
     ):
         key = api_keys.add(change, "sender", ["payments"], 0, "person:test")
     server = ServedProcess(tmp_path / "desk", key)

@@ -11,6 +11,7 @@ import numpy as np
 from toprank.data import checks
 from toprank.data.atomic import atomic_path
 from toprank.data.tables.spans import span_of
+from toprank.live.messages import TimeRange
 
 NAME = "desk.toml"
 
@@ -74,6 +75,17 @@ class DeskSettings:
         checks.one_of(self.durability, "durability", ("process", "power"))
         if self.kept < np.timedelta64(1, "D"):
             raise ValueError(f"keep must be a day ('1d') or longer; got {self.keep!r}.")
+
+    @property
+    def times(self) -> TimeRange:
+        """How far from now a payment may be: six months back, unless less is kept.
+
+        Five minutes ahead; by the clock of the payments, which may pause, a year and more.
+        """
+        back = min(self.kept, np.timedelta64(183, "D"))
+        is_wall = self.clock == "wall"
+        ahead = np.timedelta64(5, "m") if is_wall else np.timedelta64(400, "D")
+        return TimeRange(*(int(each / np.timedelta64(1, "us")) for each in (back, ahead)))
 
     @property
     def kept(self) -> np.timedelta64:

@@ -3,6 +3,7 @@
 import time
 
 from live.web.asgi_client import AsgiClient
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import Answer, BusyError, ConflictError, PaymentField
 from toprank.live.store import api_keys
 from toprank.live.store.api_keys import SCOPES, KeyRing
@@ -71,9 +72,9 @@ class FakeEngine:
 class FakeDesk:
     """A desk with the fields above."""
 
-    def __init__(self, database, key, is_tokenising=False, has_wall_clock=True):
+    def __init__(self, database, key, is_tokenising=False, clock="wall"):
         self.engine, self.fields = FakeEngine(), FIELDS
-        self.is_tokenising, self.has_wall_clock = is_tokenising, has_wall_clock
+        self.is_tokenising, self.times = is_tokenising, DeskSettings(clock=clock).times
         self.states, self.key, self.keys = [], key, KeyRing(database)
 
     def now(self):

@@ -73,7 +73,7 @@ class ApiRoutes:
         demo: DemoIndex | None = None,
     ) -> None:
         self._desk, self._metrics, self._bodies, self._demo = desk, metrics, bodies, demo
-        self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.has_wall_clock)
+        self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.times)
         self._description = api_description.description(desk.fields)
 
     def routes(self) -> list[Route]:

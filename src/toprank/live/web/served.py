@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
-from toprank.live.messages import Answer, LabelGiven, Payment, PaymentField
+from toprank.live.messages import Answer, LabelGiven, Payment, PaymentField, TimeRange
 from toprank.live.store.api_keys import KeyRing
 from toprank.payments.features.past import LabelCounts
 
@@ -63,8 +63,8 @@ class ServedDesk(Protocol):
         """Whether cards are stored as keyed hashes, so that card numbers may be sent."""
 
     @property
-    def has_wall_clock(self) -> bool:
-        """Whether now is the time of the machine, not that of the newest payment."""
+    def times(self) -> TimeRange:
+        """How far from now the time of a payment may be."""
 
     def now(self) -> int:
         """Return the desk's time in microseconds."""
