@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from toprank.cli import commands
@@ -38,7 +39,10 @@ def test_the_options_on_a_page_exist(page):
         name, *words = line.partition("#")[0].split()
         if name.startswith("-") or name not in commands.commands:
             continue  # `toprank --version`, and what other packages add
-        known = {flag for option in commands.commands[name].params for flag in option.opts}
+        command = commands.commands[name]
+        if isinstance(command, click.Group) and words:
+            command = command.commands[words[0]]
+        known = {flag for option in command.params for flag in option.opts}
         flags = [word for word in words if re.match(r"--?[a-z]", word)]
         assert set(flags) <= known | {"--help"}, line
 

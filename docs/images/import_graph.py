@@ -68,11 +68,11 @@ ALLOWED = {
             "rankers/auto workflow simulator plots"
         ),
         "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
-        "live": "data wording payments",
+        "live": "data wording metrics files rankers/trees payments simulator",
         "cli": (
-            "data registry startup losses files rankers rankers/boosted "
+            "data registry startup wording losses files rankers rankers/boosted "
             "rankers/trees rankers/online rankers/anomaly workflow payments simulator present "
-            "cluster"
+            "cluster live"
         ),
     }.items()
 }

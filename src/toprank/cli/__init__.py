@@ -28,6 +28,7 @@ from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
 from toprank.cli.refit import refit
 from toprank.cli.replay_log import replay
+from toprank.cli.rule_commands import rules
 from toprank.cli.serve import serve
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
@@ -56,7 +57,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
-    simulate, feedback, desk, keys, serve, replay, audit, warm_up, completion,
+    simulate, feedback, desk, keys, rules, serve, replay, audit, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 

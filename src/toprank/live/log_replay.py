@@ -58,6 +58,8 @@ def replay(
         first = payment_log.first_received(connection, since)
         if first is None:
             return result
+        # what came before the oldest snapshot cannot be run again
+        first = max(first, desk.snapshots.all()[0].position + 1)
         snapshot = desk.snapshots.before(first - 1)[-1]
         model = desk.load_model(snapshot)
         stored, scorer = stored_payments(model), Scorer(model)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from toprank.wording import percent
 
-SUSPICION = "suspicion"
+SUSPICION = ""  # a name that no column has
+_EARLIER_NAME = "suspicion"  # in files of earlier versions
 
 _MOST_ROWS = 100_000
 _MOST_BINS = 20
@@ -102,6 +103,8 @@ class UsualRows:
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> Self:
         """Return what `to_json` wrote; ValueError if it is not valid."""
+        if SUSPICION not in plain and _EARLIER_NAME in plain:
+            plain = {**plain, SUSPICION: plain[_EARLIER_NAME]}
         spreads = {}
         for name, (ends, shares, most) in plain.items():
             if len(shares) != len(ends) + 2 or not np.isfinite([*ends, *shares, most]).all():

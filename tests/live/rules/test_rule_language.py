@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from toprank.live.rules.rule_fields import DTYPES, RuleError, RuleFields
 from toprank.live.rules.rule_language import parse
+from toprank.live.rules.rule_set import ActiveRule, RuleSet
 
 FIELDS = RuleFields(
     {
@@ -240,9 +241,9 @@ def sqlite_answers(text, rows):
 
 
 def accepted(text):
-    """Return the expression of a rule; divisions by a written zero and the like are refused."""
+    """Return the condition of a text; divisions by a written zero and the like are refused."""
     try:
-        return parse(text, TWIN, "block").expression
+        return parse(text, TWIN, "block")
     except RuleError as error:
         assert "divides by zero" in str(error) or "NULL" in str(error)
         reject()
@@ -251,8 +252,9 @@ def accepted(text):
 @given(condition, rows)
 def test_a_rule_answers_as_sqlite_does(text, rows):
     frame = pl.DataFrame(rows, schema=TWIN.dtypes("block"), orient="row")
-    expression = accepted(text)
-    assert frame.select(expression).to_series().to_list() == sqlite_answers(text, rows)
+    assert frame.select(accepted(text).expression).to_series().to_list() == sqlite_answers(
+        text, rows
+    )
 
 
 @given(
@@ -262,9 +264,22 @@ def test_no_number_makes_an_evaluation_fail(text, values):
     frame = pl.DataFrame(
         {"x": values, "y": values[::-1]}, schema={"x": DTYPES["number"], "y": DTYPES["number"]}
     ).with_columns(s=pl.lit("a"), t=pl.lit("b"), b=pl.lit(True))
-    found = frame.select(accepted(text)).to_series()
+    found = frame.select(accepted(text).expression).to_series()
     assert found.dtype == pl.Boolean
     assert len(found) == len(values)
+
+
+@given(st.lists(condition, min_size=2, max_size=5), rows)
+def test_rules_evaluated_together_match_what_each_matches_alone(texts, rows):
+    frame = pl.DataFrame(rows, schema=TWIN.dtypes("block"), orient="row")
+    conditions = [accepted(text) for text in texts]
+    rules = [ActiveRule(str(place), 1, "live", each) for place, each in enumerate(conditions)]
+    together = [[match.name for match in row] for row in RuleSet(rules).matches(frame)]
+    alone = [sqlite_answers(each.text, rows) for each in conditions]
+    assert together == [
+        [str(place) for place, answers in enumerate(alone) if answers[row]]
+        for row in range(len(rows))
+    ]
 
 
 def test_a_condition_is_the_same_on_one_row_and_in_a_table():

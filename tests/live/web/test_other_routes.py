@@ -40,7 +40,7 @@ def test_labels_of_unknown_payments_are_named_and_one_alone_is_not_found(known):
     ("name", "value"),
     [
         ("id", ""), ("id", None), ("id", []), ("is_fraud", 1), ("is_fraud", "true"),
-        ("is_fraud", None), ("source", "rumour"), ("source", 3), ("source", ["claim"]),
+        ("is_fraud", None), ("source", "rumour"), ("source", 3), ("source", ""), ("source", False), ("source", ["claim"]),
         ("known_at", "soon"), ("known_at", time.time() + 3600), ("known_att", 5),
     ],
 )  # fmt: skip

@@ -23,6 +23,8 @@ from toprank.wording import percent
 LEAST_MATURITY = 0.8
 N_EXAMPLES = 5
 
+_CARDS = 2**32  # more than there are
+
 
 class Outcomes(NamedTuple):
     """Payments by what is known of them."""
@@ -234,9 +236,12 @@ def _sum(outcomes: Iterable[Outcomes]) -> Outcomes:
 
 
 def _at_capacity(rows: pl.DataFrame, k: int) -> AtCapacity | None:
-    """Return how the list of `k` cards per day changes with the rule; None without scores."""
+    """Return how the list of `k` cards per day changes with the rule.
+
+    None without scored cards of both kinds: there is nothing to rank then.
+    """
     cards = _cards_by_day(rows)
-    if not cards["is_fraud"].any():
+    if cards["is_fraud"].n_unique() < 2:
         return None
     suspicion, match = cards["suspicion"].to_numpy(), cards["match"].to_numpy()
     facts = (cards["card"].to_numpy(), cards["day"].to_numpy(), k)
@@ -260,16 +265,14 @@ def _at_capacity(rows: pl.DataFrame, k: int) -> AtCapacity | None:
 def _cards_by_day(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the cards of each day, as numbers, of payments that are scored and known."""
     is_known = pl.col("suspicion").is_not_null() & pl.col("is_fraud").is_not_null()
-    numbered = rows.filter(is_known).select(
-        pl.col("card").cast(pl.Categorical).to_physical().cast(pl.Int64),
-        pl.col("paid_at").dt.epoch("d").alias("day"),
-        "suspicion",
-        "is_fraud",
-        "match",
+    day = pl.col("paid_at").dt.epoch("d").cast(pl.Int64)
+    card = pl.col("card").cast(pl.Categorical).to_physical()
+    # one key of both is grouped twice as fast
+    joined = rows.filter(is_known).select(
+        "suspicion", "is_fraud", "match", key=day * _CARDS + card
     )
-    return numbered.group_by("day", "card").agg(
-        pl.col("suspicion").max(), pl.col("is_fraud").any(), pl.col("match").any()
-    )
+    grouped = joined.group_by("key").agg(pl.all().max())
+    return grouped.with_columns(day=pl.col("key") // _CARDS, card=pl.col("key") % _CARDS)
 
 
 def _examples(matched: pl.DataFrame) -> list[ExampleCard]:

@@ -1,9 +1,12 @@
 """The functions of rules: of numbers, texts and times."""
 
 from collections.abc import Callable
+from datetime import datetime
+from typing import Any
 
 import polars as pl
 
+from toprank.live.rules import row_values
 from toprank.live.rules import rule_values as values
 from toprank.live.rules.rule_fields import DTYPES, FieldType, RuleError
 from toprank.live.rules.rule_values import TypedValue
@@ -13,21 +16,29 @@ MOST_DIGITS = 6
 Function = Callable[[list[TypedValue], str], TypedValue]
 
 
-def _of_one(kind: FieldType, result: FieldType, make: Callable[[pl.Expr], pl.Expr]) -> Function:
-    """Return a function with one argument."""
+def _of_one(
+    kind: FieldType,
+    result: FieldType,
+    make: Callable[[pl.Expr], pl.Expr],
+    of_one: Callable[[Any], Any] | None = None,
+) -> Function:
+    """Return a function with one argument; `of_one` gives the same for the value of a row."""
 
     def function(arguments: list[TypedValue], text: str) -> TypedValue:
         _check_count(arguments, text, 1, 1)
         value = values.expect(arguments[0], kind, text)
         bound = values.largest_bound([value])
-        return TypedValue(make(value.known), result, text, bound=bound)
+        of_row = None if of_one is None else row_values.of_known(of_one, value.of_row)
+        return TypedValue(make(value.known), result, text, bound=bound, of_row=of_row)
 
     return function
 
 
-def _part(make: Callable[[pl.Expr], pl.Expr]) -> Function:
+def _part(
+    make: Callable[[pl.Expr], pl.Expr], of_one: Callable[[datetime], float]
+) -> Function:
     """Return a part of a time, in UTC."""
-    return _of_one("time", "number", lambda time: make(time).cast(DTYPES["number"]))
+    return _of_one("time", "number", lambda time: make(time).cast(DTYPES["number"]), of_one)
 
 
 def _rounded(arguments: list[TypedValue], text: str) -> TypedValue:
@@ -58,7 +69,7 @@ def _check_count(arguments: list[TypedValue], text: str, least: int, most: int) 
 
 
 FUNCTIONS: dict[str, Function] = {
-    "abs": _of_one("number", "number", pl.Expr.abs),
+    "abs": _of_one("number", "number", pl.Expr.abs, abs),
     "ceil": _of_one("number", "number", pl.Expr.ceil),
     "floor": _of_one("number", "number", pl.Expr.floor),
     "round": _rounded,
@@ -68,10 +79,10 @@ FUNCTIONS: dict[str, Function] = {
     "lower": _of_one("text", "text", lambda text: text.str.to_lowercase()),
     "upper": _of_one("text", "text", lambda text: text.str.to_uppercase()),
     "length": _of_one("text", "number", lambda text: text.str.len_chars().cast(DTYPES["number"])),
-    "minute": _part(lambda time: time.dt.minute()),
-    "hour": _part(lambda time: time.dt.hour()),
-    "weekday": _part(lambda time: time.dt.weekday()),
-    "day": _part(lambda time: time.dt.day()),
-    "month": _part(lambda time: time.dt.month()),
+    "minute": _part(lambda time: time.dt.minute(), lambda time: float(time.minute)),
+    "hour": _part(lambda time: time.dt.hour(), lambda time: float(time.hour)),
+    "weekday": _part(lambda time: time.dt.weekday(), lambda time: float(time.isoweekday())),
+    "day": _part(lambda time: time.dt.day(), lambda time: float(time.day)),
+    "month": _part(lambda time: time.dt.month(), lambda time: float(time.month)),
 }
 """Functions by name; weekday is 1 for Monday to 7 for Sunday."""

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from toprank.data import checks
 from toprank.live.rules import rule_values as values
+from toprank.live.rules.row_values import OfRow
 from toprank.live.rules.rule_fields import KINDS, RuleError, RuleFields, RuleKind
 from toprank.live.rules.rule_functions import FUNCTIONS
 from toprank.live.rules.rule_text import MOST_LEVELS, sql_of, syntax_tree, too_deep
@@ -24,13 +25,15 @@ from toprank.live.rules.rule_values import TypedValue
 class Condition:
     """A rule's condition: its text, the fields it uses, and what Polars evaluates.
 
-    `expression` is boolean; a payment matches where it is true, not where it is null.
+    `expression` is boolean; a payment matches where it is true, not where it is null. `of_row`
+    gives the same for a single row, much faster; it is None where only Polars can evaluate it.
     """
 
     text: str
     kind: RuleKind
     names: tuple[str, ...]
     expression: pl.Expr
+    of_row: OfRow | None = None
 
 
 def parse(text: str, fields: RuleFields, kind: RuleKind) -> Condition:
@@ -45,7 +48,7 @@ def parse(text: str, fields: RuleFields, kind: RuleKind) -> Condition:
     [True, None, None]
     """
     checks.one_of(kind, "kind", KINDS)
-    reader = _Reader(fields, kind)
+    reader = _RuleReader(fields, kind)
     tree = syntax_tree(text)
     try:
         value = reader.read(tree)
@@ -58,7 +61,7 @@ def parse(text: str, fields: RuleFields, kind: RuleKind) -> Condition:
     names = tuple(dict.fromkeys(reader.names))
     if not names:  # Polars would give one row for it, however many there are
         expression = pl.repeat(constant, pl.len(), dtype=pl.Boolean)
-    return Condition(text, kind, names, expression)
+    return Condition(text, kind, names, expression, value.of_row)
 
 
 def _tried(expression: pl.Expr, fields: RuleFields, kind: RuleKind) -> bool | None:
@@ -69,7 +72,7 @@ def _tried(expression: pl.Expr, fields: RuleFields, kind: RuleKind) -> bool | No
     return frame.select(expression).item()
 
 
-class _Reader:
+class _RuleReader:
     """Turns nodes of the tree into values; `names` are the fields met."""
 
     def __init__(self, fields: RuleFields, kind: RuleKind) -> None:
@@ -144,12 +147,10 @@ class _Reader:
     def is_(self, node: exp.Is) -> TypedValue:
         value, other = self.read(node.this), node.expression
         if isinstance(other, exp.Null):
-            return TypedValue(value.known.is_null(), "boolean", sql_of(node))
+            return values.is_missing(value, sql_of(node))
         if not isinstance(other, exp.Boolean):
             raise RuleError(f"{sql_of(node)}: IS must be followed by NULL, TRUE or FALSE.")
-        values.expect(value, "boolean", "IS")
-        wanted = pl.lit(bool(other.this))
-        return TypedValue(value.expression.eq_missing(wanted), "boolean", sql_of(node))
+        return values.is_exactly(value, bool(other.this), sql_of(node))
 
     def cases(self, node: exp.Case) -> TypedValue:
         branches = [
@@ -183,22 +184,22 @@ _ARITHMETIC: dict[type, str] = {
 
 # The white list: each kind of node, how it is read, and the parts it may have.
 _TWO = ("this", "expression", "negate")
-_NODES: dict[type, tuple[Callable[[_Reader, Any], TypedValue], tuple[str, ...]]] = {
-    **dict.fromkeys(_COMPARISONS, (_Reader.compared, _TWO)),
-    **dict.fromkeys(_ARITHMETIC, (_Reader.arithmetic, _TWO)),
-    exp.And: (_Reader.joined, _TWO),
-    exp.Or: (_Reader.joined, _TWO),
+_NODES: dict[type, tuple[Callable[[_RuleReader, Any], TypedValue], tuple[str, ...]]] = {
+    **dict.fromkeys(_COMPARISONS, (_RuleReader.compared, _TWO)),
+    **dict.fromkeys(_ARITHMETIC, (_RuleReader.arithmetic, _TWO)),
+    exp.And: (_RuleReader.joined, _TWO),
+    exp.Or: (_RuleReader.joined, _TWO),
     exp.Not: (lambda reader, node: values.inverted(reader.read(node.this), sql_of(node)), _TWO),
     exp.Neg: (lambda reader, node: values.negated(reader.read(node.this), sql_of(node)), _TWO),
     exp.Paren: (lambda reader, node: reader.read(node.this), ("this",)),
-    exp.Between: (_Reader.between, ("this", "low", "high", "negate")),
-    exp.In: (_Reader.one_of, ("this", "expressions", "negate")),
-    exp.Like: (_Reader.like, _TWO),
-    exp.Is: (_Reader.is_, _TWO),
-    exp.Case: (_Reader.cases, ("ifs", "default")),
-    exp.Anonymous: (_Reader.call, ("this", "expressions")),
-    exp.Column: (_Reader.column, ("this",)),
-    exp.Literal: (_Reader.literal, ("this", "is_string")),
+    exp.Between: (_RuleReader.between, ("this", "low", "high", "negate")),
+    exp.In: (_RuleReader.one_of, ("this", "expressions", "negate")),
+    exp.Like: (_RuleReader.like, _TWO),
+    exp.Is: (_RuleReader.is_, _TWO),
+    exp.Case: (_RuleReader.cases, ("ifs", "default")),
+    exp.Anonymous: (_RuleReader.call, ("this", "expressions")),
+    exp.Column: (_RuleReader.column, ("this",)),
+    exp.Literal: (_RuleReader.literal, ("this", "is_string")),
     exp.Boolean: (lambda _, node: values.literal(bool(node.this), sql_of(node)), ("this",)),
     exp.Null: (lambda _, node: values.literal(None, "NULL"), ()),
 }

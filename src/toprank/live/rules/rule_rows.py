@@ -33,18 +33,37 @@ def frame_of(
     >>> frame_of(rows, np.array([[3.0], [np.nan]]), ["card_count_1h"], fields).rows()
     [(12.0, 'FR', 3.0), (None, None, None)]
     """
-    types = {name: kind for name, kind in fields.types.items() if only is None or name in only}
+    records = records_of(rows, features, names, fields, only)
+    return frame_of_records(records, fields, only)
+
+
+def frame_of_records(
+    records: Sequence[Mapping[str, Any]], fields: RuleFields, only: Collection[str] | None = None
+) -> pl.DataFrame:
+    """Return what `records_of` gave as a frame."""
+    types = _used(fields, only)
+    return pl.from_dicts(records, schema={name: DTYPES[kind] for name, kind in types.items()})
+
+
+def records_of(
+    rows: Sequence[Mapping[str, Any]],
+    features: NDArray[np.float64],
+    names: Sequence[str],
+    fields: RuleFields,
+    only: Collection[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Return payments and their features as rules take single rows: see `frame_of`."""
+    types = _used(fields, only)
     own = [(name, _VALUE[kind]) for name, kind in types.items() if name not in names]
     used = [place for place, name in enumerate(names) if name in types]
     numbers = features[:, used]
     known = np.where(np.abs(numbers) < LARGEST, numbers, None).tolist()  # type: ignore[call-overload]
     of_past = [names[place] for place in used]
-    records = [
+    return [
         dict(zip(of_past, values, strict=True))
         | {name: value_of(row.get(name)) for name, value_of in own}
         for row, values in zip(rows, known, strict=True)
     ]
-    return pl.from_dicts(records, schema={name: DTYPES[kind] for name, kind in types.items()})
 
 
 def typed_columns(fields: RuleFields, only: Collection[str]) -> list[pl.Expr]:
@@ -54,6 +73,10 @@ def typed_columns(fields: RuleFields, only: Collection[str]) -> list[pl.Expr]:
         for name, kind in fields.of_kind("alert").items()
         if name in only
     ]
+
+
+def _used(fields: RuleFields, only: Collection[str] | None) -> dict[str, FieldType]:
+    return {name: kind for name, kind in fields.types.items() if only is None or name in only}
 
 
 def _number(value: Any) -> float | None:

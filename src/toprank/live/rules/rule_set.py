@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from toprank.live.rules.row_values import Row
 from toprank.live.rules.rule_fields import RuleKind
 from toprank.live.rules.rule_language import Condition
 
@@ -54,6 +55,8 @@ class RuleSet:
             rule.condition.expression.alias(str(place)) for place, rule in enumerate(self.rules)
         ]
 
+        of_row = [each.condition.of_row for each in self.rules]
+        self._of_row = None if None in of_row else list(zip(self._matches, of_row, strict=True))
         self.names = frozenset(name for each in self.rules for name in each.condition.names)
 
     def __len__(self) -> int:
@@ -62,6 +65,15 @@ class RuleSet:
     def of_kind(self, kind: RuleKind) -> "RuleSet":
         """Return the rules of one kind."""
         return RuleSet((each for each in self.rules if each.kind == kind), self.number)
+
+    def matches_of_row(self, row: Row) -> list[RuleMatch] | None:
+        """Return the rules that a single row matches; None if one of them needs a frame.
+
+        It is much faster than a frame of one row, and slower than one of many.
+        """
+        if self._of_row is None:
+            return None
+        return [match for match, of_row in self._of_row if of_row(row)]
 
     def matches(self, frame: pl.DataFrame) -> list[list[RuleMatch]]:
         """Return for each row the rules that it matches, in their order."""

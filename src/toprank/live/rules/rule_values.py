@@ -1,19 +1,27 @@
 """Values of a rule as Polars expressions with a type, and what can be done with them.
 
+For one payment, Polars takes microseconds for every part of every rule, which adds up to most of
+the time that an answer may take. So the parts that most rules consist of can also be evaluated on
+a single row, by functions made beside their expressions; the two give the same.
+
 A missing value is null in Polars, and no value is NaN or comes from a division by zero: both are
 missing, too. How large a number can become is known beforehand from how it is computed, since the
 fields are at most `LARGEST`; so only what could overflow has to be checked when it is evaluated.
 """
 
 import math
+import operator
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
+from toprank.live.rules import row_values
+from toprank.live.rules.row_values import OfRow
 from toprank.live.rules.rule_fields import DTYPES, LARGEST, FieldType, RuleError
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
@@ -25,7 +33,8 @@ class TypedValue:
     """A part of a rule: its expression, its type (None for NULL) and its text for messages.
 
     `literal` is the value if it is written in the rule; `bound` is the largest a number can be,
-    infinite if it may overflow, and NaN if it may also be undefined.
+    infinite if it may overflow, and NaN if it may also be undefined. `of_row` gives the value of
+    a single row, None where it is missing or undefined; it is None where only Polars can.
     """
 
     expression: pl.Expr
@@ -33,6 +42,7 @@ class TypedValue:
     text: str
     literal: Any = None
     bound: float = LARGEST
+    of_row: OfRow | None = None
 
     @property
     def known(self) -> pl.Expr:
@@ -42,18 +52,19 @@ class TypedValue:
 
 def field(name: str, kind: FieldType, text: str) -> TypedValue:
     """Return a field of the payment."""
-    return TypedValue(pl.col(name), kind, text)
+    return TypedValue(pl.col(name), kind, text, of_row=itemgetter(name))
 
 
 def literal(value: float | str | bool | datetime | None, text: str) -> TypedValue:
     """Return a value that is written in the rule."""
     kind = _type_of(value)
     if kind is None:
-        return TypedValue(pl.lit(None), None, text)
+        return TypedValue(pl.lit(None), None, text, of_row=row_values.constant(None))
     bound = abs(float(value)) if kind == "number" else LARGEST  # type: ignore[arg-type]
     if bound > LARGEST:
         raise RuleError(f"a number of a rule must be at most {LARGEST:.0e}; got {text}.")
-    return TypedValue(pl.lit(value, dtype=DTYPES[kind]), kind, text, value, bound)
+    of_row = row_values.constant(value)
+    return TypedValue(pl.lit(value, dtype=DTYPES[kind]), kind, text, value, bound, of_row)
 
 
 def folded(value: TypedValue) -> TypedValue:
@@ -75,21 +86,24 @@ def arithmetic(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue
     if a.type is None or b.type is None:
         return literal(None, text)
     left, right = a.expression, b.expression
+    of_row = row_values.arithmetic(sign, a.of_row, b.of_row)
     if sign == "*":
-        return TypedValue(left * right, "number", text, bound=_product(a, b))
+        return TypedValue(left * right, "number", text, bound=_product(a, b), of_row=of_row)
     if sign in "+-":
         made = left + right if sign == "+" else left - right
-        return TypedValue(made, "number", text, bound=_sum(a, b))
+        return TypedValue(made, "number", text, bound=_sum(a, b), of_row=of_row)
     if b.literal == 0:
         raise RuleError(f"{text} divides by zero.")
     if sign == "%":  # undefined for zero, which makes it missing
         return TypedValue(left % right, "number", text, bound=math.nan)
     if b.literal is not None:
-        return TypedValue(left / right, "number", text, bound=a.bound / abs(b.literal))
+        bound = a.bound / abs(b.literal)
+        return TypedValue(left / right, "number", text, bound=bound, of_row=of_row)
     # no other single operation turns x / 0 into a missing value
     quotient = left / right.replace(0.0, None)
     is_finite = math.isfinite(a.bound) and math.isfinite(b.bound)
-    return TypedValue(quotient, "number", text, bound=math.inf if is_finite else math.nan)
+    bound = math.inf if is_finite else math.nan
+    return TypedValue(quotient, "number", text, bound=bound, of_row=of_row)
 
 
 def negated(value: TypedValue, text: str) -> TypedValue:
@@ -97,7 +111,8 @@ def negated(value: TypedValue, text: str) -> TypedValue:
     expect(value, "number", "-")
     if value.type is None or value.literal is not None:
         return literal(None if value.type is None else -value.literal, text)
-    return replace(value, expression=-value.expression, text=text)
+    of_row = row_values.of_known(operator.neg, value.of_row)
+    return replace(value, expression=-value.expression, text=text, of_row=of_row)
 
 
 def compared(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue:
@@ -108,7 +123,8 @@ def compared(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue:
     if a.literal is not None:
         # beside a column that is all null, Polars gives one row if the literal comes first
         a, b, sign = b, a, _MIRRORED.get(sign, sign)
-    return TypedValue(_COMPARE[sign](a.known, b.known), "boolean", text)
+    of_row = row_values.compared(sign, a.of_row, b.of_row)
+    return TypedValue(_COMPARE[sign](a.known, b.known), "boolean", text, of_row=of_row)
 
 
 def between(value: TypedValue, low: TypedValue, high: TypedValue, text: str) -> TypedValue:
@@ -117,7 +133,10 @@ def between(value: TypedValue, low: TypedValue, high: TypedValue, text: str) -> 
     value, high = _alike(value, high)
     if value.type == "boolean":
         raise RuleError(f"{text}: true and false have no order.")
-    return TypedValue(value.known.is_between(low.known, high.known), "boolean", text)
+    made = value.known.is_between(low.known, high.known)
+    ends = [row_values.compared(">=", value.of_row, low.of_row),
+            row_values.compared("<=", value.of_row, high.of_row)]  # fmt: skip
+    return TypedValue(made, "boolean", text, of_row=row_values.all_of(ends))
 
 
 def one_of(value: TypedValue, others: list[TypedValue], text: str) -> TypedValue:
@@ -126,10 +145,11 @@ def one_of(value: TypedValue, others: list[TypedValue], text: str) -> TypedValue
         raise RuleError(f"{text}: a list must consist of numbers or texts, not NULL or fields.")
     pairs = [_alike(value, each) for each in others]
     value = pairs[0][0]
+    of_row = row_values.one_of(value.of_row, [other.literal for _, other in pairs])
     if len(pairs) == 1:
-        return TypedValue(value.known == pairs[0][1].expression, "boolean", text)
+        return TypedValue(value.known == pairs[0][1].expression, "boolean", text, of_row=of_row)
     listed = pl.Series([other.literal for _, other in pairs], dtype=DTYPES[value.type or "text"])
-    return TypedValue(value.known.is_in(listed.implode()), "boolean", text)
+    return TypedValue(value.known.is_in(listed.implode()), "boolean", text, of_row=of_row)
 
 
 def like(value: TypedValue, pattern: TypedValue, text: str) -> TypedValue:
@@ -144,12 +164,29 @@ def joined(sign: str, values: list[TypedValue], text: str) -> TypedValue:
     """Return AND or OR of conditions."""
     parts = [expect(each, "boolean", sign).expression for each in values]
     made = reduce(pl.Expr.__and__ if sign == "AND" else pl.Expr.__or__, parts)
-    return TypedValue(made, "boolean", text)
+    of_rows = [each.of_row for each in values]
+    of_row = row_values.all_of(of_rows) if sign == "AND" else row_values.any_of(of_rows)
+    return TypedValue(made, "boolean", text, of_row=of_row)
 
 
 def inverted(value: TypedValue, text: str) -> TypedValue:
     """Return NOT of a condition."""
-    return TypedValue(~expect(value, "boolean", "NOT").expression, "boolean", text)
+    made = ~expect(value, "boolean", "NOT").expression
+    of_row = row_values.of_known(operator.not_, value.of_row)
+    return TypedValue(made, "boolean", text, of_row=of_row)
+
+
+def is_missing(value: TypedValue, text: str) -> TypedValue:
+    """Return whether a value is missing."""
+    of_row = row_values.is_same(value.of_row, None)
+    return TypedValue(value.known.is_null(), "boolean", text, of_row=of_row)
+
+
+def is_exactly(value: TypedValue, wanted: bool, text: str) -> TypedValue:
+    """Return whether a condition is true, or whether it is false: never missing."""
+    expect(value, "boolean", "IS")
+    made = value.expression.eq_missing(pl.lit(wanted))
+    return TypedValue(made, "boolean", text, of_row=row_values.is_same(value.of_row, wanted))
 
 
 def cases(
@@ -171,7 +208,8 @@ def first_known(values: list[TypedValue], text: str) -> TypedValue:
     """Return the first value that is not missing."""
     kind = _one_type(values, text)
     made = pl.coalesce([expect(each, kind, "coalesce").known for each in values])
-    return TypedValue(made, kind, text, bound=largest_bound(values))
+    of_row = row_values.first_known([each.of_row for each in values])
+    return TypedValue(made, kind, text, bound=largest_bound(values), of_row=of_row)
 
 
 def extreme(is_largest: bool, values: list[TypedValue], text: str) -> TypedValue:
@@ -179,7 +217,8 @@ def extreme(is_largest: bool, values: list[TypedValue], text: str) -> TypedValue
     name = "greatest" if is_largest else "least"
     parts = [expect(each, "number", name).known for each in values]
     made = pl.max_horizontal(parts) if is_largest else pl.min_horizontal(parts)
-    return TypedValue(made, "number", text, bound=largest_bound(values))
+    of_row = row_values.extreme(max if is_largest else min, [each.of_row for each in values])
+    return TypedValue(made, "number", text, bound=largest_bound(values), of_row=of_row)
 
 
 def largest_bound(values: list[TypedValue]) -> float:

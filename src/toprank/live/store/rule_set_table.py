@@ -21,7 +21,7 @@ rule_sets = sa.Table(
 )
 
 
-class Member(NamedTuple):
+class RuleSetMember(NamedTuple):
     """A version in a set; its state is shadow or live."""
 
     name: str
@@ -34,7 +34,7 @@ def newest_number(connection: sa.Connection) -> int:
     return connection.execute(sa.select(sa.func.max(rule_sets.c.number))).scalar() or 0
 
 
-def members(connection: sa.Connection, number: int) -> list[Member]:
+def members(connection: sa.Connection, number: int) -> list[RuleSetMember]:
     """Return the versions of a set."""
     if number == 0:
         return []
@@ -43,7 +43,7 @@ def members(connection: sa.Connection, number: int) -> list[Member]:
     ).scalar()
     if text is None:
         raise ValueError(f"rule set {number} must be one of this desk; it is not.")
-    return [Member(*each) for each in json.loads(text)]
+    return [RuleSetMember(*each) for each in json.loads(text)]
 
 
 def last_snooze(connection: sa.Connection, number: int) -> int:
@@ -55,7 +55,7 @@ def last_snooze(connection: sa.Connection, number: int) -> int:
 def renew(connection: sa.Connection, at: int) -> int:
     """Return the number of the set as rules and snoozes are now: a new one if that has changed."""
     rules = rule_table.in_states(connection, ("shadow", "live"))
-    now = [Member(each.name, each.version, each.state) for each in rules]
+    now = [RuleSetMember(each.name, each.version, each.state) for each in rules]
     number = newest_number(connection)
     snooze = snooze_table.last_number(connection)
     if now == members(connection, number) and snooze == last_snooze(connection, number):

@@ -47,7 +47,9 @@ def read_items(batch: Batch, read: Callable[[Any], Item], n_bytes: int) -> list[
     """Return all items, read; RequestError lists those that cannot be."""
     if not batch.is_list:
         return [read(batch.items[0])]
-    found, errors, n_errors = [], [], 0
+    found: list[Item] = []
+    errors: list[dict[str, Any]] = []
+    n_errors = 0
     for index, item in enumerate(batch.items):
         try:
             if n_bytes > LARGEST_ITEM and _size(item) > LARGEST_ITEM:

@@ -19,10 +19,11 @@ _CONTROLS = r"\x00-\x1f\x7f-\x9f"
 TEXT_PATTERN = f"[^{_CONTROLS}]*"
 ID_PATTERN = rf"[^\s{_CONTROLS}](?:[^{_CONTROLS}]*[^\s{_CONTROLS}])?"
 """A text without control characters; the same without spaces at its ends."""
-DAY_PATTERN = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+DAY_PATTERN = "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_HOUR, _SIXTY = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
 TIME_PATTERN = (
-    f"{DAY_PATTERN}[Tt ][0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:[.,][0-9]{{1,9}})?)?"
-    "(?:[Zz]|[+-][0-9]{2}:?[0-9]{2})?"
+    f"{DAY_PATTERN}[Tt ]{_HOUR}:{_SIXTY}(?::{_SIXTY}(?:[.,][0-9]{{1,9}})?)?"
+    f"(?:[Zz]|[+-]{_HOUR}:?{_SIXTY})?"
 )
 FIRST_SECOND, LAST_SECOND = -62135596800, 253402300799
 """Of the years 1 to 9999."""
@@ -72,11 +73,12 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def identifier(name: str, value: Any) -> str | int:
-    """Return an id, a card or a terminal: a text or an integer."""
-    if type(value) is str and len(value) <= LONGEST_ID and _is_id(value):
-        return value
-    if type(value) is int and -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
-        return value
+    """Return an id, a card or a terminal: a text or an integer; 7.0 is 7, as in JSON Schema."""
+    if type(value) is str:
+        if len(value) <= LONGEST_ID and _is_id(value):
+            return value
+    elif type(value) in (int, float) and abs(value) <= LARGEST_NUMBER and value == int(value):
+        return int(value)
     raise RequestError.invalid(name, value, _ID_WORDS)
 
 
@@ -109,7 +111,7 @@ READERS: dict[FieldKind, Reader] = {
 def _written_moment(name: str, value: str) -> int:
     try:
         found = datetime.fromisoformat(value.upper())
-    except ValueError:  # such as 30 February, or a minute 60
+    except ValueError:  # such as 30 February
         raise RequestError.invalid(name, value, TIME_WORDS) from None
     return ((found if found.tzinfo else found.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 

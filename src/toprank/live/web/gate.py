@@ -123,8 +123,12 @@ def _as_request_error(error: Exception) -> RequestError:
         retry = {"Retry-After": str(max(1, round(error.retry_after)))}
         return RequestError(503, "busy", str(error), headers=retry)
     if isinstance(error, ConflictError):
-        facts = {"field": "id", "value": shown(error.payment_id)}
-        return RequestError(409, "conflict", str(error), facts)
+        value = shown(error.payment_id)
+        message = (
+            f"payment {value!r} was received before with other content; send a payment again as "
+            "it was, or a new one with an id of its own."
+        )
+        return RequestError(409, "conflict", message, {"field": "id", "value": value})
     if isinstance(error, HTTPException):
         return _of_routing(error)
     number = secrets.token_hex(4)

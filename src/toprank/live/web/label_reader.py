@@ -1,16 +1,16 @@
 """Labels as they come in JSON: what is known of a payment, by whom, and from when on."""
 
-from typing import Any
+from typing import Any, cast
 
 from toprank.data import checks
-from toprank.live.messages import LabelGiven
+from toprank.live.messages import LabelGiven, Source
 from toprank.live.web import field_readers
 from toprank.live.web.payment_reader import LATEST
 from toprank.live.web.request_errors import RequestError
 from toprank.payments.ledger.holding import SOURCES
 
 NAMES = ["id", "is_fraud", "known_at", "source"]
-DEFAULT_SOURCE = "claim"
+DEFAULT_SOURCE: Source = "claim"
 
 
 def label_given(item: Any, now: int) -> LabelGiven:
@@ -30,10 +30,16 @@ def label_given(item: Any, now: int) -> LabelGiven:
             raise RequestError.missing(name)
     payment_id = field_readers.identifier("id", item["id"])
     is_fraud = field_readers.boolean("is_fraud", item["is_fraud"])
-    source = item.get("source") or DEFAULT_SOURCE
-    if source not in SOURCES:
-        raise RequestError.invalid("source", source, f"one of {', '.join(SOURCES)}")
-    return LabelGiven(str(payment_id), is_fraud, _known_at(item.get("known_at"), now), source)
+    known_at = _known_at(item.get("known_at"), now)
+    return LabelGiven(str(payment_id), is_fraud, known_at, _source(item.get("source")))
+
+
+def _source(value: Any) -> Source:
+    if value is None:
+        return DEFAULT_SOURCE
+    if value not in SOURCES:
+        raise RequestError.invalid("source", value, f"one of {', '.join(SOURCES)}")
+    return cast(Source, value)
 
 
 def _known_at(value: Any, now: int) -> int | None:

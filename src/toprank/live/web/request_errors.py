@@ -19,6 +19,9 @@ _DIGITS = re.compile(r"[0-9](?:[ .-]?[0-9]){12,}")
 """What may be a card number."""
 
 
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
 class RequestError(Exception):
     """A request that cannot be answered as its sender wished.
 
@@ -90,8 +93,7 @@ def json_response(
     content: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return an answer in JSON, all of it ASCII: a lone surrogate could not be sent otherwise."""
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode("ascii"), status, headers, "application/json")
+    return Response(_encode(content).encode("ascii"), status, headers, "application/json")
 
 
 def shown(value: Any) -> Any:
