@@ -10,7 +10,8 @@ import select
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import httptools
@@ -22,21 +23,25 @@ LOST = 0
 
 
 class Due(NamedTuple):
-    """A request and the second, from the start, at which it is due."""
+    """A request and the second, from the start, at which it is due.
+
+    The answer's body is kept if the request has a tag.
+    """
 
     at: float
     request: bytes
-    keeps_body: bool = False
+    tag: str = ""
 
 
 class Reply(NamedTuple):
-    """What came back; seconds are from the start."""
+    """What came back for a request; seconds are from the start."""
 
     due: float
     sent: float
     done: float
     status: int
     body: bytes
+    tag: str
 
     @property
     def seconds(self) -> float:
@@ -82,8 +87,8 @@ class OpenLoop:
     def __init__(
         self, address: tuple[str, int], n_connections: int = 64, patience: float = 10.0
     ) -> None:
-        self._patience = patience
-        self._idle = [_Connection(address) for _ in range(n_connections)]
+        self._address, self._patience, self._n_left = address, patience, n_connections
+        self._idle: list[_Connection] = []  # opened when needed: servers close unused ones
         self._busy: dict[socket.socket, _Connection] = {}
 
     def run(self, due: Iterable[Due]) -> list[Reply]:
@@ -98,7 +103,7 @@ class OpenLoop:
             gc.enable()
             self.close()
         return [
-            reply or Reply(each.at, np.nan, np.nan, LOST, b"")
+            reply or Reply(each.at, np.nan, np.nan, LOST, b"", each.tag)
             for reply, each in zip(replies, requests, strict=True)
         ]
 
@@ -118,19 +123,30 @@ class OpenLoop:
             while number < n_requests and requests[number].at <= now:
                 waiting.append(number)
                 number += 1
-            while waiting and self._idle:
+            while waiting and (connection := self._free()):
                 place = waiting.popleft()
-                self._send(place, requests[place].request, clock() - start)
+                self._send(connection, place, requests[place].request, clock() - start)
             next_at = requests[number].at if number < n_requests else give_up
-            if now > give_up or not (self._idle or self._busy):
+            if now > give_up or (waiting and not self._busy):  # the server has gone
                 return
             # `select` waits to the microsecond; `poll` and `epoll` round up to milliseconds
             readable, _, _ = select.select(self._busy, (), (), max(next_at - (clock() - start), 0))
             for each in readable:
                 self._receive(self._busy[each], requests, replies, clock() - start)
 
-    def _send(self, place: int, request: bytes, now: float) -> None:
-        connection = self._idle.pop()
+    def _free(self) -> "_Connection | None":
+        """Return a connection to send a request on, None if all are in use."""
+        if self._idle:
+            return self._idle.pop()
+        if not self._n_left:
+            return None
+        self._n_left -= 1
+        try:
+            return _Connection(self._address)
+        except OSError:
+            return None
+
+    def _send(self, connection: "_Connection", place: int, request: bytes, now: float) -> None:
         connection.place, connection.sent = place, now
         try:
             connection.socket.sendall(request)
@@ -155,9 +171,9 @@ class OpenLoop:
         if connection.is_complete:
             del self._busy[connection.socket]
             due = requests[connection.place]
-            body = b"".join(connection.pieces) if due.keeps_body else b""
+            body = b"".join(connection.pieces) if due.tag else b""
             replies[connection.place] = Reply(
-                due.at, connection.sent, now, connection.status, body
+                due.at, connection.sent, now, connection.status, body, due.tag
             )
             self._idle.append(connection)
 
@@ -187,9 +203,15 @@ class _Connection:
         self.status, self.is_complete = self._parser.get_status_code(), True
 
 
-def pin(process: int, core: int) -> bool:
-    """Let a process run on one core alone; return whether that can be done here."""
-    if not hasattr(os, "sched_setaffinity") or core not in os.sched_getaffinity(0):
-        return False
-    os.sched_setaffinity(process, {core})
-    return True
+@contextmanager
+def on_core(core: int | None) -> Iterator[None]:
+    """Let this process run on one core alone meanwhile; None leaves it as it is."""
+    if core is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

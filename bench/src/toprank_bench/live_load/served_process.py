@@ -27,15 +27,15 @@ class ServedProcess:
         Time from the start of the process until it was ready for payments.
     """
 
-    def __init__(self, folder: Path, *, pinned_to: int | None = None) -> None:
+    def __init__(self, folder: Path, core: int | None = None) -> None:
         begin = time.perf_counter()
         command = [sys.executable, "-c", _COMMAND, "serve", os.fspath(folder), "--port", "0"]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             text=True,
         )  # fmt: skip
-        if pinned_to is not None and hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(self.process.pid, {pinned_to})
+        if core is not None:
+            os.sched_setaffinity(self.process.pid, {core})
         self.remarks: list[str] = []
         self.address = self._address()
         self._reading = threading.Thread(target=self._read_remarks, daemon=True)
@@ -52,8 +52,7 @@ class ServedProcess:
 
     def gauges(self, key: str) -> dict[str, float]:
         """Return the figures of the engine that Prometheus reads."""
-        found = re.findall(r"^toprank_(\w+) ([-\d.e+]+)$", self.get("/metrics", key).decode(), re.M)
-        return {name: float(value) for name, value in found}
+        return gauges_in(self.get("/metrics", key))
 
     def resident_megabytes(self) -> float:
         """Return the memory that the process has in use now."""
@@ -108,3 +107,13 @@ class ServedProcess:
                     self.kill()
                     raise
                 time.sleep(0.005)
+
+
+def gauges_in(text: bytes) -> dict[str, float]:
+    """Return the figures without labels in what Prometheus reads.
+
+    >>> gauges_in(b"# HELP ...\\ntoprank_waiting_payments 3.0\\n")
+    {'waiting_payments': 3.0}
+    """
+    found = re.findall(r"^toprank_(\w+) ([-\d.e+]+)$", text.decode(), re.M)
+    return {name: float(value) for name, value in found}
