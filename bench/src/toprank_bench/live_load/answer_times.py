@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank_bench.live_load.live_stage import LiveFigure, StageOutcome, StageSetting
+from toprank_bench.live_load.live_figures import LiveFigure, StageOutcome
+from toprank_bench.live_load.live_stage import StageSetting
 from toprank_bench.live_load.live_world import TEST_AMOUNT, encoded
 from toprank_bench.live_load.open_loop import Due, OpenLoop, Reply, on_core, poisson_times
 from toprank_bench.live_load.open_loop import request_bytes as request

@@ -15,6 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from toprank.live.desk import Desk, init_desk
+from toprank.live.rules import rule_life
+from toprank.live.rules.model_fields import rule_fields
+from toprank.live.rules.rule_fields import RuleKind
+from toprank.live.settings import DeskSettings
+from toprank.live.store import api_keys
 from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
 
@@ -80,8 +86,6 @@ class LiveWorld:
 
     def new_desk(self, folder: Path, **settings: Any) -> Path:
         """Return a copy of the desk in a new folder, with these settings changed."""
-        from toprank.live.settings import DeskSettings
-
         shutil.copytree(self.folder / "desk", folder)
         if settings:
             found = DeskSettings.read(folder)
@@ -90,8 +94,6 @@ class LiveWorld:
 
     def _make(self, size: WorldSize, seed: int) -> None:
         from toprank.live.desk import init_desk
-        from toprank.live.settings import DeskSettings
-
         table = simulate(
             n_cards=size.n_cards, n_terminals=max(size.n_cards // 3, 10),
             n_days=size.n_days + size.n_later, random_state=seed,
@@ -114,9 +116,6 @@ class LiveWorld:
 
     def _furnish(self) -> None:
         """Add rules, most of them blocking, and the key."""
-        from toprank.live.desk import Desk
-        from toprank.live.store import api_keys
-
         with PaymentModel.load(self.model_path) as model, Desk.open(self.folder / "desk") as desk:
             add_rules(desk, model, blocking_rules(N_RULES), "block")
             add_rules(desk, model, {TEST_ALERT: f"amount = {TEST_AMOUNT:g}"}, "alert")
@@ -161,11 +160,8 @@ _RULES = (
 )
 
 
-def add_rules(desk: Any, model: PaymentModel, texts: dict[str, str], kind: Any) -> None:
+def add_rules(desk: Desk, model: PaymentModel, texts: dict[str, str], kind: RuleKind) -> None:
     """Add rules to a desk and make them live."""
-    from toprank.live.rules import rule_life
-    from toprank.live.rules.model_fields import rule_fields
-
     fields, now = rule_fields(model), desk.wall_time()
     with desk.database.writing() as connection:
         for name, text in texts.items():
