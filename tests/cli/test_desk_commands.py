@@ -105,6 +105,7 @@ def test_serve_needs_a_folder_or_demo():
     assert "--demo" in run("serve", exit_code=2)
 
 
+@pytest.mark.slow
 def test_a_served_desk_answers_stops_cleanly_and_is_served_by_one_process(folder):
     command = [sys.executable, "-c", "import toprank.cli; toprank.cli.main()", "serve", "desk"]
     command += ["--port", "0"]

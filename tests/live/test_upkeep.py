@@ -59,6 +59,7 @@ def test_a_restart_after_upkeep_reads_only_the_log_after_its_snapshot(desk, late
     assert desks.live(desk).history.position == 150
 
 
+@pytest.mark.slow
 def test_upkeep_runs_in_a_process_of_its_own(desk, later):
     filled(desk, later[:60])
     assert start_process(desk.folder).wait() == 0
