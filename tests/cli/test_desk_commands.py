@@ -52,7 +52,9 @@ def run(*arguments, exit_code=0):
 
 def test_init_makes_a_desk_with_the_settings_that_were_given(model_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    printed = run("desk", "init", "desk", "--model", model_file, "--keep", "90d")
+    printed = run(
+        "desk", "init", "desk", "--model", model_file, "--keep", "90d", "--clock", "payments"
+    )
     assert "toprank serve desk" in printed
     with Desk.open("desk") as desk:
         assert (desk.settings.keep, desk.settings.capacity) == ("90d", 5)

@@ -82,7 +82,7 @@ def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, la
         after = [
             replace(each, id=f"{each.id}-later", paid_at=each.paid_at + 60 * DAY,
                     body=each.body | {"tx": f"{each.id}-later"})
-            for each in later[60:90]
+            for each in later[60:160]
         ]  # fmt: skip
         live = filled(desk, after)
         live.purge_if_due()
@@ -94,7 +94,7 @@ def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, la
     assert files_with(tmp_path / "desk", b"planted-card") == []
     with Desk.open(tmp_path / "desk") as desk:
         again = desks.live(desk)
-        assert again.history.position == 90
+        assert again.history.position == 160
         assert again.payment("planted-id") is None
         assert replay(desk).n_different == 0
         assert "job:retention" in {each.actor for each in entries(desk)}

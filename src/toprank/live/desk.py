@@ -9,25 +9,31 @@ archive/                payments with their features, for backtests and training
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
+import sqlalchemy as sa
 
 from toprank import files
-from toprank.live.desk_clock import wall_time
+from toprank.live.desk_clock import DeskClock, wall_time
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import FieldKind, FieldRole, PaymentField
 from toprank.live.payment_archive import PaymentArchive, check_names
 from toprank.live.snapshots import LogPlace, Snapshots
-from toprank.live.store import audit_chain, label_table
+from toprank.live.store import audit_chain, label_table, payment_log
 from toprank.live.store.desk_database import Database, Durability
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.stored_payment import StoredPayments
 from toprank.payments.features.kinds import number_columns
+from toprank.payments.history_store.writer_lock import WriterLock
 from toprank.payments.ledger import SOURCES
 from toprank.payments.model_files import settings_in
 from toprank.payments.payment_model import PaymentModel
+
+_LONGEST_UPKEEP = 600.0  # seconds to wait for another process that does it
 
 MODELS, SNAPSHOTS, ARCHIVE = "models", "snapshots", "archive"
 FIRST_MODEL = "0001.toprank"
@@ -82,6 +88,15 @@ class Desk:
             if not older:
                 raise
             return self.load_model(older[-1], card_key), older[-1]
+
+    @contextmanager
+    def tidying(self) -> Iterator[None]:
+        """Be the only one to remove files or to copy all of them."""
+        lock = WriterLock(self.folder / "upkeep.lock", self.folder, _LONGEST_UPKEEP)
+        try:
+            yield
+        finally:
+            lock.release()
 
     def close(self) -> None:
         """Close the database."""
@@ -159,6 +174,14 @@ def check_age(model: PaymentModel, settings: DeskSettings) -> None:
             f"(--keep {settings.keep}): all of them would be removed; for payments of the past, "
             "use --clock payments."
         )
+
+
+def clock_of(desk: Desk, model: PaymentModel, connection: sa.Connection) -> DeskClock:
+    """Return the clock of a desk: when its newest payment came, or else its model's newest."""
+    assert model.state_ is not None
+    until = model.state_.history.until
+    newest = 0 if until is None else int(until.astype("datetime64[us]").view(np.int64))
+    return DeskClock(desk.settings.clock, payment_log.last_received(connection) or newest)
 
 
 def stored_payments(model: PaymentModel) -> StoredPayments:

@@ -28,10 +28,11 @@ def back_up(desk: Desk, target: str | os.PathLike[str], actor: str) -> int:
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         unfinished.mkdir(mode=0o700)
-        for name in (MODELS, SNAPSHOTS, ARCHIVE):
-            _copy_folder(desk.folder / name, unfinished / name)
-        shutil.copy2(desk.folder / SETTINGS, unfinished / SETTINGS)
-        desk.database.back_up(unfinished / DATABASE)
+        with desk.tidying():
+            for name in (MODELS, SNAPSHOTS, ARCHIVE):
+                _copy_folder(desk.folder / name, unfinished / name)
+            shutil.copy2(desk.folder / SETTINGS, unfinished / SETTINGS)
+            desk.database.back_up(unfinished / DATABASE)
         unfinished.rename(target)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -42,14 +42,15 @@ def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> P
         archive_of(desk, model).drop_before(before),
         _drop_alerts(desk, before),
     )
+    # each of these may have been left over by a purge that was interrupted
+    _drop_labels(desk, before)
+    _drop_snoozes(desk, before)
+    desk.snapshots.drop_before(snapshot)
     if any(purged):
-        _drop_labels(desk, before)
-        _drop_snoozes(desk, before)
-        desk.snapshots.drop_before(snapshot)
         with desk.database.writing() as connection:
             details = {"before": before, **purged._asdict()}
             audit_chain.add(connection, wall_time(), ACTOR, "purged", "desk", details)
-        desk.database.truncate_log()
+    desk.database.truncate_log()
     return purged
 
 

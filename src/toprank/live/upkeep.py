@@ -18,6 +18,11 @@ from toprank.live.store import payment_log, purge_table
 
 def keep_up(desk: Desk) -> Purged:
     """Write a snapshot and the archive, then remove what is older than the desk keeps."""
+    with desk.tidying():
+        return _kept_up(desk)
+
+
+def _kept_up(desk: Desk) -> Purged:
     model, snapshot = desk.load_newest()
     with desk.database.reading() as connection:
         end = payment_log.last_position(connection)

@@ -11,6 +11,7 @@ from toprank.live.upkeep import start_process
 _log = logging.getLogger("toprank.live")
 
 _BETWEEN_CHECKPOINTS = 1.0  # seconds
+_CHECKPOINTS_PER_TRUNCATION = 60
 _DAY = 86_400.0  # seconds after which what is too old is removed, however few payments came
 
 
@@ -55,8 +56,12 @@ class UpkeepSchedule:
         self._tidying.join()
 
     def _tidy(self) -> None:
+        n_done = 0
         while not self._is_over.wait(_BETWEEN_CHECKPOINTS):
+            n_done += 1
             try:
                 self._desk.database.checkpoint()
+                if n_done % _CHECKPOINTS_PER_TRUNCATION == 0:
+                    self._desk.database.truncate_log()
             except Exception:
                 _log.exception("the database could not be tidied; it is tried again.")

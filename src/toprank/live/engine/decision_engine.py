@@ -86,7 +86,8 @@ class DecisionEngine:
     @property
     def is_ready(self) -> bool:
         """Whether payments are taken in."""
-        return self._task is not None and not self._is_stopping and self.desk.is_sound
+        is_running = self._task is not None and not self._task.done()
+        return is_running and not self._is_stopping and self.desk.is_sound
 
     @property
     def n_waiting(self) -> int:
@@ -117,7 +118,13 @@ class DecisionEngine:
         """Add labels; return what became of them."""
         if not self.is_ready:
             raise BusyError(2.0)
-        return self.desk.label(labels, who)
+        try:
+            return self.desk.label(labels, who)
+        except BusyError:
+            raise
+        except Exception as error:  # memory may have labels that the database has not
+            self.desk.recover(error)
+            raise BusyError(2.0) from None
 
     def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
         """Return what is known of a payment, None if there is none of this id; audited."""
@@ -185,6 +192,8 @@ class DecisionEngine:
             self.desk.notice_changes()
             if not self._n_waiting and self.desk.is_sound:
                 self.desk.purge_if_due()
+        except BusyError:
+            pass  # another process writes: later
         except Exception as error:
             self.desk.recover(error)
         return 0
@@ -194,14 +203,17 @@ class DecisionEngine:
 
         One that the model fails on must not keep the others waiting: it is left unscored.
         """
-        try:
-            return self.desk.score_some(_SCORED_AT_ONCE)
-        except sa.exc.SQLAlchemyError:
-            _log.exception("scores could not be written; they are tried again.")
-            return 0
-        except Exception:
-            _log.exception("payments could not be scored together; they are tried one by one.")
-            return self.desk.score_one_by_one(_SCORED_AT_ONCE)
+        for score in (self.desk.score_some, self.desk.score_one_by_one):
+            try:
+                return score(_SCORED_AT_ONCE)
+            except BusyError:
+                return 0
+            except sa.exc.SQLAlchemyError:
+                _log.exception("scores could not be written; they are tried again.")
+                return 0
+            except Exception:
+                _log.exception("payments could not be scored; they are tried one by one.")
+        return 0
 
     def _decide_some(self) -> int:
         """Decide on the payments that came first, singles before files; return how many."""
@@ -213,7 +225,8 @@ class DecisionEngine:
             for request, _ in taken:
                 request.fail(BusyError(2.0))
                 self._forget(request)
-            self.desk.recover(error)
+            if not isinstance(error, BusyError):
+                self.desk.recover(error)
             return len(payments)
         start = 0
         for request, some in taken:

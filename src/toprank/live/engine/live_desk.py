@@ -16,15 +16,15 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from toprank.live.desk import Desk, fields_of, stored_payments
-from toprank.live.desk_clock import DeskClock, wall_time
+from toprank.live.desk import Desk, clock_of, fields_of, stored_payments
+from toprank.live.desk_clock import wall_time
 from toprank.live.engine import alerting, lookups
 from toprank.live.engine.alerting import Suspect
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
 from toprank.live.engine.payment_scores import Scorer
-from toprank.live.messages import Answer, ConflictError, LabelGiven, Payment
+from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
 from toprank.live.store import alert_table, audit_chain, label_table, payment_log, purge_table
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, json_text
@@ -35,6 +35,7 @@ from toprank.payments.model_files import FORGET, LATE
 _log = logging.getLogger("toprank.live")
 
 _DAY = 86_400_000_000  # microseconds
+_LONGEST_WAIT = 200  # milliseconds for another process to finish writing
 
 
 class _Unscored(NamedTuple):
@@ -60,6 +61,8 @@ class LiveDesk:
         self._connection = desk.database.engine.connect().execution_options(is_writing=True)
         # a commit must not wait until the write-ahead log is in the database: see `checkpoint`
         self._connection.exec_driver_sql("PRAGMA wal_autocheckpoint = 0")
+        # whoever else writes is quick, or the payment is asked to come again
+        self._connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LONGEST_WAIT}")
         self._connection.rollback()
         self._unscored: deque[_Unscored] = deque()
         self.n_opened = 0
@@ -68,6 +71,7 @@ class LiveDesk:
     def _load(self) -> None:
         """Read model, history, rules and what is not scored yet from the folder."""
         self.is_sound = False
+        self._seen = self._data_version()  # before what it is about, or a change would be missed
         self.model, snapshot = self.desk.load_newest(self._card_key)
         self._stored = stored_payments(self.model)
         self.fields = fields_of(self.model)
@@ -75,16 +79,14 @@ class LiveDesk:
         with self.desk.database.reading() as connection:
             self.history = LiveHistory.caught_up(self.model, snapshot, connection, self._stored)
             last_purge = purge_table.last(connection)
+            self.clock = clock_of(self.desk, self.model, connection)
             self.rules = LiveRules(connection, self.model, self.settings)
             rows = payment_log.unscored(connection)
-        self.clock = DeskClock(self.settings.clock, self.history.history.until)
         moment = time.monotonic()
         self._unscored = deque(
             _Unscored(row, self._stored.read(row), row.feature_values, moment) for row in rows
         )
-        self._seen = self._data_version()
-        until = self.history.history.until
-        self._purged_on = _day(last_purge.before + _LATE if last_purge else _microseconds(until))
+        self._purged_on = _day(last_purge.before + _LATE if last_purge else self.now())
         self.model_name = self.desk.model_path.name
         self._warm_up()
         self.is_sound = True
@@ -124,10 +126,11 @@ class LiveDesk:
     def decide(self, payments: Sequence[Payment]) -> list[Answer | ConflictError]:
         """Return the answers of payments, which are in the log by then."""
         stored = [self._stored.stored(each) for each in payments]
-        for each in stored:
-            self.clock.see(each.paid_at)
         with self._writing() as connection:
-            decided = decide(connection, self.history, self.rules, stored, self.now())
+            now = self.clock.after(each.paid_at for each in stored)
+            decided = decide(connection, self.history, self.rules, stored, now)
+        for each in decided.payments:
+            self.clock.see(each.paid_at)
         moment = time.monotonic()
         for row, payment in zip(decided.logged, decided.payments, strict=True):
             self._unscored.append(_Unscored(row, payment, row.feature_values, moment))
@@ -180,7 +183,7 @@ class LiveDesk:
         for _ in range(n_tried):
             try:
                 self.score_some(1)
-            except sa.exc.SQLAlchemyError:
+            except (BusyError, sa.exc.SQLAlchemyError):
                 raise
             except Exception:
                 failed = self._unscored.popleft()
@@ -253,8 +256,11 @@ class LiveDesk:
 
     def _saw(self, who: str, action: str, subject: str, details: dict[str, Any]) -> None:
         """Write to the audit who has seen what; from any thread."""
-        with self.desk.database.writing() as connection:
-            audit_chain.add(connection, wall_time(), who, action, subject, details)
+        try:
+            with self.desk.database.writing() as connection:
+                audit_chain.add(connection, wall_time(), who, action, subject, details)
+        except sa.exc.OperationalError:
+            raise BusyError(1.0) from None
 
     def n_open(self) -> int:
         """Return how many alerts are open or taken."""
@@ -318,12 +324,17 @@ class LiveDesk:
     def _reload(self) -> None:
         try:
             self._load()
-        except (OSError, ValueError, sa.exc.SQLAlchemyError) as error:
+        except Exception as error:
             _log.error("the desk cannot be read, and takes in nothing until it can: %s", error)
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
-        with self._connection.begin():
+        """Yield the connection for a change; BusyError, before any, if another process writes."""
+        try:
+            transaction = self._connection.begin()
+        except sa.exc.OperationalError:
+            raise BusyError(1.0) from None
+        with transaction:
             yield self._connection
 
     def _data_version(self) -> int:
@@ -339,10 +350,6 @@ def _day(moment: int) -> int:
 
 def _span(span: np.timedelta64) -> int:
     return int(span / np.timedelta64(1, "us"))
-
-
-def _microseconds(moment: np.datetime64 | None) -> int:
-    return 0 if moment is None else int(moment.astype("datetime64[us]").view(np.int64))
 
 
 _LATE = _span(LATE)

@@ -147,6 +147,11 @@ class LiveHistory:
             self.label(change)
 
     def _taken_in(self, rows: list[LoggedPayment], stored: StoredPayments) -> TakenIn:
+        if rows and rows[0].position != self.position + 1:
+            raise ValueError(
+                f"the log must go on with payment {self.position + 1:,} after the snapshot; it "
+                f"does so with {rows[0].position:,}: the folder is not whole; use a backup."
+            )
         return TakenIn(rows, self.take_in([stored.read(row) for row in rows]))
 
     # Rows as the history takes them

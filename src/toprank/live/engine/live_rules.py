@@ -78,7 +78,7 @@ class LiveRules:
     ) -> list[Judgement]:
         """Return what blocking rules say of payments that came now; count what they block."""
         found = self._matches(self._blocking, payments, features, [now] * len(payments))
-        self.tripped += self._breaker.add(time.time_ns() // 1_000, found)
+        self.tripped += self._breaker.add(time.monotonic_ns() // 1_000, found)
         return [_judgement(each) for each in found]
 
     def judge_at(

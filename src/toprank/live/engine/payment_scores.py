@@ -22,7 +22,11 @@ class Scorer:
         self._missing = dict.fromkeys([] if model.schema_ is None else model.schema_.names)
 
     def score(self, payments: Sequence[Payment], features: NDArray[np.float64]) -> ScoredRows:
-        """Return suspicion and probability of payments; fields may be missing."""
+        """Return suspicion and probability of payments; fields may be missing.
+
+        So are features that are infinite: a ratio to next to nothing says nothing.
+        """
+        features = np.where(np.isinf(features), np.nan, features)
         return self._rows.scored([self._missing | each.body for each in payments], features)
 
     def sentences(self, rows: Encoded) -> list[Sentences]:

@@ -8,8 +8,7 @@ from typing import Self
 import polars as pl
 import sqlalchemy as sa
 
-from toprank.live.desk import Desk, archive_of
-from toprank.live.desk_clock import DeskClock
+from toprank.live.desk import Desk, archive_of, clock_of
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_backtest import LEAST_MATURITY, RuleBacktest, backtest
@@ -18,7 +17,6 @@ from toprank.live.rules.rule_language import Condition, parse
 from toprank.live.rules.snoozed_cards import snooze
 from toprank.live.rules.suggested_rules import SuggestedRule, suggest
 from toprank.live.store import rule_table
-from toprank.live.store.payment_log import payments
 from toprank.live.store.rule_table import StoredRule
 from toprank.live.store.snooze_table import Snooze
 from toprank.payments.payment_model import PaymentModel
@@ -139,7 +137,4 @@ class DeskRules:
         return found if until is None else found.filter(day <= until)
 
     def _now(self, connection: sa.Connection) -> int:
-        assert self.model.state_ is not None
-        clock = DeskClock(self.desk.settings.clock, self.model.state_.history.until)
-        clock.see(connection.execute(sa.select(sa.func.max(payments.c.paid_at))).scalar() or 0)
-        return clock.now()
+        return clock_of(self.desk, self.model, connection).now()

@@ -43,7 +43,11 @@ class Database:
     def __init__(self, path: Path, durability: Durability = "process") -> None:
         checks.one_of(durability, "durability", ("process", "power"))
         self.path, self.durability = path, durability
-        self.engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": _WAIT / 1000})
+        self.engine = sa.create_engine(
+            sa.URL.create("sqlite", database=os.fspath(path)),
+            connect_args={"timeout": _WAIT / 1000},
+            hide_parameters=True,  # cards must not get into the log of errors
+        )
         sa.event.listen(self.engine, "connect", self._prepare)
         sa.event.listen(self.engine, "begin", _begin)
 
@@ -99,11 +103,18 @@ class Database:
             raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def truncate_log(self) -> None:
-        """Move the write-ahead log into the database and empty it, as far as others allow."""
+        """Move the write-ahead log into the database and empty it, if nobody is reading it.
+
+        To wait for readers would keep writers waiting as well; it is tried again soon.
+        """
         with self.engine.connect() as connection:
             raw = connection.connection.dbapi_connection
             assert raw is not None
-            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            raw.execute("PRAGMA busy_timeout = 0")
+            try:
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                raw.execute(f"PRAGMA busy_timeout = {_WAIT}")
 
     def back_up(self, path: Path) -> None:
         """Write a copy as of one moment to another file, while the database is in use."""

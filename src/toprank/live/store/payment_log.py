@@ -179,6 +179,12 @@ def scores_between(
     return {row.position: StoredScore(*row) for row in found}
 
 
+def last_received(connection: sa.Connection) -> int | None:
+    """Return when the newest payment came, None of an empty log."""
+    query = sa.select(payments.c.received_at).order_by(payments.c.position.desc()).limit(1)
+    return connection.execute(query).scalar()
+
+
 def first_received(connection: sa.Connection, since: int | None) -> int | None:
     """Return the position of the first payment received at or after a moment, None if none was."""
     query = sa.select(sa.func.min(payments.c.position))

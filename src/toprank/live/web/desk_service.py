@@ -1,13 +1,17 @@
 """A live desk with its engine and its keys, as the application needs it."""
 
 import asyncio
-from contextlib import suppress
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import PaymentField, TimeRange
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.upkeep_schedule import UpkeepSchedule
+
+_log = logging.getLogger("toprank.live")
 
 _BETWEEN_RELOADS = 0.5  # seconds after which a revoked key is known at the latest
 _RELOADS_PER_WRITE = 600  # when keys were last used is written every five minutes
@@ -60,9 +64,11 @@ class DeskService:
             self._following.cancel()
             with suppress(asyncio.CancelledError):
                 await self._following
-        self.keys.write_uses()
+        with _logged("the use of keys could not be written"):
+            self.keys.write_uses()
         self._upkeep.stop()
-        self._live.close()
+        with _logged("no snapshot could be written; the next start reads more of the log"):
+            self._live.close()
         self._live.desk.close()
 
     async def _follow_keys(self) -> None:
@@ -70,6 +76,18 @@ class DeskService:
         while True:
             for _ in range(_RELOADS_PER_WRITE):
                 await asyncio.sleep(_BETWEEN_RELOADS)
-                await asyncio.to_thread(self.keys.reload)
-                self._upkeep.check(self._live.history.position)
-            await asyncio.to_thread(self.keys.write_uses)
+                with _logged("keys could not be read again"):
+                    await asyncio.to_thread(self.keys.reload)
+                with _logged("upkeep could not be started"):
+                    self._upkeep.check(self._live.history.position)
+            with _logged("the use of keys could not be written"):
+                await asyncio.to_thread(self.keys.write_uses)
+
+
+@contextmanager
+def _logged(what: str) -> Iterator[None]:
+    """Log an error and go on: the rest must not end with it."""
+    try:
+        yield
+    except Exception:
+        _log.exception("%s.", what)

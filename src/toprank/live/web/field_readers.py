@@ -54,7 +54,7 @@ _MICROSECOND = timedelta(microseconds=1)
 def number(name: str, value: Any) -> float:
     """Return a number that every program reads as the same one."""
     if type(value) in (int, float) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
-        return value
+        return float(value)  # 12 and 12.0 are one amount
     raise RequestError.invalid(name, value, _NUMBER_WORDS)
 
 

@@ -7,6 +7,7 @@ since a misspelt `amuont` would otherwise be lost without a word.
 
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from toprank.live.messages import Payment, PaymentField, TimeRange
@@ -15,6 +16,7 @@ from toprank.live.web.card_number_check import refuse_card_number
 from toprank.live.web.field_readers import Reader
 from toprank.live.web.request_errors import RequestError
 
+_MOST_NAMES = 200  # of a payment that are compared with those of the desk
 _NEARLY = 0.8  # of the letters of two names; amuont and amount have .83
 
 
@@ -76,7 +78,7 @@ class PaymentReader:
         """Raise if an unknown field is nearly one that is missing."""
         if len(body) == len(self._fields):
             return
-        for name in item:
+        for name in islice(item, _MOST_NAMES):
             meant = self._nearest(name[: field_readers.LONGEST_ID])
             if meant is not None and meant not in item:
                 raise RequestError.invalid(
@@ -85,7 +87,7 @@ class PaymentReader:
 
     def _hint(self, name: str, item: dict[str, Any]) -> str:
         """Return which field may have been meant to be a missing one, as part of a sentence."""
-        for other in item:
+        for other in islice(item, _MOST_NAMES):
             if self._nearest(other[: field_readers.LONGEST_ID]) == name:
                 return f"; did you mean it by {other!r}?"
         return ""
