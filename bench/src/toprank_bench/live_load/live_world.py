@@ -73,11 +73,18 @@ class LiveWorld:
         """The file of the model."""
         return self.folder / "model.toprank"
 
+    @property
+    def n_before(self) -> int:
+        """The number of payments that the model was fitted on, which the desk remembers."""
+        return int(self.later(1)["payment"][0].as_py().removeprefix("p"))
+
     def later(self, n_rows: int | None = None) -> pa.Table:
         """Return the first payments of the days after those that the model was fitted on."""
         table = pq.read_table(self.folder / _LATER)
         if n_rows is not None and n_rows > table.num_rows:
-            raise ValueError(f"the world must have {n_rows:,} payments; it has {table.num_rows:,}.")
+            raise ValueError(
+                f"the world must have {n_rows:,} payments; it has {table.num_rows:,}."
+            )
         return table.slice(0, n_rows)
 
     def bodies(self, n_rows: int) -> list[dict[str, Any]]:
@@ -93,7 +100,6 @@ class LiveWorld:
         return folder
 
     def _make(self, size: WorldSize, seed: int) -> None:
-        from toprank.live.desk import init_desk
         table = simulate(
             n_cards=size.n_cards, n_terminals=max(size.n_cards // 3, 10),
             n_days=size.n_days + size.n_later, random_state=seed,
