@@ -18,11 +18,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Processes share their compiled sources, or each of them would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow lint examples docs changelog bench-setup bench-autogluon clean
+.PHONY: demo live test test-slow lint examples docs changelog bench-setup bench-autogluon clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)  ## train on made-up payments and show the alert list
 	$(BIN)/toprank demo
+
+live: $(READY)  ## a live system on a made-up world that pays in fast time
+	$(BIN)/toprank serve --demo
 
 test: $(READY)  ## every behaviour, in minutes
 	$(BIN)/python tests/compile_kernels.py
@@ -66,4 +69,4 @@ $(BENCH): $(READY) bench/pyproject.toml
 	touch $(BENCH)
 
 clean:
-	rm -rf $(VENV) .venv-autogluon demo-output build/docs docs/api
+	rm -rf $(VENV) .venv-autogluon demo-output demo-desk build/docs docs/api

@@ -45,7 +45,7 @@ ALLOWED = {
         "calibration": "data metrics",
         "rankers": "data wording metrics calibration",
         "rankers/boosted": "data splits metrics losses files calibration rankers",
-        "rankers/trees": "data wording files calibration rankers",
+        "rankers/trees": "data wording metrics files calibration rankers",
         "rankers/pairwise": "data losses files calibration rankers",
         "rankers/online": "data metrics files rankers",
         "rankers/anomaly": (

@@ -20,7 +20,7 @@ FILES = [
 
 
 def test_it_makes_payments_learns_and_lists_the_last_day(monkeypatch):
-    monkeypatch.setattr("toprank.simulator.simulate", partial(simulate, n_cards=300))
+    monkeypatch.setattr("toprank.simulator.simulate", partial(simulate, n_cards=60))
     module = sys.modules["toprank.cli.demo"]  # the package has the command by this name
     monkeypatch.setattr(module, "_TREES", 10)
     outcome = run_main("demo", "--folder", "try/it")

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from toprank.cli import commands
 from toprank.live.store import audit_chain
 from toprank.live.store.api_keys import KeyRing
-from toprank.live.store.database import Database
+from toprank.live.store.desk_database import Database
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from toprank.live.desk import Desk, init_desk
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import Payment
-from toprank.live.settings import DeskSettings
 from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
 
@@ -68,3 +68,12 @@ def run(engine, work):
             await engine.stop()
 
     return asyncio.run(whole())
+
+
+def table_of(payments):
+    """Payments as a table, as they were before `payments_of`."""
+    rows = [
+        each.body | {"paid_at": np.datetime64(each.paid_at, "us").astype(object)}
+        for each in payments
+    ]
+    return pa.Table.from_pylist(rows)

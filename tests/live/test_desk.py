@@ -37,7 +37,7 @@ def test_labels_that_the_model_knows_already_are_labels_of_the_desk(model_file, 
         assert (found.id, found.is_fraud, found.after_position) == (labelled, True, 0)
         assert found.card == made[0]["card"][3].as_py()
         live = desks.live(desk)
-        assert live.history.label_number == 1
+        assert live.history.place.label_number == 1
 
 
 def test_a_folder_that_is_in_use_is_left_alone(tmp_path, model_file):
@@ -69,8 +69,8 @@ def test_cards_are_stored_as_keyed_hashes_if_the_model_does_so(made, later, tmp_
     key = tmp_path / "card.key"
     key.write_text("0123456789abcdef0123")
     desks.fitted_model(made[0], tmp_path / "payments.toprank", card_key=key)
+    from toprank.live.desk_settings import DeskSettings
     from toprank.live.engine.live_desk import LiveDesk
-    from toprank.live.settings import DeskSettings
 
     settings = DeskSettings(clock="payments", alert_from=0.0)
     init_desk(tmp_path / "desk", tmp_path / "payments.toprank", settings, card_key=key)

@@ -43,7 +43,7 @@ def log(desk, later):
     )
     decided(120, 240)
     changed(lambda connection: rule_life.retire(connection, 4, "person:ben", "large"))
-    desk.snapshots.write(live.history.history, live.history.snapshot)
+    desk.snapshots.write(live.history.history, live.history.place)
     decided(240, 300)
     live.close()
     return desk

@@ -59,6 +59,7 @@ def test_a_restart_after_upkeep_reads_only_the_log_after_its_snapshot(desk, late
     assert desks.live(desk).history.position == 150
 
 
+@pytest.mark.slow
 def test_upkeep_runs_in_a_process_of_its_own(desk, later):
     filled(desk, later[:60])
     assert start_process(desk.folder).wait() == 0
@@ -66,7 +67,9 @@ def test_upkeep_runs_in_a_process_of_its_own(desk, later):
 
 
 def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, later, tmp_path):
-    with desks.new_desk(tmp_path / "desk", model_file, keep="50d", alert_from=0.0) as desk:
+    with desks.new_desk(
+        tmp_path / "desk", model_file, keep="50d", alert_from=0.0, purge_hour=0
+    ) as desk:
         planted = replace(
             later[0], id="planted-id", card="planted-card",
             body=later[0].body | {"tx": "planted-id", "card": "planted-card"},
@@ -82,6 +85,7 @@ def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, la
             for each in later[60:90]
         ]  # fmt: skip
         live = filled(desk, after)
+        live.purge_if_due()
         live.close()
         purged = keep_up(desk)
         assert purged.n_payments == 60 and purged.n_archived > 60 and purged.n_alerts

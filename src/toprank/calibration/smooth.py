@@ -250,7 +250,8 @@ def _slopes(
 def _read(at: Vector, knots: Vector, values: Vector) -> Vector:
     """Return the broken line at each place; beyond the ends, its lines continue."""
     left, way = _places(at, knots)
-    return values[left] + way * (values[left + 1] - values[left])
+    begin = values[left]
+    return begin + way * (values[left + 1] - begin)
 
 
 def _places(at: Vector, knots: Vector) -> tuple[NDArray[np.intp], Vector]:
@@ -258,9 +259,10 @@ def _places(at: Vector, knots: Vector) -> tuple[NDArray[np.intp], Vector]:
 
     Beyond the ends, that is below 0 or above 1.
     """
-    # np.clip would take several times as long for a single row
-    left = np.minimum(np.maximum(np.searchsorted(knots, at, side="right") - 1, 0), knots.size - 2)
-    return left, (at - knots[left]) / (knots[left + 1] - knots[left])
+    # the inner knots up to a place; the first and the last line go on beyond the ends
+    left = knots[1:-1].searchsorted(at, side="right")
+    begin = knots[left]
+    return left, (at - begin) / (knots[left + 1] - begin)
 
 
 def _bend_penalty(knots: Vector) -> Matrix:

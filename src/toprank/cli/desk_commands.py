@@ -71,7 +71,7 @@ def init(
 
     desk_extra.check_installed()
     from toprank.live.desk import init_desk, model_budget
-    from toprank.live.settings import DeskSettings
+    from toprank.live.desk_settings import DeskSettings
 
     paths.check_inputs(model)
     settings = DeskSettings(

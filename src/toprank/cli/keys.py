@@ -92,13 +92,12 @@ def revoke(folder: Path, name: str) -> None:
 
 def _opened(folder: Path) -> tuple[Any, Any]:
     """Return the module of keys and the database of a desk."""
-    try:
-        from toprank.live.store import api_keys
-        from toprank.live.store.database import Database
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"a desk needs the package {error.name}; install toprank[desk]."
-        ) from None
+    from toprank.cli import desk_extra
+
+    desk_extra.check_installed()
+    from toprank.live.store import api_keys
+    from toprank.live.store.desk_database import Database
+
     return api_keys, Database.open(folder)
 
 

@@ -16,12 +16,12 @@ from typing import Any, Self, cast
 import numpy as np
 
 from toprank import files
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import FieldKind, FieldRole, PaymentField
 from toprank.live.payment_archive import PaymentArchive, check_names
-from toprank.live.settings import DeskSettings
-from toprank.live.snapshots import Snapshot, Snapshots
+from toprank.live.snapshots import LogPlace, Snapshots
 from toprank.live.store import audit_chain, label_table
-from toprank.live.store.database import Database, Durability
+from toprank.live.store.desk_database import Database, Durability
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.stored_payment import StoredPayments
 from toprank.payments.features.kinds import number_columns
@@ -63,7 +63,7 @@ class Desk:
         return self.folder / MODELS / FIRST_MODEL
 
     def load_model(
-        self, snapshot: Snapshot, card_key: str | os.PathLike[str] | None = None
+        self, snapshot: LogPlace, card_key: str | os.PathLike[str] | None = None
     ) -> PaymentModel:
         """Return the model with its history as of a snapshot, for the caller alone."""
         path = self.snapshots.path(snapshot)
@@ -71,7 +71,7 @@ class Desk:
 
     def load_newest(
         self, card_key: str | os.PathLike[str] | None = None
-    ) -> tuple[PaymentModel, Snapshot]:
+    ) -> tuple[PaymentModel, LogPlace]:
         """Return the model with its newest history that can be read."""
         *older, newest = self.snapshots.all()
         try:
@@ -202,7 +202,7 @@ def _fill(
     desk = Desk(folder, settings, database)
     labels = _labels_before(model)
     assert model.state_ is not None
-    desk.snapshots.write(model.state_.history, Snapshot(0, len(labels)))
+    desk.snapshots.write(model.state_.history, LogPlace(label_number=len(labels)))
     archive_of(desk, model).add_before(model)
     with database.writing() as connection:
         label_table.add(connection, labels)

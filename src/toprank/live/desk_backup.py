@@ -9,9 +9,9 @@ import shutil
 from pathlib import Path
 
 from toprank.live.desk import ARCHIVE, MODELS, SNAPSHOTS, Desk
-from toprank.live.settings import NAME as SETTINGS
+from toprank.live.desk_settings import NAME as SETTINGS
 from toprank.live.store import audit_chain
-from toprank.live.store.database import NAME as DATABASE
+from toprank.live.store.desk_database import NAME as DATABASE
 
 
 def back_up(desk: Desk, target: str | os.PathLike[str], actor: str) -> int:

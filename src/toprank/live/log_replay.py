@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from toprank.live.desk import Desk, stored_payments
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
-from toprank.live.engine.scoring import Scorer
+from toprank.live.engine.payment_scores import Scorer
 from toprank.live.messages import Payment
 from toprank.live.store import payment_log
 from toprank.live.store.payment_log import LoggedPayment, json_text
@@ -63,7 +63,7 @@ def replay(
         snapshot = desk.snapshots.before(first - 1)[-1]
         model = desk.load_model(snapshot)
         stored, scorer = stored_payments(model), Scorer(model)
-        live = LiveHistory(model, snapshot, desk.settings.kept)
+        live = LiveHistory(model, snapshot)
         rules: dict[int, LiveRules] = {}
         for rows, features in live.catch_up(connection, stored):
             n_before = sum(row.position < first for row in rows)

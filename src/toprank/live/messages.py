@@ -38,6 +38,13 @@ class Payment:
     body: dict[str, Any]
 
 
+class TimeRange(NamedTuple):
+    """How far from now the time of a payment may be, in microseconds."""
+
+    back: int
+    ahead: int
+
+
 class Answer(NamedTuple):
     """What is decided of a payment, and by which rules; the answer of then if it is repeated."""
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.desk import Desk, archive_of
-from toprank.live.snapshots import Snapshot
+from toprank.live.snapshots import LogPlace
 from toprank.live.store import audit_chain
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.label_table import labels
@@ -31,7 +31,7 @@ class Purged(NamedTuple):
     n_alerts: int = 0
 
 
-def purge(desk: Desk, model: PaymentModel, snapshot: Snapshot, before: int) -> Purged:
+def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> Purged:
     """Remove all that is older than a moment, in microseconds, as the newest snapshot has done.
 
     Payments after that snapshot stay, whatever their time: a restart needs them.

@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 from toprank.payments.features import History
 
-_NAME = re.compile(r"history-(\d+)-(\d+)\.toprank")
+_NAME = re.compile(r"history-(\d+)-(\d+)-(\d+)\.toprank")
 _KEPT = 2
 
 
-class Snapshot(NamedTuple):
-    """A place in the log: after this payment and this label."""
+class LogPlace(NamedTuple):
+    """A place in the log: after this payment, this label and this purge."""
 
-    position: int
-    label_number: int
+    position: int = 0
+    label_number: int = 0
+    purge_number: int = 0
 
 
 class Snapshots:
@@ -28,27 +29,27 @@ class Snapshots:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def path(self, snapshot: Snapshot) -> Path:
+    def path(self, snapshot: LogPlace) -> Path:
         """Return the file of a snapshot."""
-        name = f"history-{snapshot.position:012}-{snapshot.label_number:09}.toprank"
-        return self.folder / name
+        position, label_number, purge_number = snapshot
+        return self.folder / f"history-{position:012}-{label_number:09}-{purge_number:06}.toprank"
 
-    def all(self) -> list[Snapshot]:
+    def all(self) -> list[LogPlace]:
         """Return the snapshots, the oldest first."""
         found = (_NAME.fullmatch(each.name) for each in self.folder.iterdir())
-        return sorted(Snapshot(int(each[1]), int(each[2])) for each in found if each)
+        return sorted(LogPlace(*map(int, each.groups())) for each in found if each)
 
-    def before(self, position: int) -> list[Snapshot]:
+    def before(self, position: int) -> list[LogPlace]:
         """Return the snapshots at or before a position, the oldest first."""
         return [each for each in self.all() if each.position <= position]
 
-    def write(self, history: History, snapshot: Snapshot) -> None:
+    def write(self, history: History, snapshot: LogPlace) -> None:
         """Write a snapshot, in one step, and remove those that are no longer needed."""
         history.save(self.path(snapshot))
         for each in self.all()[1:-_KEPT]:
             self.path(each).unlink(missing_ok=True)
 
-    def drop_before(self, snapshot: Snapshot) -> None:
+    def drop_before(self, snapshot: LogPlace) -> None:
         """Remove all older snapshots, the first included."""
         for each in self.all():
             if each < snapshot:

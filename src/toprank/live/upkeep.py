@@ -13,7 +13,7 @@ from pathlib import Path
 from toprank.live.desk import Desk, archive_of, stored_payments
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.retention import Purged, purge
-from toprank.live.store import payment_log
+from toprank.live.store import payment_log, purge_table
 
 
 def keep_up(desk: Desk) -> Purged:
@@ -21,13 +21,14 @@ def keep_up(desk: Desk) -> Purged:
     model, snapshot = desk.load_newest()
     with desk.database.reading() as connection:
         end = payment_log.last_position(connection)
-        live = LiveHistory.caught_up(
-            model, snapshot, connection, stored_payments(model), desk.settings.kept, end
-        )
+        live = LiveHistory.caught_up(model, snapshot, connection, stored_payments(model), end)
+        last_purge = purge_table.last(connection, live.place.purge_number)
         archive_of(desk, model).add_from(connection, is_complete=True)
-    if live.snapshot != snapshot:
-        desk.snapshots.write(live.history, live.snapshot)
-    return purge(desk, model, live.snapshot, live.horizon)
+    if live.place != snapshot:
+        desk.snapshots.write(live.history, live.place)
+    if last_purge is None:
+        return Purged()
+    return purge(desk, model, live.place, last_purge.forget)
 
 
 def start_process(folder: Path) -> subprocess.Popen[bytes]:

@@ -49,6 +49,8 @@ class PaymentWords:
 
     def is_own_usual(self, row: int, column: Column, value: float) -> bool | None:
         """Return whether a value is usual for the payment's card; None if that is not known."""
+        if self._pasts is None:  # as for single payments, which are to be quick
+            return None
         own = self._own(row, column)
         return None if own is None else own.is_usual(value)
 

@@ -45,7 +45,7 @@ class RowScores:
     """
 
     def __init__(self, model: Any) -> None:
-        self._parts = _parts_of(model)
+        self._parts, self._card = _parts_of(model), model.card
         self._history = None if model.state_ is None else model.state_.history
         self._names = [] if self._history is None else self._history.names
         self._encoder = model.ranker_.schema_.row_encoder(self._names)
@@ -115,7 +115,7 @@ class RowScores:
         if self._history is None:
             return dict(payment)
         parts = self._parts
-        return parts.cards.in_row(row_of(self._history, payment, parts.classes), parts.card)
+        return parts.cards.in_row(row_of(self._history, payment, parts.classes), self._card)
 
     def _scored(self, numbers: NDArray[np.float64]) -> ScoredRows:
         encoded = self._encoder.encoded(numbers)
@@ -128,12 +128,11 @@ class _Parts(NamedTuple):
     ranker: Any
     schema: Any
     history: Any
-    roles: Any
+    roles: tuple[str | None, ...]
     label: str
     names: dict[str, str]
     classes: Any
     cards: Any
-    card: str | None
 
 
 def _parts_of(model: Any) -> _Parts:
@@ -141,12 +140,11 @@ def _parts_of(model: Any) -> _Parts:
         model.ranker_,
         model.ranker_.schema_,  # a ranker that is refitted gets another one
         None if model.state_ is None else model.state_.history,
-        model.roles,
+        (model.time, model.card, model.terminal, model.amount, model.row_id),
         model.label_column,
         dict(model.names or {}),
         model.classes_,
         model.stored_cards_,
-        model.card,
     )
 
 

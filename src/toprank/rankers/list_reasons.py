@@ -6,6 +6,8 @@ A value that is usual is no reason.
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from toprank.data import checks, inputs
 from toprank.rankers.reasons import (
     LEAST_REASON,
@@ -68,9 +70,11 @@ def reasons_for_list(
         return [RowReasons([], [], []) for _ in features]
     describer = describer or ColumnNames({})
     shares = shares_of(ranker, features)
+    orders = np.argsort(-np.abs(shares), axis=1, kind="stable")
+    rows = zip(features.tolist(), shares.tolist(), orders.tolist(), strict=True)
     return [
         _chosen(_ListedRow(place, ranker, describer, *each), n_reasons)
-        for place, each in enumerate(zip(features.tolist(), shares.tolist(), strict=True))
+        for place, each in enumerate(rows)
     ]
 
 
@@ -85,32 +89,46 @@ class _ListedRow:
     """The encoded values of a listed row, and what each of them adds to its suspicion."""
 
     def __init__(
-        self, place: int, ranker: Any, describer: Describer, row: list[float], shares: list[float]
+        self,
+        place: int,
+        ranker: Any,
+        describer: Describer,
+        values: list[float],
+        shares: list[float],
+        by_size: list[int],
     ) -> None:
-        self.values, self.shares, self._place, self._describer = row, shares, place, describer
+        self.values, self.shares, self._by_size = values, shares, by_size
+        self._place, self._describer = place, describer
         self.columns, self.usual = ranker.schema_.columns, ranker.usual_
 
-    def by_size(self) -> list[int]:
-        """Return the features by the size of their shares, without those that add very little."""
+    def raising_and_lowering(self) -> tuple[list[int], list[int]]:
+        """Return the features that add to the suspicion, and those that lower it, by their size.
+
+        Those that add very little, or are missing as in most rows, are left out.
+        """
+        raising: list[int] = []
+        lowering: list[int] = []
         least = LEAST_REASON * max(self.shares, default=0.0)
-        sizes = [(-abs(share), i) for i, share in enumerate(self.shares) if share]
-        return [i for size, i in sorted(sizes) if -size >= least]
+        for i in self._by_size:
+            share = self.shares[i]
+            if not share or abs(share) < least:
+                break
+            if not (math.isnan(self.values[i]) and self.usual[i] == MISSING):
+                (raising if share > 0 else lowering).append(i)
+        return raising, lowering
 
     def first_unusual(self, order: list[int], most: int, said: set[str]) -> _Reasons:
         """Return the first features that are reasons, and those on the way that are ordinary.
 
-        What is `said` already, or missing as in most rows, is neither; reasons are added to it.
+        What is `said` already is no reason; reasons are added to it.
         """
         found = _Reasons([], [])
         for i in order:
             if len(found.unusual) == most:
                 break
-            about = self._describer.about(self.columns[i])
-            if about in said or (math.isnan(self.values[i]) and self.usual[i] == MISSING):
-                continue
             if self._is_ordinary(i):
                 found.ordinary.append(i)
-            else:
+            elif (about := self._describer.about(self.columns[i])) not in said:
                 said.add(about)
                 found.unusual.append(i)
         return found
@@ -141,11 +159,10 @@ class _ListedRow:
 
 def _chosen(row: _ListedRow, n_reasons: int) -> RowReasons:
     """Return the reasons of one listed row, those against it apart."""
-    order, said = row.by_size(), set[str]()
-    raising = row.first_unusual([i for i in order if row.shares[i] > 0], n_reasons, said)
-    lowering = row.first_unusual(
-        [i for i in order if row.shares[i] < 0], min(n_reasons, _MOST_AGAINST), said
-    )
+    said: set[str] = set()
+    up, down = row.raising_and_lowering()
+    raising = row.first_unusual(up, n_reasons, said)
+    lowering = row.first_unusual(down, min(n_reasons, _MOST_AGAINST), said)
     together = [] if raising.unusual else raising.ordinary[:_MOST_TOGETHER]
     return RowReasons(
         [row.reason(i) for i in raising.unusual],

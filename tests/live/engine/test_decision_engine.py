@@ -2,14 +2,17 @@ import asyncio
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
 from live import desks
 from toprank.live.engine.decision_engine import AT_ONCE, DecisionEngine
 from toprank.live.messages import BusyError, ConflictError, LabelGiven
-from toprank.live.snapshots import Snapshot
+from toprank.live.snapshots import LogPlace
 from toprank.live.store import audit_chain, payment_log
+
+REQUIRED = {"tx", "paid_at", "card", "terminal", "amount"}
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def test_every_payment_is_answered_logged_and_scored_as_in_a_table(desk, live, m
     answers = [each for some in desks.run(engine, work) for each in some]
     assert [each.id for each in answers] == [each.id for each in later[:500]] == ids_in_log(desk)
     assert {each.decision for each in answers} == {"accept"}
-    with desk.load_model(Snapshot(0, 0)) as model:
+    with desk.load_model(LogPlace(0, 0)) as model:
         suspicion = model.ranker_.suspicion(model.with_features(made[1].slice(0, 500)))
     with desk.database.reading() as connection:
         stored = connection.execute(
@@ -133,10 +136,49 @@ def test_after_a_failed_commit_nothing_is_remembered_that_is_not_in_the_log(
         logged = np.stack([each.feature_values for each in payment_log.after(connection, 0)])
     fresh = desks.live(desk)
     assert fresh.history.position == live.history.position == 5
-    unbroken = desk.load_model(Snapshot(0, 0))
+    unbroken = desk.load_model(LogPlace(0, 0))
     expected = [list(unbroken.state_.history.one(live.history._row(each)).values())
                 for each in later[:5]]  # fmt: skip
     np.testing.assert_array_equal(logged, expected)
+
+
+def test_a_payment_without_optional_fields_is_scored_as_a_row_with_missing_values(
+    desk, live, made, later
+):
+    bare = [
+        replace(each, body={name: value for name, value in each.body.items() if name in REQUIRED})
+        for each in later[:5]
+    ]
+    live.decide(bare)
+    live.score_some(5)
+    table = made[1].slice(0, 5)
+    nothing = pa.nulls(5, pa.string())
+    for name in ("channel", "country"):
+        table = table.set_column(table.column_names.index(name), name, nothing)
+    with desk.load_model(LogPlace()) as model:
+        expected = model.ranker_.suspicion(model.with_features(table))
+    with desk.database.reading() as connection:
+        found = connection.execute(sa.select(payment_log.scores.c.suspicion)).scalars().all()
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_payment_that_the_model_fails_on_does_not_keep_the_others_waiting(
+    desk, live, later, monkeypatch
+):
+    score, failing = live._scorer.score, later[3].id
+
+    def fails(payments, features):
+        if any(each.id == failing for each in payments):
+            raise RuntimeError("made to fail")
+        return score(payments, features)
+
+    monkeypatch.setattr(live._scorer, "score", fails)
+    engine = DecisionEngine(live)
+    desks.run(engine, lambda: engine.decide(later[:8]))
+    assert live.n_unscored == 0
+    with desk.database.reading() as connection:
+        scored = connection.execute(sa.select(payment_log.scores.c.position)).scalars().all()
+    assert scored == [1, 2, 3, 5, 6, 7, 8]
 
 
 def test_payments_that_were_not_scored_are_scored_after_a_restart(desk, live, later):

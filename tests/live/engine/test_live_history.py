@@ -6,14 +6,16 @@ from live import desks
 from toprank.live.desk import stored_payments
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.messages import LabelGiven
-from toprank.live.snapshots import Snapshot
+from toprank.live.snapshots import LogPlace
+from toprank.live.store import purge_table
 from toprank.payments.payment_model import PaymentModel
 
-START = Snapshot(0, 0)
+START = LogPlace()
+DAY = 86_400_000_000
 
 
-def new_history(model_file, **options):
-    return LiveHistory(PaymentModel.load(model_file), START, **options)
+def new_history(model_file):
+    return LiveHistory(PaymentModel.load(model_file), START)
 
 
 def in_parts(history, payments, sizes):
@@ -47,23 +49,32 @@ def test_features_do_not_depend_on_which_payments_waited_together(
     np.testing.assert_array_equal(in_parts(new_history(model_file), some, sizes), one_by_one)
 
 
-def test_what_is_forgotten_on_a_new_day_does_not_depend_on_it_either(model_file, later):
-    apart, together = (new_history(model_file, keep=np.timedelta64(20, "D")) for _ in range(2))
-    in_parts(apart, later, [1])
-    together.take_in(later)
-    assert apart.history.n_remembered == together.history.n_remembered
-    assert apart.history.since == together.history.since
-    assert apart.history.since > PaymentModel.load(model_file).state_.history.since
+def test_a_desk_forgets_once_a_day_after_its_hour(desk, later):
+    live = desks.live(desk)
+    since, n_remembered = live.history.history.since, []
+    for payment in later:
+        live.decide([payment])
+        live.purge_if_due()
+        n_remembered.append(live.history.history.n_remembered)
+    days = {each.paid_at // DAY for each in later if each.paid_at % DAY >= 4 * DAY / 24}
+    with desk.database.reading() as connection:
+        purges = purge_table.after(connection, 0)
+    assert len(purges) == len(days) == live.history.place.purge_number
+    assert all(later[each.after_position - 1].paid_at % DAY >= 4 * DAY / 24 for each in purges)
+    assert live.history.history.since > since
+    assert min(np.diff(n_remembered)) < 0
 
 
 def test_a_snapshot_and_the_log_after_it_give_the_history_of_an_unbroken_run(
     desk, later, tmp_path
 ):
     live = desks.live(desk)
+    some = later[::4]  # of several days
     for start in range(0, 400, 7):
-        live.decide(later[start : start + 7])
+        live.decide(some[start : start + 7])
         if start == 203:
-            desk.snapshots.write(live.history.history, live.history.snapshot)
+            desk.snapshots.write(live.history.history, live.history.place)
+        live.purge_if_due()
         if start % 21 == 0:
             labels = [
                 LabelGiven(each.id, start % 2 == 0, None, "claim") for each in later[:start:9]
@@ -71,7 +82,9 @@ def test_a_snapshot_and_the_log_after_it_give_the_history_of_an_unbroken_run(
             live.label(labels, "key:claims")
     again = desks.live(desk)
     assert desk.snapshots.all()[-1].position == 210
-    assert again.history.snapshot == live.history.snapshot
+    assert again.history.place == live.history.place
+    assert again.history.place.purge_number > 0
+    assert again.history.history.since == live.history.history.since
     np.testing.assert_array_equal(
         again.history.take_in(later[406:700]), live.history.take_in(later[406:700])
     )
@@ -80,8 +93,8 @@ def test_a_snapshot_and_the_log_after_it_give_the_history_of_an_unbroken_run(
 def test_a_snapshot_that_cannot_be_read_is_replaced_by_the_one_before(desk, later):
     live = desks.live(desk)
     live.decide(later[:50])
-    desk.snapshots.write(live.history.history, live.history.snapshot)
-    desk.snapshots.path(live.history.snapshot).write_bytes(b"broken")
+    desk.snapshots.write(live.history.history, live.history.place)
+    desk.snapshots.path(live.history.place).write_bytes(b"broken")
     assert desks.live(desk).history.position == 50
 
 

@@ -73,3 +73,21 @@ def test_a_snooze_counts_from_the_time_of_the_desk(rules):
     made = rules.snooze("person:anna", "C1", None, "travels", days=2)
     newest = rules.model.state_.history.until.astype("datetime64[us]").astype(int)
     assert (made.at, made.until) == (newest, newest + 2 * 86_400_000_000)
+
+
+def test_a_rule_that_blocks_everything_is_in_shadow_after_twenty_payments(rules, later):
+    rules.add("person:anna", "all", "TRUE", "block")
+    with rules.desk.database.writing() as connection:
+        rule_life.stage(connection, 1, "person:anna", "all")
+        rule_life.approve(connection, 1, "person:ben", "all")
+    live = desks.live(rules.desk)
+    engine = DecisionEngine(live)
+
+    async def one_by_one():
+        return [(await engine.decide([each]))[0].decision for each in later[:40]]
+
+    decisions = desks.run(engine, one_by_one)
+    live.close()
+    assert decisions == ["block"] * 20 + ["accept"] * 20
+    with rules.desk.database.reading() as connection:
+        assert rule_life.rule_of(connection, "all").state == "shadow"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from toprank.live.rules.rule_fields import DTYPES, RuleError, RuleFields
+from toprank.live.rules.rule_fields import DTYPES, LARGEST, RuleError, RuleFields
 from toprank.live.rules.rule_language import parse
 from toprank.live.rules.rule_set import ActiveRule, RuleSet
 
@@ -252,9 +252,43 @@ def accepted(text):
 @given(condition, rows)
 def test_a_rule_answers_as_sqlite_does(text, rows):
     frame = pl.DataFrame(rows, schema=TWIN.dtypes("block"), orient="row")
-    assert frame.select(accepted(text).expression).to_series().to_list() == sqlite_answers(
-        text, rows
-    )
+    found = accepted(text)
+    answers = frame.select(found.expression).to_series().to_list()
+    assert answers == sqlite_answers(text, rows)
+    if found.of_row is not None:
+        assert [found.of_row(row) for row in frame.to_dicts()] == answers
+
+
+odd_numbers = st.none() | st.floats(-LARGEST, LARGEST, exclude_min=True, exclude_max=True)
+
+
+@given(condition, st.lists(st.tuples(odd_numbers, odd_numbers), min_size=1, max_size=4))
+def test_a_single_row_answers_as_a_table_does_whatever_its_numbers(text, pairs):
+    rows = [(x, y, "a", None, True) for x, y in pairs]
+    frame = pl.DataFrame(rows, schema=TWIN.dtypes("block"), orient="row")
+    found = accepted(text)
+    if found.of_row is not None:
+        answers = frame.select(found.expression).to_series().to_list()
+        assert [found.of_row(row) for row in frame.to_dicts()] == answers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hour(at) >= 22", "weekday(at) IN (6, 7)", "day(at) + month(at) = minute(at)",
+        "at > '2025-03-01'", "at BETWEEN '2025-01-01' AND '2025-12-31 12:00:00'", "at IS NULL",
+        "greatest(x, y, 3) > least(x, y)",
+    ],
+)  # fmt: skip
+def test_times_and_extremes_of_a_single_row_are_those_of_a_table(text):
+    fields = RuleFields({"at": "time", "x": "number", "y": "number"})
+    moments = [datetime(2025, 3, 1, 22, 23, tzinfo=UTC), datetime(2024, 2, 29, tzinfo=UTC), None]
+    rows = [(at, x, None) for at in moments for x in (None, -2.5, 9.0)]
+    frame = pl.DataFrame(rows, schema=fields.dtypes("block"), orient="row")
+    found = parse(text, fields, "block")
+    answers = frame.select(found.expression).to_series().to_list()
+    assert [found.of_row(row) for row in frame.to_dicts()] == answers
+    assert len(set(answers)) > 1
 
 
 @given(

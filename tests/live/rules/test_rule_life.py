@@ -7,7 +7,7 @@ from toprank.live.rules.rule_fields import RuleError, RuleFields
 from toprank.live.rules.rule_life import RuleLifeError, load_rule_set
 from toprank.live.rules.snoozed_cards import load_snoozed_cards, snooze
 from toprank.live.store import audit_chain, rule_set_table, rule_table
-from toprank.live.store.database import Database
+from toprank.live.store.desk_database import Database
 
 FIELDS = RuleFields({"amount": "number"})
 ANNA, BEN = "person:anna", "person:ben"

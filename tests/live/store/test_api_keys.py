@@ -5,7 +5,7 @@ import pytest
 
 from toprank.live.store import api_keys, audit_chain
 from toprank.live.store.api_keys import KeyRing
-from toprank.live.store.database import Database
+from toprank.live.store.desk_database import Database
 
 
 @pytest.fixture

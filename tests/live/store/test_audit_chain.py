@@ -3,7 +3,7 @@ import sqlalchemy as sa
 
 from toprank.live.store import audit_chain
 from toprank.live.store.audit_chain import BrokenChainError, audit
-from toprank.live.store.database import Database
+from toprank.live.store.desk_database import Database
 
 
 @pytest.fixture

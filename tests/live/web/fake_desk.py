@@ -3,10 +3,11 @@
 import time
 
 from live.web.asgi_client import AsgiClient
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import Answer, BusyError, ConflictError, PaymentField
 from toprank.live.store import api_keys
 from toprank.live.store.api_keys import SCOPES, KeyRing
-from toprank.live.store.database import Database
+from toprank.live.store.desk_database import Database
 from toprank.live.web.application import create_app
 from toprank.payments.features.past import LabelCounts
 
@@ -52,11 +53,11 @@ class FakeEngine:
         n_new = len(labels) - len(unknown)
         return LabelCounts(n_new=n_new, n_unknown=len(unknown), unknown=unknown)
 
-    def payment(self, payment_id):
+    def payment(self, payment_id, who):
         found = self.payments.get(payment_id)
         return found and {"id": found.id, "card": found.card}
 
-    def alerts(self, state, limit, after):
+    def alerts(self, state, limit, after, who):
         found = [
             {"alert": number, "state": state, "cursor": f"{(1 / number).hex()}_{number}"}
             for number in range(1, 6)
@@ -71,9 +72,9 @@ class FakeEngine:
 class FakeDesk:
     """A desk with the fields above."""
 
-    def __init__(self, database, key, is_tokenising=False, has_wall_clock=True):
+    def __init__(self, database, key, is_tokenising=False, clock="wall"):
         self.engine, self.fields = FakeEngine(), FIELDS
-        self.is_tokenising, self.has_wall_clock = is_tokenising, has_wall_clock
+        self.is_tokenising, self.times = is_tokenising, DeskSettings(clock=clock).times
         self.states, self.key, self.keys = [], key, KeyRing(database)
 
     def now(self):

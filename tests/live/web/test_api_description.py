@@ -37,7 +37,7 @@ WITH_INPUT = OPERATIONS[:4]
 @pytest.fixture(scope="module")
 def described(stored):
     """The description as schemathesis reads it, and the key."""
-    desk = FakeDesk(*stored, is_tokenising=True, has_wall_clock=False)
+    desk = FakeDesk(*stored, is_tokenising=True, clock="payments")
     app = create_app(desk, hosts=None)
     return schemathesis.openapi.from_asgi("/openapi.json", app), desk.key
 

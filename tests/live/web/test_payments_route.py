@@ -192,10 +192,14 @@ def test_a_payment_must_be_of_the_last_six_months(client, days):
     assert (error["field"], error["code"]) == ("paid_at", "out_of_time")
 
 
-def test_with_the_clock_of_the_payments_any_time_is_taken(stored):
-    desk = FakeDesk(*stored, has_wall_clock=False)
+def test_with_the_clock_of_the_payments_a_pause_of_months_is_taken_and_a_wrong_century_is_not(
+    stored,
+):
+    desk = FakeDesk(*stored, clock="payments")
     with client_of(desk) as client:
-        assert client.post("/v1/payments", payment(paid_at="1999-01-01T00:00")).status == 200
+        later = time.time() + 300 * 86_400
+        assert client.post("/v1/payments", payment(paid_at=later)).status == 200
+        assert refusal(client, paid_at="2399-01-01T00:00")["code"] == "out_of_time"
 
 
 @pytest.mark.parametrize("written", [CARD_NUMBER, int(CARD_NUMBER), "4539 1488-0343 6467"])

@@ -32,7 +32,7 @@ def test_a_number_too_large_for_a_float_is_refused_where_it_is_used(client):
     assert client.post("/v1/payments", body).error["field"] == "amount"
 
 
-def test_a_byte_order_mark_is_ignored(client):
+def test_the_bytes_that_some_editors_put_before_utf_8_are_ignored(client):
     assert (
         client.post("/v1/payments", b"\xef\xbb\xbf" + json.dumps(payment()).encode()).status == 200
     )

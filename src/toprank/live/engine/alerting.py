@@ -7,7 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store import alert_table, audit_chain, label_table
-from toprank.live.store.alert_table import Alert
+from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.audit_chain import Action
 from toprank.live.store.payment_log import LoggedPayment
 
@@ -91,11 +91,11 @@ def raise_alerts(
     return len(after) - len(before)
 
 
-def _new(number: int, card: str, now: int, model: str) -> Alert:
-    return Alert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model)
+def _new(number: int, card: str, now: int, model: str) -> CardAlert:
+    return CardAlert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model)
 
 
-def _with_top(alert: Alert, top: Suspect, sentences: Sentences, model: str) -> Alert:
+def _with_top(alert: CardAlert, top: Suspect, sentences: Sentences, model: str) -> CardAlert:
     """Return an alert whose most suspicious payment is a new one."""
     return alert._replace(
         probability=top.probability,

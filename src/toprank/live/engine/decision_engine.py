@@ -25,6 +25,7 @@ _log = logging.getLogger("toprank.live")
 AT_ONCE = 64
 """Payments that are decided in one turn at most."""
 
+_OF_A_FILE = 200  # in one turn while nobody else waits
 _SCORED_AT_ONCE = 64
 _LONGEST_LAG = 0.25  # seconds that scores may wait for answers
 _WATCH = 0.25  # seconds between two looks for changes made by others
@@ -118,13 +119,16 @@ class DecisionEngine:
             raise BusyError(2.0)
         return self.desk.label(labels, who)
 
-    def payment(self, payment_id: str) -> dict[str, Any] | None:
-        """Return what is known of a payment, None if there is none of this id."""
-        return self.desk.payment(payment_id)
+    def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
+        """Return what is known of a payment, None if there is none of this id; audited."""
+        return self.desk.payment(payment_id, who)
 
-    def alerts(self, state: str, limit: int, after: str | None = None) -> list[dict[str, Any]]:
-        """Return alerts of a state, the most probable first; `after` is the cursor of the last."""
-        return self.desk.alerts(state, limit, after)
+    def alerts(self, state: str, limit: int, after: str | None, who: str) -> list[dict[str, Any]]:
+        """Return alerts of a state, the most probable first; audited.
+
+        `after` is the cursor of the last alert that was returned before.
+        """
+        return self.desk.alerts(state, limit, after, who)
 
     def n_open(self) -> int:
         """Return how many alerts are open."""
@@ -159,8 +163,8 @@ class DecisionEngine:
                 n_scored = self._turn("score", self._score_some)
                 await asyncio.sleep(0)
             if time.monotonic() - watched > _WATCH:
+                self._turn("watch", self._watch)
                 watched = time.monotonic()
-                self._turn("watch", self.desk.notice_changes)
             if self._n_waiting or (self.desk.n_unscored and n_scored):
                 continue
             if self._is_stopping:
@@ -174,6 +178,16 @@ class DecisionEngine:
         n_payments = work()
         self._on_turn(name, n_payments, time.perf_counter() - start)
         return n_payments
+
+    def _watch(self) -> int:
+        """Notice what others have changed, and forget what is too old if nobody waits."""
+        try:
+            self.desk.notice_changes()
+            if not self._n_waiting and self.desk.is_sound:
+                self.desk.purge_if_due()
+        except Exception as error:
+            self.desk.recover(error)
+        return 0
 
     def _score_some(self) -> int:
         """Score the payments that have waited longest; return how many.
@@ -214,7 +228,7 @@ class DecisionEngine:
     def _taken(self) -> list[tuple[_Request, Sequence[Payment]]]:
         """Return the requests of this turn, each with the payments that are decided now."""
         taken: list[tuple[_Request, Sequence[Payment]]] = []
-        room = AT_ONCE
+        room = AT_ONCE if self._single else _OF_A_FILE
         for request in [*self._single, *list(self._large)[:1]]:
             if room <= 0:
                 break

@@ -22,14 +22,18 @@ from toprank.live.engine.alerting import Suspect
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
-from toprank.live.engine.scoring import Scorer
+from toprank.live.engine.payment_scores import Scorer
 from toprank.live.messages import Answer, ConflictError, LabelGiven, Payment
-from toprank.live.store import alert_table, audit_chain, label_table, payment_log
+from toprank.live.store import alert_table, audit_chain, label_table, payment_log, purge_table
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, json_text
+from toprank.live.store.purge_table import Purge
 from toprank.payments.features.past import LabelCounts
+from toprank.payments.model_files import FORGET, LATE
 
 _log = logging.getLogger("toprank.live")
+
+_DAY = 86_400_000_000  # microseconds
 
 
 class _Unscored(NamedTuple):
@@ -68,9 +72,8 @@ class LiveDesk:
         self.fields = fields_of(self.model)
         self._scorer = Scorer(self.model)
         with self.desk.database.reading() as connection:
-            self.history = LiveHistory.caught_up(
-                self.model, snapshot, connection, self._stored, self.settings.kept
-            )
+            self.history = LiveHistory.caught_up(self.model, snapshot, connection, self._stored)
+            last_purge = purge_table.last(connection)
             self.rules = LiveRules(connection, self.model, self.settings)
             rows = payment_log.unscored(connection)
         self.clock = DeskClock(self.settings.clock, self.history.history.until)
@@ -79,13 +82,27 @@ class LiveDesk:
             _Unscored(row, self._stored.read(row), row.feature_values, moment) for row in rows
         )
         self._seen = self._data_version()
+        until = self.history.history.until
+        self._purged_on = _day(last_purge.before + _LATE if last_purge else _microseconds(until))
         self.model_name = self.desk.model_path.name
+        self._warm_up()
         self.is_sound = True
+
+    def _warm_up(self) -> None:
+        """Decide and score a made-up payment that is forgotten: what is slow once is slow now."""
+        values: dict[str, Any] = {"number": 1.0, "text": "none", "boolean": False, "time": 0}
+        body = {each.name: values[each.kind] for each in self.fields}
+        payment = Payment("none", "none", "none", self.now(), body)
+        features = self.history.warm_up(payment)
+        self.rules.judge_at([payment], features, [0])
+        found = self._scorer.score([payment], features)
+        self.rules.judge_scored([payment], features, found.suspicion, [0])
+        self._scorer.sentences(found.encoded)
 
     def close(self) -> None:
         """Write a snapshot, so that the next start is quick, and close the connection."""
-        if self.is_sound and self.history.snapshot != self.desk.snapshots.all()[-1]:
-            self.desk.snapshots.write(self.history.history, self.history.snapshot)
+        if self.is_sound and self.history.place != self.desk.snapshots.all()[-1]:
+            self.desk.snapshots.write(self.history.history, self.history.place)
         self._connection.close()
 
     @property
@@ -181,7 +198,7 @@ class LiveDesk:
                     now if each.known_at is None else each.known_at,
                     each.source, who, self.history.position, now,
                 )
-                for number, each in enumerate(known, start=self.history.label_number + 1)
+                for number, each in enumerate(known, start=self.history.place.label_number + 1)
             ]  # fmt: skip
             label_table.add(connection, rows)
             details = {"ids": [row.id for row in rows], "is_fraud": [row.is_fraud for row in rows]}
@@ -209,15 +226,32 @@ class LiveDesk:
 
     # Looking up
 
-    def payment(self, payment_id: str) -> dict[str, Any] | None:
-        """Return what is known of a payment in plain values, None if there is none."""
-        with self.desk.database.reading() as connection:
-            return lookups.payment(connection, payment_id)
+    def payment(self, payment_id: str, who: str = "") -> dict[str, Any] | None:
+        """Return what is known of a payment in plain values, None if there is none.
 
-    def alerts(self, state: str, limit: int, after: str | None) -> list[dict[str, Any]]:
-        """Return alerts of a state in plain values, the most probable first."""
+        With `who`, the audit has that they have seen it.
+        """
         with self.desk.database.reading() as connection:
-            return lookups.alerts(connection, state, limit, after)
+            found = lookups.payment(connection, payment_id)
+        if who and found is not None:
+            self._saw(who, "payment viewed", f"payment:{payment_id}", {})
+        return found
+
+    def alerts(
+        self, state: str, limit: int, after: str | None, who: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return alerts of a state in plain values, the most probable first; see `payment`."""
+        with self.desk.database.reading() as connection:
+            found = lookups.alerts(connection, state, limit, after)
+        if who and found:
+            seen = [each["alert"] for each in found]
+            self._saw(who, "alerts viewed", f"{len(seen)} {state}", {"alerts": seen})
+        return found
+
+    def _saw(self, who: str, action: str, subject: str, details: dict[str, Any]) -> None:
+        """Write to the audit who has seen what; from any thread."""
+        with self.desk.database.writing() as connection:
+            audit_chain.add(connection, self.now(), who, action, subject, details)
 
     def n_open(self) -> int:
         """Return how many alerts are open or taken."""
@@ -235,10 +269,32 @@ class LiveDesk:
             "now": self.now(),
         }
 
+    # Forgetting
+
+    def purge_if_due(self) -> None:
+        """Forget what is too old, once a day after the hour of the settings.
+
+        It may take seconds, so it is for moments when nobody waits.
+        """
+        now = self.now()
+        is_late = now % _DAY >= self.settings.purge_hour * 3_600_000_000
+        if _day(now) <= self._purged_on or not is_late:
+            return
+        midnight, place = _day(now) * _DAY, self.history.place
+        kept = min(_span(self.settings.kept), _span(FORGET))
+        purge = Purge(
+            place.purge_number + 1, place.position, place.label_number, midnight - _LATE,
+            midnight - kept,
+        )  # fmt: skip
+        with self._writing() as connection:
+            purge_table.add(connection, purge)
+            self.history.purge(purge)
+        self._purged_on = _day(now)
+
     # Changes by others, and failures
 
-    def notice_changes(self) -> int:
-        """Read rules again if another process has changed the database; return 0.
+    def notice_changes(self) -> None:
+        """Read rules again if another process has changed the database.
 
         After a failure, try to read everything again.
         """
@@ -248,7 +304,6 @@ class LiveDesk:
             self._seen = version
             with self.desk.database.reading() as connection:
                 self.rules.reload(connection)
-        return 0
 
     def recover(self, error: Exception) -> None:
         """Read everything again after a failed change, since memory may be ahead of the log."""
@@ -272,3 +327,18 @@ class LiveDesk:
         raw = self._connection.connection.dbapi_connection
         assert raw is not None
         return raw.execute("PRAGMA data_version").fetchone()[0]
+
+
+def _day(moment: int) -> int:
+    return moment // _DAY
+
+
+def _span(span: np.timedelta64) -> int:
+    return int(span / np.timedelta64(1, "us"))
+
+
+def _microseconds(moment: np.datetime64 | None) -> int:
+    return 0 if moment is None else int(moment.astype("datetime64[us]").view(np.int64))
+
+
+_LATE = _span(LATE)

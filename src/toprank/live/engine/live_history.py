@@ -1,13 +1,13 @@
 """What every card did before, as the live system knows it: a snapshot, and the log after it.
 
-Payments are taken in one by one, in the order of the log, and labels after the payment that they
-followed. So the same log gives the same features, bit for bit, however payments waited together,
-and whether they are live, read again after a restart, or replayed.
+Payments are taken in one by one, in the order of the log; labels and purges after the payment that
+they followed. So the same log gives the same features, bit for bit, however payments waited
+together, and whether they are live, read again after a restart, or replayed.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Any, Self
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -15,18 +15,25 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from toprank.live.messages import Payment
-from toprank.live.snapshots import Snapshot
-from toprank.live.store import label_table, payment_log
+from toprank.live.snapshots import LogPlace
+from toprank.live.store import label_table, payment_log, purge_table
 from toprank.live.store.label_table import DeskLabel
+from toprank.live.store.payment_log import LoggedPayment
+from toprank.live.store.purge_table import Purge
 from toprank.live.stored_payment import StoredPayments
 from toprank.payments.features.past import LabelCounts
-from toprank.payments.model_files import FORGET, LATE
 from toprank.payments.payment_model import PaymentModel
 from toprank.payments.roles import row_of, rows_of
 
-_DAY = 86_400_000_000  # microseconds
 _FEW = 24  # rows: up to here, one by one is faster than a table
 _AT_ONCE = 5_000  # rows of the log taken in together
+
+
+class TakenIn(NamedTuple):
+    """Payments of the log that were taken in again, and their features."""
+
+    rows: list[LoggedPayment]
+    features: NDArray[np.float64]
 
 
 class LiveHistory:
@@ -36,21 +43,14 @@ class LiveHistory:
     ----------
     model
         A fitted payment model, whose history is changed.
-    snapshot
+    place
         The place in the log that the model's history is at.
-    keep
-        How long cards and ids are remembered after their last payment.
     """
 
-    def __init__(
-        self, model: PaymentModel, snapshot: Snapshot, keep: np.timedelta64 = FORGET
-    ) -> None:
+    def __init__(self, model: PaymentModel, place: LogPlace) -> None:
         assert model.state_ is not None
         self.history, self._model = model.state_.history, model
-        self.position, self.label_number = snapshot.position, snapshot.label_number
-        self._keep = min(keep, FORGET)
-        until = self.history.until
-        self._day = -1 if until is None else int(until.astype("datetime64[D]").view(np.int64))
+        self.place = place
 
     @property
     def names(self) -> list[str]:
@@ -58,30 +58,21 @@ class LiveHistory:
         return self.history.names
 
     @property
-    def snapshot(self) -> Snapshot:
-        """The place in the log that the history is at."""
-        return Snapshot(self.position, self.label_number)
-
-    @property
-    def horizon(self) -> int:
-        """The moment, in microseconds, before which cards that did not come again are forgotten.
-
-        It is by the day of the newest payment, since that is when the history forgets.
-        """
-        return self._day * _DAY - int(self._keep / np.timedelta64(1, "us"))
+    def position(self) -> int:
+        """The position of the newest payment."""
+        return self.place.position
 
     def take_in(self, payments: Sequence[Payment]) -> NDArray[np.float64]:
         """Remember payments; return their features, one row each, NaN where missing."""
-        out = np.empty((len(payments), len(self.names)))
-        for start, stop in pairwise(self._new_days(payments)):
-            self._purge_before(payments[start].paid_at)
-            out[start:stop] = self._features(payments[start:stop])
-        self.position += len(payments)
-        return out
+        if not payments:
+            return np.empty((0, len(self.names)))
+        found = self._features(payments)
+        self.place = self.place._replace(position=self.position + len(payments))
+        return found
 
     def label(self, labels: Sequence[DeskLabel]) -> LabelCounts:
         """Give labels to the features; return what became of them."""
-        self.label_number = labels[-1].number
+        self.place = self.place._replace(label_number=labels[-1].number)
         return self.history.label(
             [each.id for each in labels],
             np.array([each.is_fraud for each in labels]),
@@ -89,34 +80,76 @@ class LiveHistory:
             [each.source for each in labels],
         )
 
+    def purge(self, purge: Purge) -> None:
+        """Forget what is too old."""
+        moments = np.array([purge.before, purge.forget]).view("datetime64[us]")
+        self.history.purge(moments[0], forget=moments[1])
+        self.place = self.place._replace(purge_number=purge.number)
+
+    # Reading the log again
+
+    @classmethod
+    def caught_up(
+        cls, model: PaymentModel, place: LogPlace, connection: sa.Connection,
+        stored: StoredPayments, until: int | None = None,
+    ) -> Self:  # fmt: skip
+        """Return the history of a model at a place with all that the log has after it."""
+        live = cls(model, place)
+        for _ in live.catch_up(connection, stored, until):
+            pass
+        return live
+
     def catch_up(
         self, connection: sa.Connection, stored: StoredPayments, until: int | None = None
-    ) -> Iterator[tuple[list[payment_log.LoggedPayment], NDArray[np.float64]]]:
-        """Take in the log from here on, up to `until`; yield its payments and their features."""
-        labels = iter(label_table.after(connection, self.label_number))
-        next_label = next(labels, None)
-        chunk: list[payment_log.LoggedPayment] = []
+    ) -> Iterator[TakenIn]:
+        """Take in the log from here on, up to the payment at `until`; yield its payments."""
+        changes = self._changes(connection, until)
+        next_change = next(changes, None)
+        chunk: list[LoggedPayment] = []
         for row in payment_log.after(connection, self.position, until):
-            due = []
-            while next_label is not None and next_label.after_position < row.position:
-                due.append(next_label)
-                next_label = next(labels, None)
-            if due or len(chunk) >= _AT_ONCE:
+            is_due = next_change is not None and next_change[0] < row.position
+            if is_due or len(chunk) == _AT_ONCE:
                 yield self._taken_in(chunk, stored)
                 chunk = []
-            if due:
-                self.label(due)
+            while next_change is not None and next_change[0] < row.position:
+                self._change(next_change[1])
+                next_change = next(changes, None)
             chunk.append(row)
         yield self._taken_in(chunk, stored)
-        rest = [each for each in (next_label, *labels) if each is not None]
-        due = [each for each in rest if until is None or each.after_position <= until]
-        if due:
-            self.label(due)
+        while next_change is not None:
+            self._change(next_change[1])
+            next_change = next(changes, None)
 
-    def _taken_in(
-        self, rows: list[payment_log.LoggedPayment], stored: StoredPayments
-    ) -> tuple[list[payment_log.LoggedPayment], NDArray[np.float64]]:
-        return rows, self.take_in([stored.read(row) for row in rows])
+    def _changes(
+        self, connection: sa.Connection, until: int | None
+    ) -> Iterator[tuple[int, Purge | list[DeskLabel]]]:
+        """Yield labels that came together, and purges, each with the position it followed."""
+        labels = label_table.after(connection, self.place.label_number)
+        purges = purge_table.after(connection, self.place.purge_number)
+        found = sorted(
+            [(each.after_position, each.number, 0, each) for each in labels]
+            + [(each.after_position, each.after_label, 1, each) for each in purges],
+            key=lambda change: change[:3],
+        )
+        for (position, is_purge), group in groupby(found, key=lambda each: (each[0], each[2])):
+            if until is not None and position > until:
+                return
+            changes: list[Any] = [each for *_, each in group]
+            if is_purge:
+                yield from ((position, each) for each in changes)
+            else:
+                yield position, changes
+
+    def _change(self, change: Purge | list[DeskLabel]) -> None:
+        if isinstance(change, Purge):
+            self.purge(change)
+        else:
+            self.label(change)
+
+    def _taken_in(self, rows: list[LoggedPayment], stored: StoredPayments) -> TakenIn:
+        return TakenIn(rows, self.take_in([stored.read(row) for row in rows]))
+
+    # Rows as the history takes them
 
     def _features(self, payments: Sequence[Payment]) -> NDArray[np.float64]:
         if len(payments) > _FEW and _are_in_order(payments):
@@ -146,40 +179,14 @@ class LiveHistory:
         columns[history.time] = pa.array(times)
         return rows_of(history, pa.table(columns), self._model.classes_)
 
-    # Forgetting
+    def warm_up(self, payment: Payment) -> NDArray[np.float64]:
+        """Return the features of a payment, by both ways, without remembering it.
 
-    def _new_days(self, payments: Sequence[Payment]) -> list[int]:
-        """Return where to divide payments so that each part begins the latest day so far."""
-        places, day = [0], max(self._day, payments[0].paid_at // _DAY if payments else 0)
-        for place, payment in enumerate(payments):
-            if payment.paid_at // _DAY > day:
-                day = payment.paid_at // _DAY
-                places.append(place)
-        return [*places, len(payments)] if payments else []
-
-    def _purge_before(self, paid_at: int) -> None:
-        """Forget what is no longer needed, as the first payment of a day comes in.
-
-        The moment depends on the payments alone: a replay forgets at the same place.
+        What has to be compiled is compiled then, not while a payment waits.
         """
-        day = paid_at // _DAY
-        if day <= self._day:
-            return
-        if self._day >= 0:
-            midnight = np.datetime64(day * _DAY, "us")
-            self.history.purge(midnight - LATE, forget=midnight - self._keep)
-        self._day = day
-
-    @classmethod
-    def caught_up(
-        cls, model: PaymentModel, snapshot: Snapshot, connection: sa.Connection,
-        stored: StoredPayments, keep: np.timedelta64 = FORGET, until: int | None = None,
-    ) -> Self:  # fmt: skip
-        """Return the history of a model at a snapshot with all that the log has after it."""
-        live = cls(model, snapshot, keep)
-        for _ in live.catch_up(connection, stored, until):
-            pass
-        return live
+        with self.history.looking():
+            self.history.batch(self._table([payment]))
+        return np.array([list(self.history.look(self._row(payment)).values())])
 
 
 def _are_in_order(payments: Sequence[Payment]) -> bool:

@@ -9,20 +9,22 @@ import polars as pl
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.decisions import Judgement
 from toprank.live.messages import Payment
 from toprank.live.rules.circuit_breaker import Breaker, TrippedRule
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_fields import SUSPICION, RuleError
 from toprank.live.rules.rule_life import load_rule_set, trip
-from toprank.live.rules.rule_rows import frame_of
+from toprank.live.rules.rule_rows import frame_of_records, records_of
 from toprank.live.rules.rule_set import RuleMatch, RuleSet
 from toprank.live.rules.snoozed_cards import load_snoozed_cards
-from toprank.live.settings import DeskSettings
 from toprank.live.store import rule_set_table
 from toprank.payments.payment_model import PaymentModel
 
 _log = logging.getLogger("toprank.live")
+
+_FEW = 24  # payments: up to here, one by one is faster than a frame
 
 
 class LiveRules:
@@ -123,12 +125,21 @@ class LiveRules:
         if not len(rules) or not payments:
             return [[] for _ in payments]
         bodies = [each.body for each in payments]
-        frame = frame_of(bodies, features, self._names, self._fields, rules.names)
+        rows = records_of(bodies, features, self._names, self._fields, rules.names)
         if suspicion is not None:
-            frame = frame.with_columns(pl.Series(SUSPICION, suspicion))
+            for row, score in zip(rows, suspicion.tolist(), strict=True):
+                row[SUSPICION] = score
+
+        def frame() -> pl.DataFrame:
+            made = frame_of_records(rows, self._fields, rules.names)
+            scored = [] if suspicion is None else [pl.Series(SUSPICION, suspicion)]
+            return made.with_columns(scored)
+
+        few = len(rows) <= _FEW
+        matches = rules.matches_of_rows(rows, frame) if few else rules.matches(frame())
         return [
             self._snoozed.kept(payment.card, found, at)
-            for payment, found, at in zip(payments, rules.matches(frame), times, strict=True)
+            for payment, found, at in zip(payments, matches, times, strict=True)
         ]
 
 

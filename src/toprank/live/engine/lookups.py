@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from toprank.live.engine.alerting import rules_that_alert
 from toprank.live.store import alert_table, label_table, payment_log
-from toprank.live.store.alert_table import Alert
+from toprank.live.store.alert_table import CardAlert
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -54,7 +54,7 @@ def alerts(
     return [alert(each) for each in found]
 
 
-def alert(each: Alert) -> dict[str, Any]:
+def alert(each: CardAlert) -> dict[str, Any]:
     """Return an alert in plain values."""
     return {
         "alert": each.number,

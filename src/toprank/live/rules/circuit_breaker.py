@@ -49,7 +49,7 @@ class Breaker:
     def __init__(
         self, most_share: float = 0.05, least_blocks: int = 20, most_per_minute: int = 600
     ) -> None:
-        checks.number_above(most_share, "most_share", 0, 1)
+        checks.number_from(most_share, "most_share", 0, 1)
         self.most_share, self.least_blocks = most_share, least_blocks
         self.most_per_minute = most_per_minute
         self._seconds: deque[tuple[int, Counter[tuple[str, int] | None]]] = deque()

@@ -34,9 +34,7 @@ def _of_one(
     return function
 
 
-def _part(
-    make: Callable[[pl.Expr], pl.Expr], of_one: Callable[[datetime], float]
-) -> Function:
+def _part(make: Callable[[pl.Expr], pl.Expr], of_one: Callable[[datetime], float]) -> Function:
     """Return a part of a time, in UTC."""
     return _of_one("time", "number", lambda time: make(time).cast(DTYPES["number"]), of_one)
 

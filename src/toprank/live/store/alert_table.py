@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.database import metadata
+from toprank.live.store.desk_database import metadata
 from toprank.live.store.label_table import labels
 from toprank.live.store.payment_log import Number, payments
 
@@ -65,7 +65,7 @@ _UPDATE = (
 _AS_JSON = ("reasons", "less_suspicious", "rules")
 
 
-class Alert(NamedTuple):
+class CardAlert(NamedTuple):
     """A card on the list; `reasons` are those of its most suspicious payment, in sentences."""
 
     number: int
@@ -82,7 +82,7 @@ class Alert(NamedTuple):
     model: str
 
 
-def open_of(connection: sa.Connection, cards: Iterable[str]) -> dict[str, Alert]:
+def open_of(connection: sa.Connection, cards: Iterable[str]) -> dict[str, CardAlert]:
     """Return the open or taken alerts of these cards, by card."""
     found = connection.execute(_OPEN_OF, {"cards": list(cards)})
     return {row.card: _alert(row) for row in found}
@@ -93,13 +93,13 @@ def next_number(connection: sa.Connection) -> int:
     return (connection.execute(_LAST).scalar() or 0) + 1
 
 
-def open_new(connection: sa.Connection, found: Sequence[Alert]) -> None:
+def open_new(connection: sa.Connection, found: Sequence[CardAlert]) -> None:
     """Open alerts."""
     if found:
         connection.execute(_INSERT, [_stored(each) for each in found])
 
 
-def update(connection: sa.Connection, found: Sequence[Alert]) -> None:
+def update(connection: sa.Connection, found: Sequence[CardAlert]) -> None:
     """Replace what is known of alerts that are still open or taken; their state stays."""
     if found:
         rows = [_stored(each) for each in found]
@@ -115,7 +115,7 @@ def add_payments(connection: sa.Connection, pairs: Sequence[tuple[int, int]]) ->
 
 def in_order(
     connection: sa.Connection, state: str, limit: int, after: tuple[float, int] | None = None
-) -> list[Alert]:
+) -> list[CardAlert]:
     """Return alerts of a state, the most probable first; of equal ones, the oldest.
 
     `after` is the probability and the number of the alert after which to begin.
@@ -160,15 +160,15 @@ def n_open(connection: sa.Connection) -> int:
     return connection.execute(sa.select(sa.func.count()).where(_IS_OPEN)).scalar_one()
 
 
-def _stored(alert: Alert) -> dict[str, Any]:
+def _stored(alert: CardAlert) -> dict[str, Any]:
     values = alert._asdict()
     for name in _AS_JSON:
         values[name] = json.dumps(values[name], ensure_ascii=False)
     return values
 
 
-def _alert(row: Any) -> Alert:
+def _alert(row: Any) -> CardAlert:
     values = dict(row._mapping)
     for name in _AS_JSON:
         values[name] = json.loads(values[name])
-    return Alert(**values)
+    return CardAlert(**values)

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from toprank.data import checks
 from toprank.live.store import audit_chain
-from toprank.live.store.database import Database, metadata
+from toprank.live.store.desk_database import Database, metadata
 
 SCOPES = ("payments", "labels", "read", "metrics")
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.database import metadata
+from toprank.live.store.desk_database import metadata
 
 audit = sa.Table(
     "audit",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.database import metadata
+from toprank.live.store.desk_database import metadata
 from toprank.live.store.payment_log import Number
 from toprank.payments.ledger import SOURCES, strength
 

@@ -13,7 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from toprank.live.store.database import metadata
+from toprank.live.store.desk_database import metadata
 
 Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # SQLite's row number
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store import rule_table, snooze_table
-from toprank.live.store.database import metadata
+from toprank.live.store.desk_database import metadata
 
 rule_sets = sa.Table(
     "rule_sets",

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.database import metadata
+from toprank.live.store.desk_database import metadata
 
 RuleState = Literal["draft", "shadow", "live", "retired"]
 

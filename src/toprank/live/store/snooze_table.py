@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.database import metadata
+from toprank.live.store.desk_database import metadata
 
 snoozes = sa.Table(
     "snoozes",

@@ -23,7 +23,7 @@ class DemoIndex:
     async def page(self, request: Request) -> Response:
         """Return the page, which the browser loads again every two seconds."""
         engine = self._desk.engine
-        alerts = await asyncio.to_thread(engine.alerts, "open", N_SHOWN, None)
+        alerts = await asyncio.to_thread(engine.alerts, "open", N_SHOWN, None, "")
         n_open = await asyncio.to_thread(engine.n_open)
         page = self._pages.get_template("demo.html").render(
             alerts=alerts,

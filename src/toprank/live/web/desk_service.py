@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
-from toprank.live.messages import PaymentField
+from toprank.live.messages import PaymentField, TimeRange
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.upkeep_schedule import UpkeepSchedule
 
@@ -40,9 +40,9 @@ class DeskService:
         return self._live.model.stored_cards_.fingerprint is not None
 
     @property
-    def has_wall_clock(self) -> bool:
-        """Whether now is the time of the machine."""
-        return self._live.settings.clock == "wall"
+    def times(self) -> TimeRange:
+        """How far from now the time of a payment may be."""
+        return self._live.settings.times
 
     def now(self) -> int:
         """Return the desk's time in microseconds."""

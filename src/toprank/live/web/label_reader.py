@@ -5,12 +5,13 @@ from typing import Any, cast
 from toprank.data import checks
 from toprank.live.messages import LabelGiven, Source
 from toprank.live.web import field_readers
-from toprank.live.web.payment_reader import LATEST
 from toprank.live.web.request_errors import RequestError
 from toprank.payments.ledger.holding import SOURCES
 
 NAMES = ["id", "is_fraud", "known_at", "source"]
 DEFAULT_SOURCE: Source = "claim"
+
+_AHEAD = 5 * 60_000_000  # microseconds by which the clock of a sender may be ahead
 
 
 def label_given(item: Any, now: int) -> LabelGiven:
@@ -46,6 +47,6 @@ def _known_at(value: Any, now: int) -> int | None:
     if value is None:
         return None
     known_at = field_readers.moment_or_day("known_at", value)
-    if known_at > now + LATEST:
+    if known_at > now + _AHEAD:
         raise RequestError.invalid("known_at", value, "a time that has passed", code="out_of_time")
     return known_at

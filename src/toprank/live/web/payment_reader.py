@@ -9,15 +9,12 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from toprank.live.messages import Payment, PaymentField
+from toprank.live.messages import Payment, PaymentField, TimeRange
 from toprank.live.web import field_readers
 from toprank.live.web.card_number_check import refuse_card_number
 from toprank.live.web.field_readers import Reader
 from toprank.live.web.request_errors import RequestError
 
-OLDEST = 183 * 86_400_000_000
-LATEST = 5 * 60_000_000
-"""How far from now a payment may be, in microseconds: six months back, five minutes ahead."""
 _NEARLY = 0.8  # of the letters of two names; amuont and amount have .83
 
 
@@ -36,19 +33,17 @@ class PaymentReader:
         The fields of the desk; those with the roles id, card and time must be among them.
     is_tokenising
         Whether cards are stored as keyed hashes, so that card numbers may come.
-    has_wall_clock
-        Whether a payment's time is compared with the present.
+    times
+        How far from now a payment's time may be.
     """
 
-    def __init__(
-        self, fields: list[PaymentField], is_tokenising: bool, has_wall_clock: bool
-    ) -> None:
+    def __init__(self, fields: list[PaymentField], is_tokenising: bool, times: TimeRange) -> None:
         self._fields = [_Field(each.name, each.is_required, _reader(each)) for each in fields]
         self._names = [each.name for each in fields]
         roles = {each.role: each.name for each in fields if each.role is not None}
         self._id, self._card, self._time = roles["id"], roles["card"], roles["time"]
         self._terminal = roles.get("terminal")
-        self._is_tokenising, self._has_wall_clock = is_tokenising, has_wall_clock
+        self._is_tokenising, self._times = is_tokenising, times
         self._nearest = lru_cache(4096)(self._nearest_name)
 
     def payment(self, item: Any, now: int) -> Payment:
@@ -70,10 +65,10 @@ class PaymentReader:
         card = str(body[self._card])
         refuse_card_number(self._card, card, self._is_tokenising)
         paid_at = body[self._time]
-        if self._has_wall_clock and not now - OLDEST <= paid_at <= now + LATEST:
-            raise RequestError.invalid(
-                self._time, item[self._time], _time_words(now), code="out_of_time"
-            )
+        first, last = now - self._times.back, now + self._times.ahead
+        if not first <= paid_at <= last:
+            expected = _time_words(first, last)
+            raise RequestError.invalid(self._time, item[self._time], expected, code="out_of_time")
         terminal = "" if self._terminal is None else str(body.get(self._terminal, ""))
         return Payment(str(body[self._id]), card, terminal, paid_at, body)
 
@@ -111,6 +106,6 @@ def _reader(field: PaymentField) -> Reader:
     return field_readers.READERS[field.kind]
 
 
-def _time_words(now: int) -> str:
-    first, last = (field_readers.iso_text(each) for each in (now - OLDEST, now + LATEST))
-    return f"a time from {first[:10]} to {last[:19]}Z"
+def _time_words(first: int, last: int) -> str:
+    begin, end = field_readers.iso_text(first), field_readers.iso_text(last)
+    return f"a time from {begin[:10]} to {end[:19]}Z"

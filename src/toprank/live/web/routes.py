@@ -73,7 +73,7 @@ class ApiRoutes:
         demo: DemoIndex | None = None,
     ) -> None:
         self._desk, self._metrics, self._bodies, self._demo = desk, metrics, bodies, demo
-        self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.has_wall_clock)
+        self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.times)
         self._description = api_description.description(desk.fields)
 
     def routes(self) -> list[Route]:
@@ -133,15 +133,16 @@ class ApiRoutes:
         )
 
     async def _get_payment(self, request: Request) -> Response:
-        self._check_key(request, "read")
+        key = self._check_key(request, "read")
         payment_id = request.path_params["id"]
-        found = await asyncio.to_thread(self._desk.engine.payment, payment_id)
+        who = f"key:{key.name}"
+        found = await asyncio.to_thread(self._desk.engine.payment, payment_id, who)
         if found is None:
             raise _unknown_payment(payment_id)
         return json_response(found)
 
     async def _get_alerts(self, request: Request) -> Response:
-        self._check_key(request, "read")
+        key = self._check_key(request, "read")
         query = _query_of(request, {"state": "open", "limit": str(_DEFAULT_ALERTS), "cursor": ""})
         if query["state"] not in STATES:
             raise RequestError.invalid("state", query["state"], f"one of {', '.join(STATES)}")
@@ -151,7 +152,7 @@ class ApiRoutes:
             raise _no_cursor(cursor)
         try:
             found = await asyncio.to_thread(
-                self._desk.engine.alerts, query["state"], limit, cursor or None
+                self._desk.engine.alerts, query["state"], limit, cursor or None, f"key:{key.name}"
             )
         except ValueError:
             raise _no_cursor(cursor) from None

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
-from toprank.live.messages import Answer, LabelGiven, Payment, PaymentField
+from toprank.live.messages import Answer, LabelGiven, Payment, PaymentField, TimeRange
 from toprank.live.store.api_keys import KeyRing
 from toprank.payments.features.past import LabelCounts
 
@@ -24,10 +24,13 @@ class ServedEngine(Protocol):
     def label(self, labels: list[LabelGiven], who: str) -> Awaitable[LabelCounts]:
         """Take labels, and count what became of them."""
 
-    def payment(self, payment_id: str) -> dict[str, Any] | None:
-        """Return what is known of a payment; called in a thread of its own."""
+    def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
+        """Return what is known of a payment; called in a thread of its own.
 
-    def alerts(self, state: str, limit: int, after: str | None) -> list[dict[str, Any]]:
+        `who` is written to the audit, unless it is empty.
+        """
+
+    def alerts(self, state: str, limit: int, after: str | None, who: str) -> list[dict[str, Any]]:
         """Return alerts in the order of the queue; called in a thread of its own.
 
         `after` is the `cursor` of the alert after which to begin, ValueError if it is none.
@@ -60,8 +63,8 @@ class ServedDesk(Protocol):
         """Whether cards are stored as keyed hashes, so that card numbers may be sent."""
 
     @property
-    def has_wall_clock(self) -> bool:
-        """Whether now is the time of the machine, not that of the newest payment."""
+    def times(self) -> TimeRange:
+        """How far from now the time of a payment may be."""
 
     def now(self) -> int:
         """Return the desk's time in microseconds."""

@@ -223,7 +223,9 @@ class AutoRanker(Ranker):
         for member, (centre, spread) in zip(self.members_, self.scales_, strict=True):
             shares = member.contributions(features)
             shares[:, -1] -= centre
-            total += shares / spread / len(self.members_)
+            shares /= spread
+            shares /= len(self.members_)
+            total += shares
         return total
 
     def expected_positives(self, X: Any, budget: int | None = None) -> Interval:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score
 
 from toprank.data.inputs import TrainingRows
+from toprank.metrics import average_precision
 from toprank.rankers.trees.folds import stratified_folds
 from toprank.rankers.trees.kernel.binning import bin_columns
 from toprank.rankers.trees.kernel.growing import Growth, Sample
@@ -101,7 +101,7 @@ def _judged(
         for each in candidates
     }
     return [
-        average_precision_score(
+        average_precision(
             test.is_positive,
             scores(
                 ordered(tops[each.growth, each.global_depth], each.scoring),
@@ -109,7 +109,7 @@ def _judged(
                 std,
                 each.scoring,
             ),
-            sample_weight=test.weight,
+            test.weight,
         )
         for each in candidates
     ]

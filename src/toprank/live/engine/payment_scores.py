@@ -19,10 +19,11 @@ class Scorer:
 
     def __init__(self, model: PaymentModel) -> None:
         self._rows = RowScores(model)
+        self._missing = dict.fromkeys([] if model.schema_ is None else model.schema_.names)
 
     def score(self, payments: Sequence[Payment], features: NDArray[np.float64]) -> ScoredRows:
-        """Return suspicion and probability of payments."""
-        return self._rows.scored([each.body for each in payments], features)
+        """Return suspicion and probability of payments; fields may be missing."""
+        return self._rows.scored([self._missing | each.body for each in payments], features)
 
     def sentences(self, rows: Encoded) -> list[Sentences]:
         """Return the reasons for scored rows, in sentences."""

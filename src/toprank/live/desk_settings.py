@@ -11,6 +11,7 @@ import numpy as np
 from toprank.data import checks
 from toprank.data.atomic import atomic_path
 from toprank.data.tables.spans import span_of
+from toprank.live.messages import TimeRange
 
 NAME = "desk.toml"
 
@@ -54,6 +55,11 @@ class DeskSettings:
     breaker_per_minute: int = _setting(
         600, "A blocking rule that stops more than this number of payments a minute is paused."
     )
+    purge_hour: int = _setting(
+        4,
+        "From which hour of the day on the desk forgets what is too old, when no payment is "
+        "waiting; it may take seconds.",
+    )
     snapshot_every: int = _setting(
         200_000, "Payments between two snapshots; after a restart, at most these are read again."
     )
@@ -64,10 +70,22 @@ class DeskSettings:
         checks.number_from(self.breaker_share, "breaker_share", 0, 1)
         for name in ("most_waiting", "most_unscored", "breaker_per_minute", "snapshot_every"):
             checks.whole_number(getattr(self, name), name, 1)
+        checks.whole_number(self.purge_hour, "purge_hour", 0, 23)
         checks.one_of(self.clock, "clock", ("wall", "payments"))
         checks.one_of(self.durability, "durability", ("process", "power"))
         if self.kept < np.timedelta64(1, "D"):
             raise ValueError(f"keep must be a day ('1d') or longer; got {self.keep!r}.")
+
+    @property
+    def times(self) -> TimeRange:
+        """How far from now a payment may be: six months back, unless less is kept.
+
+        Five minutes ahead; by the clock of the payments, which may pause, a year and more.
+        """
+        back = min(self.kept, np.timedelta64(183, "D"))
+        is_wall = self.clock == "wall"
+        ahead = np.timedelta64(5, "m") if is_wall else np.timedelta64(400, "D")
+        return TimeRange(*(int(each / np.timedelta64(1, "us")) for each in (back, ahead)))
 
     @property
     def kept(self) -> np.timedelta64:

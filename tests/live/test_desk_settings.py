@@ -1,6 +1,6 @@
 import pytest
 
-from toprank.live.settings import DeskSettings
+from toprank.live.desk_settings import DeskSettings
 
 
 def test_settings_are_written_with_their_explanations_and_read_back(tmp_path):
