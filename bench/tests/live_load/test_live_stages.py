@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from toprank_bench import pages
 from toprank_bench.live_load import stage_rows
 from toprank_bench.live_load.answer_times import quantiles
 from toprank_bench.live_load.broken_requests import broken_bodies
@@ -84,11 +85,14 @@ def test_every_stage_gets_a_row_and_the_last_one_counts(no_world, tmp_path):
 
 
 def test_the_page_is_made_from_rows(no_world, tmp_path):
-    assert stage_rows.live_page(tmp_path) is None
-    run_stages([figures_stage("latency", 4.0)], tmp_path)
-    page = stage_rows.live_page(tmp_path)
+    run_stages([figures_stage("latency", 4.0)], tmp_path / "rows")
+    pages.write_pages(tmp_path / "rows", tmp_path / "pages")
+    page = (tmp_path / "pages" / "live.md").read_text("utf-8")
     assert "| latency | p99 | 4 | ms | ≤ 5 | met |" in page
     assert "rate 100; remembered payments 1,000; cores 1.5" in page
+    targets, index = (tmp_path / "pages" / name for name in ("targets.md", "index.md"))
+    assert "| latency | p99 | 4 | ms | ≤ 5 | met |" in targets.read_text("utf-8")
+    assert "](live.md)" in index.read_text("utf-8")
 
 
 @pytest.mark.slow

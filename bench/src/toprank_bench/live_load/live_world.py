@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from toprank.live.desk import Desk, init_desk
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_fields import RuleKind
-from toprank.live.settings import DeskSettings
 from toprank.live.store import api_keys
 from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate

@@ -1,10 +1,10 @@
 """The recorded stages as a table, in text and as a page: made from rows alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from toprank_bench.live_load.live_figures import LiveFigure
-from toprank_bench.row_file import Row, read_rows, rows_file
+from toprank_bench.row_file import Row, rows_file
 
 HEADINGS = ["stage", "figure", "value", "unit", "target", ""]
 _BUSY = 0.2  # cores of others from which times are doubtful
@@ -47,11 +47,8 @@ def table_lines(rows: Iterable[Row], *, with_targets_only: bool = False) -> list
     return lines
 
 
-def live_page(results: Path) -> str | None:
-    """Return the page of the live system; None if nothing is recorded."""
-    rows = last_rows(read_rows(live_file(results)))
-    if not rows:
-        return None
+def live_page(rows: Sequence[Row]) -> str:
+    """Return the page of the live system, made from the last row of each stage."""
     parts = [f"# {_TITLE}", _INTRODUCTION, markdown_table(rows), "\n".join(_notes(rows))]
     parts.append("Rows: `bench/results/live.jsonl.xz`. Run it again: `toprank bench live`.")
     return "\n\n".join(parts) + "\n"
@@ -64,7 +61,7 @@ def markdown_table(rows: Iterable[Row], *, with_targets_only: bool = False) -> s
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _notes(rows: list[Row]) -> list[str]:
+def _notes(rows: Sequence[Row]) -> list[str]:
     notes = [f"- {row['stage']}: {_switched_on(row)}" for row in rows]
     machines = "; ".join(sorted({row["machine"] for row in rows}))
     commits = ", ".join(sorted({row["commit"] for row in rows}))
