@@ -67,8 +67,8 @@ def failing(_):
 
 @pytest.fixture
 def no_world(monkeypatch, tmp_path):
-    world = LiveWorld(tmp_path / "world")
-    monkeypatch.setattr(LiveWorld, "made", classmethod(lambda *_: world))
+    world = LiveWorld(tmp_path / "world", tmp_path / "desk")
+    monkeypatch.setattr(LiveWorld, "made", classmethod(lambda *_, **__: world))
     monkeypatch.setattr(LiveWorld, "n_before", 1_000)
 
 

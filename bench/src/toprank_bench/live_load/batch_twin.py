@@ -63,8 +63,7 @@ def _in_batch(
         suspicion = model.ranker_.suspicion(rows)
         probability = model.ranker_.calibration_.probability(suspicion)
         fields = rule_fields(model)
-    folder = setting.world.folder / "desk"
-    with Desk.open(folder) as desk, desk.database.reading() as connection:
+    with Desk.open(setting.world.desk) as desk, desk.database.reading() as connection:
         blocking = load_rule_set(connection, fields).of_kind("block")
     frame = pl.DataFrame(pl.from_arrow(rows)).select(typed_columns(fields, blocking.names))
     matched = [

@@ -43,9 +43,10 @@ def run_stages(
     path = live_file(results, quick)
     with writing(path) as writer, TemporaryDirectory() as temporary:
         begin = time.perf_counter()
-        report("making payments, a model and a desk, if they are not there yet")
+        report("making a desk, and its payments and model if they are not there yet")
+        size = QUICK_WORLD if quick else FULL_WORLD
         world = LiveWorld.made(
-            folder or Path(temporary), QUICK_WORLD if quick else FULL_WORLD, _SEED
+            folder or Path(temporary), size, _SEED, desk=Path(temporary, "desk")
         )
         report(f"{world.n_before:,} payments are remembered ({time.perf_counter() - begin:.0f} s)")
         for stage in stages:
