@@ -155,7 +155,7 @@ def approve(folder: Path, name: str, version: int | None, by: str | None, as_jso
 @rules.command(short_help="Take a rule out of use.")
 @_FOLDER
 @_NAME
-@_VERSION
+@click.option("--version", type=int, help="Version.  [default: all that are in use or drafts]")
 @_BY
 @_JSON
 def retire(folder: Path, name: str, version: int | None, by: str | None, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""The payments of a demo's world, sent to its server in fast time, and claims days later.
+"""The payments of a demo's world, sent in fast time; claims days later; verdicts every day.
 
 Run as `python -m toprank.live.demo_feed FOLDER ADDRESS SECONDS_PER_DAY`.
 """
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 
-from toprank.live.demo_world import COLUMNS, KEY, LATER, WORLD
+from toprank.live.demo_world import CAPACITY, COLUMNS, KEY, LATER, WORLD
 
 _DAY = 86_400.0
 _CLAIM_DAYS = (0.5, 4.0)  # after how many days a card holder reports a fraud
@@ -25,7 +25,7 @@ _PATIENCE = 30.0  # seconds for a server that is busy
 
 
 class Sender:
-    """Posts to a server over one connection, again while it is busy.
+    """Asks a server over one connection, again while it is busy.
 
     Parameters
     ----------
@@ -37,42 +37,71 @@ class Sender:
         self._connection = http.client.HTTPConnection(str(urlsplit(address).netloc), timeout=30)
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
-    def post(self, path: str, body: Any) -> int:
-        """Send a body; return the status of the answer."""
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the answer to a request; ConnectionError if the server stays busy."""
         give_up = time.monotonic() + _PATIENCE
-        while True:
-            self._connection.request("POST", path, json.dumps(body), self._headers)
+        while time.monotonic() < give_up:
+            written = None if body is None else json.dumps(body)
+            self._connection.request(method, path, written, self._headers)
             answer = self._connection.getresponse()
-            answer.read()
-            if answer.status != 503 or time.monotonic() > give_up:
-                return answer.status
+            text = answer.read()
+            if answer.status != 503:
+                return json.loads(text)
             time.sleep(0.5)
+        raise ConnectionError("the server is busy.")
+
+
+class World:
+    """The payments of a world, and what its card holders and investigators know of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.rows = pq.read_table(folder / WORLD / LATER).to_pylist()
+        self._is_fraud = {row["payment"]: row["is_fraud"] for row in self.rows}
+
+    def verdicts(self, alerts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what investigators say of the payments of alerts."""
+        ids = [each for alert in alerts for each in alert["payments"]]
+        source = {"source": "investigator"}
+        return [{"id": each, "is_fraud": self._is_fraud[each], **source} for each in ids]
+
+    def events(self) -> Iterator[tuple[float, dict[str, Any] | None, str | None]]:
+        """Yield in order of time: the time, and a payment, a payment that is claimed, or neither.
+
+        Neither is the end of a day, when investigators have checked their cards.
+        """
+        claims: list[tuple[float, str]] = []
+        drawn, day = random.Random(0), None
+        for row in self.rows:
+            at = row["paid_at"].timestamp()
+            if day is not None and at // _DAY > day:
+                yield at, None, None
+            day = at // _DAY
+            while claims and claims[0][0] <= at:
+                claimed_at, payment = heapq.heappop(claims)
+                yield claimed_at, None, payment
+            body = {name: row[name] for name in COLUMNS} | {"paid_at": row["paid_at"].isoformat()}
+            yield at, body, None
+            if row["is_fraud"]:
+                heapq.heappush(claims, (at + drawn.uniform(*_CLAIM_DAYS) * _DAY, row["payment"]))
 
 
 def pay(folder: Path, address: str, seconds_per_day: float) -> None:
-    """Send all payments of a world at their times, and the claims of frauds later."""
-    sender = Sender(address, (folder / WORLD / KEY).read_text())
+    """Send all payments of a world at their times, claims of frauds later, verdicts every day."""
+    sender, world = Sender(address, (folder / WORLD / KEY).read_text()), World(folder)
     start, first = time.monotonic(), None
-    for at, path, body in events(folder):
+    for at, payment, claimed in world.events():
         first = at if first is None else first
         due = start + (at - first) / _DAY * seconds_per_day
         time.sleep(max(due - time.monotonic(), 0.0))
-        sender.post(path, body)
-
-
-def events(folder: Path) -> Iterator[tuple[float, str, dict[str, Any]]]:
-    """Yield payments and claims in order of time: the time, where to post, and what."""
-    claims: list[tuple[float, str]] = []
-    drawn = random.Random(0)
-    for row in pq.read_table(folder / WORLD / LATER).to_pylist():
-        at = row["paid_at"].timestamp()
-        while claims and claims[0][0] <= at:
-            claimed_at, payment = heapq.heappop(claims)
-            yield claimed_at, "/v1/labels", {"id": payment, "is_fraud": True, "source": "claim"}
-        body = {name: row[name] for name in COLUMNS} | {"paid_at": row["paid_at"].isoformat()}
-        yield at, "/v1/payments", body
-        if row["is_fraud"]:
-            heapq.heappush(claims, (at + drawn.uniform(*_CLAIM_DAYS) * _DAY, row["payment"]))
+        if payment is not None:
+            sender.ask("POST", "/v1/payments", payment)
+        elif claimed is not None:
+            sender.ask("POST", "/v1/labels", {"id": claimed, "is_fraud": True})
+        else:
+            alerts = sender.ask("GET", f"/v1/alerts?limit={CAPACITY}")["alerts"]
+            verdicts = world.verdicts(alerts)
+            if verdicts:
+                sender.ask("POST", "/v1/labels", {"labels": verdicts})
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from toprank.data.atomic import atomic_path
 from toprank.live.desk import Desk, init_desk
+from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
@@ -24,22 +25,22 @@ from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
 
 WORLD, LATER, KEY = "world", "later.parquet", "key"
-N_DAYS, N_LATER = 60, 30
+N_DAYS, N_LATER, CAPACITY = 60, 30, 20
 COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "channel", "night")
 NAMES = {"night": "at night", "distance_from_home": "distance from home"}
 
 _RULES: tuple[tuple[str, RuleKind, str, str], ...] = (
     (
-        "many-in-an-hour",
+        "far-above-usual",
         "block",
-        "card_count_1h >= 8 AND amount > 20",
-        "A card pays eight times within an hour.",
+        "amount > 400 AND amount > 5 * card_mean_amount_30d_before",
+        "A large amount, five times as much as the card usually pays.",
     ),
     (
-        "large-online",
+        "abroad-online",
         "alert",
-        "amount > 5 * card_mean_amount_30d_before AND channel = 'online'",
-        "An online payment five times as large as usual.",
+        "country <> 'FR' AND channel = 'online' AND amount > 3 * card_mean_amount_30d_before",
+        "An online payment abroad, three times as large as usual.",
     ),
 )
 
@@ -65,7 +66,7 @@ def make_world(folder: Path, seed: int = 0, n_cards: int = 1_000) -> None:
     model.parent.mkdir(parents=True, exist_ok=True)
     try:
         _fit(table.filter(pa.array(~is_later)), model, seed)
-        init_desk(folder, model, DeskSettings(capacity=20, clock="payments"))
+        init_desk(folder, model, DeskSettings(capacity=CAPACITY, clock="payments"))
         _furnish(folder, model, table.filter(pa.array(is_later)))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -85,7 +86,7 @@ def start_paying(folder: Path, address: str, seconds_per_day: float) -> subproce
 def _fit(table: pa.Table, path: Path, seed: int) -> None:
     model = PaymentModel(
         "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
-        row_id="payment", effort="quick", n_estimators=60, budget=20, names=NAMES,
+        row_id="payment", effort="quick", n_estimators=60, budget=CAPACITY, names=NAMES,
         random_state=seed, n_jobs=1,
     )  # fmt: skip
     model.fit(table)
@@ -98,12 +99,12 @@ def _furnish(folder: Path, model: Path, later: pa.Table) -> None:
     with PaymentModel.load(model) as loaded:
         fields = rule_fields(loaded)
     with Desk.open(folder) as desk, desk.database.writing() as connection:
-        now = desk.wall_time()
+        now = wall_time()
         for name, kind, text, says in _RULES:
             rule_life.add_rule(connection, now, "person:anna", name, text, kind, fields, says)
             rule_life.stage(connection, now, "person:anna", name)
             rule_life.approve(connection, now, "person:ben", name)
-        key = api_keys.add(connection, "world", ["payments", "labels"], now, "person:anna")
+        key = api_keys.add(connection, "world", ["payments", "labels", "read"], now, "person:anna")
     world = folder / WORLD
     world.mkdir(mode=0o700)
     with atomic_path(world / KEY, mode=0o600) as unfinished:

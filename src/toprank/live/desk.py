@@ -9,13 +9,13 @@ archive/                payments with their features, for backtests and training
 
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any, Self, cast
 
 import numpy as np
 
 from toprank import files
+from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import FieldKind, FieldRole, PaymentField
 from toprank.live.payment_archive import PaymentArchive, check_names
@@ -42,6 +42,8 @@ class Desk:
     folder, settings, database
         The folder, its settings and its database.
     """
+
+    wall_time = staticmethod(wall_time)
 
     def __init__(self, folder: Path, settings: DeskSettings, database: Database) -> None:
         self.folder, self.settings, self.database = folder, settings, database
@@ -81,11 +83,6 @@ class Desk:
                 raise
             return self.load_model(older[-1], card_key), older[-1]
 
-    @staticmethod
-    def wall_time() -> int:
-        """Return the time of the machine, in microseconds."""
-        return time.time_ns() // 1_000
-
     def close(self) -> None:
         """Close the database."""
         self.database.close()
@@ -110,13 +107,15 @@ def init_desk(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} exists already; choose another folder for a new desk.")
     with PaymentModel.load(model, card_key=card_key) as loaded:
+        settings = settings or DeskSettings()
         check_model(loaded, Path(model))
+        check_age(loaded, settings)
         unfinished = folder.with_name(f".{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         for name in (MODELS, SNAPSHOTS, ARCHIVE):
             (unfinished / name).mkdir(parents=True, mode=0o700)
         try:
-            _fill(unfinished, Path(model), loaded, settings or DeskSettings(), actor)
+            _fill(unfinished, Path(model), loaded, settings, actor)
             unfinished.rename(folder)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -149,6 +148,19 @@ def archive_of(desk: Desk, model: PaymentModel) -> PaymentArchive:
     return PaymentArchive(desk.folder / ARCHIVE, fields_of(model), names)
 
 
+def check_age(model: PaymentModel, settings: DeskSettings) -> None:
+    """Raise if all payments that a model knows are older than the desk would keep."""
+    assert model.state_ is not None
+    until = model.state_.history.until
+    now = np.datetime64(wall_time(), "us")
+    if settings.clock == "wall" and until is not None and until < now - settings.kept:
+        raise ValueError(
+            f"the newest payment of the model is of {str(until)[:10]}, older than a desk keeps "
+            f"(--keep {settings.keep}): all of them would be removed; for payments of the past, "
+            "use --clock payments."
+        )
+
+
 def stored_payments(model: PaymentModel) -> StoredPayments:
     """Return how the payments of a model are stored."""
     assert model.card is not None
@@ -175,22 +187,6 @@ def fields_of(model: PaymentModel) -> list[PaymentField]:
     return found
 
 
-class DeskClock:
-    """What the time is for a desk, in microseconds: the wall clock's, or the newest payment's."""
-
-    def __init__(self, kind: str, newest: np.datetime64 | None) -> None:
-        self._is_wall = kind == "wall"
-        self._newest = 0 if newest is None else int(newest.astype("datetime64[us]").view(np.int64))
-
-    def now(self) -> int:
-        """Return the time."""
-        return Desk.wall_time() if self._is_wall else self._newest
-
-    def see(self, paid_at: int) -> None:
-        """Take in the time of a payment."""
-        self._newest = max(self._newest, paid_at)
-
-
 def _fill(
     folder: Path, path: Path, model: PaymentModel, settings: DeskSettings, actor: str
 ) -> None:
@@ -207,7 +203,7 @@ def _fill(
     with database.writing() as connection:
         label_table.add(connection, labels)
         details: dict[str, Any] = {"model": path.name, "labels": len(labels)}
-        audit_chain.add(connection, desk.wall_time(), actor, "desk made", "desk", details)
+        audit_chain.add(connection, wall_time(), actor, "desk made", "desk", details)
     database.close()
 
 

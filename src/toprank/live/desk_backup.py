@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from toprank.live.desk import ARCHIVE, MODELS, SNAPSHOTS, Desk
+from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import NAME as SETTINGS
 from toprank.live.store import audit_chain
 from toprank.live.store.desk_database import NAME as DATABASE
@@ -22,7 +23,7 @@ def back_up(desk: Desk, target: str | os.PathLike[str], actor: str) -> int:
     if not target.absolute().parent.is_dir():
         raise FileNotFoundError(f"there is no folder {target.parent} to make {target.name} in.")
     with desk.database.writing() as connection:
-        audit_chain.add(connection, desk.wall_time(), actor, "backup made", target.name)
+        audit_chain.add(connection, wall_time(), actor, "backup made", target.name)
     unfinished = target.with_name(f".{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     try:

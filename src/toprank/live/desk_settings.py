@@ -32,6 +32,9 @@ class DeskSettings:
     alert_from: float = _setting(
         0.02, "A payment with at least this probability of fraud puts its card on the list."
     )
+    silence: str = _setting(
+        "30d", "An alert that nothing happens to for this long is closed: silence is genuine."
+    )
     keep: str = _setting("180d", "How long payments and all that is known of them are kept.")
     clock: str = _setting(
         "wall",
@@ -73,6 +76,8 @@ class DeskSettings:
         checks.whole_number(self.purge_hour, "purge_hour", 0, 23)
         checks.one_of(self.clock, "clock", ("wall", "payments"))
         checks.one_of(self.durability, "durability", ("process", "power"))
+        if self.silent <= np.timedelta64(0, "us"):
+            raise ValueError(f"silence must be longer than nothing; got {self.silence!r}.")
         if self.kept < np.timedelta64(1, "D"):
             raise ValueError(f"keep must be a day ('1d') or longer; got {self.keep!r}.")
 
@@ -86,6 +91,11 @@ class DeskSettings:
         is_wall = self.clock == "wall"
         ahead = np.timedelta64(5, "m") if is_wall else np.timedelta64(400, "D")
         return TimeRange(*(int(each / np.timedelta64(1, "us")) for each in (back, ahead)))
+
+    @property
+    def silent(self) -> np.timedelta64:
+        """How long an alert is open without anything happening to it."""
+        return span_of(self.silence, "silence")
 
     @property
     def kept(self) -> np.timedelta64:

@@ -25,7 +25,6 @@ from toprank.data.tables.ids import id_texts
 from toprank.live.messages import PaymentField
 from toprank.live.store import label_table, payment_log
 from toprank.live.store.payment_log import LoggedPayment, StoredScore
-from toprank.payments.new_version import matured_rows
 from toprank.payments.payment_model import PaymentModel
 
 OWN = (
@@ -85,6 +84,8 @@ class PaymentArchive:
 
     def add_before(self, model: PaymentModel) -> None:
         """Add the payments that a model's own history has, with their labels."""
+        from toprank.payments.new_version import matured_rows  # which imports what training needs
+
         rows = matured_rows(model).table
         times = time_column(rows, str(model.time))
         columns = {name: rows[name] for name in rows.column_names if name != model.label_column}

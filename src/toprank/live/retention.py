@@ -10,6 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.desk import Desk, archive_of
+from toprank.live.desk_clock import wall_time
 from toprank.live.snapshots import LogPlace
 from toprank.live.store import audit_chain
 from toprank.live.store.alert_table import alert_payments, alerts
@@ -47,7 +48,7 @@ def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> P
         desk.snapshots.drop_before(snapshot)
         with desk.database.writing() as connection:
             details = {"before": before, **purged._asdict()}
-            audit_chain.add(connection, desk.wall_time(), ACTOR, "purged", "desk", details)
+            audit_chain.add(connection, wall_time(), ACTOR, "purged", "desk", details)
         desk.database.truncate_log()
     return purged
 

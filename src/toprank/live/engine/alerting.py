@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.desk_clock import wall_time
 from toprank.live.store import alert_table, audit_chain, label_table
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.audit_chain import Action
@@ -77,7 +78,7 @@ def raise_alerts(
     alert_table.add_payments(connection, pairs)
     audit_chain.add_many(
         connection,
-        now,
+        wall_time(),
         [
             Action(
                 ACTOR,
@@ -130,8 +131,19 @@ def close_decided(connection: sa.Connection, cards: Sequence[str], now: int, act
         return 0
     numbers = alert_table.close(connection, decided, now)
     closed = [Action(actor, "alert closed", f"alert:{number}") for number in numbers]
-    audit_chain.add_many(connection, now, closed)
+    audit_chain.add_many(connection, wall_time(), closed)
     return len(decided)
+
+
+def close_old(connection: sa.Connection, before: int, now: int) -> int:
+    """Close alerts that nothing has happened to since a moment; return how many.
+
+    Whoever was defrauded has said so by then, so the silence counts as genuine.
+    """
+    numbers = alert_table.close_unchanged(connection, before, now)
+    closed = [Action(ACTOR, "alert expired", f"alert:{number}") for number in numbers]
+    audit_chain.add_many(connection, wall_time(), closed)
+    return len(numbers)
 
 
 def rules_that_alert(matched: str) -> list[str]:

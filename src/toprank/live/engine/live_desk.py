@@ -16,7 +16,8 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from toprank.live.desk import Desk, DeskClock, fields_of, stored_payments
+from toprank.live.desk import Desk, fields_of, stored_payments
+from toprank.live.desk_clock import DeskClock, wall_time
 from toprank.live.engine import alerting, lookups
 from toprank.live.engine.alerting import Suspect
 from toprank.live.engine.decisions import decide
@@ -132,7 +133,7 @@ class LiveDesk:
             self._unscored.append(_Unscored(row, payment, row.feature_values, moment))
         if self.rules.tripped:
             with self._writing() as connection:
-                self.rules.pause_tripped(connection, self.now())
+                self.rules.pause_tripped(connection, wall_time())
         return decided.answers
 
     def score_some(self, most: int) -> int:
@@ -203,7 +204,9 @@ class LiveDesk:
             label_table.add(connection, rows)
             details = {"ids": [row.id for row in rows], "is_fraud": [row.is_fraud for row in rows]}
             if rows:
-                audit_chain.add(connection, now, who, "labels added", f"{len(rows)}", details)
+                audit_chain.add(
+                    connection, wall_time(), who, "labels added", f"{len(rows)}", details
+                )
                 affected = [card for card in cards.values() if card is not None]
                 alerting.close_decided(connection, affected, now, who)
             counts = self.history.label(rows) if rows else LabelCounts()
@@ -251,7 +254,7 @@ class LiveDesk:
     def _saw(self, who: str, action: str, subject: str, details: dict[str, Any]) -> None:
         """Write to the audit who has seen what; from any thread."""
         with self.desk.database.writing() as connection:
-            audit_chain.add(connection, self.now(), who, action, subject, details)
+            audit_chain.add(connection, wall_time(), who, action, subject, details)
 
     def n_open(self) -> int:
         """Return how many alerts are open or taken."""
@@ -287,6 +290,7 @@ class LiveDesk:
             midnight - kept,
         )  # fmt: skip
         with self._writing() as connection:
+            alerting.close_old(connection, now - _span(self.settings.silent), now)
             purge_table.add(connection, purge)
             self.history.purge(purge)
         self._purged_on = _day(now)

@@ -51,15 +51,17 @@ def alerts(
 ) -> list[dict[str, Any]]:
     """Return alerts of a state, the most probable first; `after` is the `cursor` of the last."""
     found = alert_table.in_order(connection, state, limit, None if after is None else place(after))
-    return [alert(each) for each in found]
+    ids = alert_table.payments_of(connection, [each.number for each in found])
+    return [alert(each, ids[each.number]) for each in found]
 
 
-def alert(each: CardAlert) -> dict[str, Any]:
-    """Return an alert in plain values."""
+def alert(each: CardAlert, ids: list[str]) -> dict[str, Any]:
+    """Return an alert with the ids of its payments in plain values."""
     return {
         "alert": each.number,
         "card": each.card,
         "state": each.state,
+        "payments": ids,
         "probability": each.probability,
         "reasons": each.reasons,
         "less_suspicious": each.less_suspicious,

@@ -8,7 +8,8 @@ from typing import Self
 import polars as pl
 import sqlalchemy as sa
 
-from toprank.live.desk import Desk, DeskClock, archive_of
+from toprank.live.desk import Desk, archive_of
+from toprank.live.desk_clock import DeskClock
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_backtest import LEAST_MATURITY, RuleBacktest, backtest

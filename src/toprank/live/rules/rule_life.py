@@ -10,6 +10,7 @@ import re
 
 import sqlalchemy as sa
 
+from toprank.data.checks import nearest_name
 from toprank.live.rules.rule_fields import RuleError, RuleFields, RuleKind
 from toprank.live.rules.rule_language import parse
 from toprank.live.rules.rule_set import ActiveRule, RuleSet
@@ -88,7 +89,7 @@ def retire(
     found = [rule_of(connection, name, version)] if version else versions(connection, name)
     left = [each for each in found if each.state != "retired"]
     if not left:
-        raise RuleLifeError(f"rule {name!r} must not be retired already; it is.")
+        raise RuleLifeError(f"rule {name!r} is retired already.")
     for rule in left:
         _move(connection, at, actor, rule, "retired", "rule.retire")
     rule_set_table.renew(connection, at)
@@ -109,7 +110,8 @@ def versions(connection: sa.Connection, name: str) -> list[StoredRule]:
     """Return all versions of a rule, the newest first; RuleLifeError if there is none."""
     found = rule_table.versions_of(connection, name)
     if not found:
-        raise RuleLifeError(f"rule {name!r} must be one of this desk; it is not.")
+        hint = nearest_name(name, rule_table.names(connection)) or "."
+        raise RuleLifeError(f"there is no rule {name!r} in this desk{hint}")
     return found
 
 
@@ -179,8 +181,14 @@ def _check_state(rule: StoredRule, state: RuleState, verb: str) -> None:
     if rule.state != state:
         raise RuleLifeError(
             f"version {rule.version} of rule {rule.name!r} must be in state {state} to be {verb}; "
-            f"it is {rule.state}."
+            f"it is {rule.state}{_way_out(rule)}"
         )
+
+
+def _way_out(rule: StoredRule) -> str:
+    if rule.state == "draft":
+        return f"; stage it first: toprank rules stage FOLDER {rule.name}"
+    return "; add a new version of it." if rule.state == "retired" else "."
 
 
 def _subject(rule: StoredRule) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
+from toprank.live.desk_clock import wall_time
 from toprank.live.rules import rule_life
 from toprank.live.rules.rule_fields import RuleError
 from toprank.live.rules.rule_set import RuleMatch
@@ -67,7 +68,7 @@ def snooze(
     number = snooze_table.add(connection, card, rule, reason, at, until, actor)
     facts = {"rule": rule, "reason": reason, "until": until}
     # by its number: the audit is kept for longer than cards may be
-    audit_chain.add(connection, at, actor, "rule.snooze", f"snooze:{number}", facts)
+    audit_chain.add(connection, wall_time(), actor, "rule.snooze", f"snooze:{number}", facts)
     rule_set_table.renew(connection, at)
     return Snooze(number, card, rule, reason, at, until, actor)
 

@@ -56,6 +56,12 @@ _INSERT, _INSERT_PAYMENTS = alerts.insert(), alert_payments.insert()
 _OPEN_OF = sa.select(alerts).where(
     alerts.c.card.in_(sa.bindparam("cards", expanding=True)), _IS_OPEN
 )
+_PAYMENTS_OF = (
+    sa.select(alert_payments.c.alert, payments.c.id)
+    .join(payments, payments.c.position == alert_payments.c.position)
+    .where(alert_payments.c.alert.in_(sa.bindparam("numbers", expanding=True)))
+    .order_by(alert_payments.c.position.desc())
+)
 _FIXED = ("number", "card", "state", "opened_at")
 _UPDATE = (
     alerts.update()
@@ -143,6 +149,15 @@ def close(connection: sa.Connection, cards: Iterable[str], at: int) -> list[int]
     return numbers
 
 
+def payments_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, list[str]]:
+    """Return the ids of the payments of alerts, the newest first, by the alerts' numbers."""
+    found = connection.execute(_PAYMENTS_OF, {"numbers": list(numbers)})
+    ids: dict[int, list[str]] = {number: [] for number in numbers}
+    for number, payment_id in found:
+        ids[number].append(payment_id)
+    return ids
+
+
 def n_unlabelled(connection: sa.Connection, number: int) -> int:
     """Return how many payments of an alert have no label yet."""
     of_alert = (
@@ -153,6 +168,14 @@ def n_unlabelled(connection: sa.Connection, number: int) -> int:
     is_labelled = sa.exists().where(labels.c.id == payments.c.id)
     query = sa.select(sa.func.count()).select_from(of_alert.where(~is_labelled).subquery())
     return connection.execute(query).scalar_one()
+
+
+def close_unchanged(connection: sa.Connection, before: int, at: int) -> list[int]:
+    """Close the open alerts that nothing has happened to since a moment; return their numbers."""
+    is_old = (alerts.c.state == "open") & (alerts.c.updated_at < before)
+    numbers = list(connection.execute(sa.select(alerts.c.number).where(is_old)).scalars())
+    connection.execute(alerts.update().where(is_old).values(state="closed", updated_at=at))
+    return numbers
 
 
 def n_open(connection: sa.Connection) -> int:

@@ -65,10 +65,7 @@ class Database:
         import_tables()
         path = Path(folder, NAME)
         if not path.is_file():
-            raise FileNotFoundError(
-                f"{folder} is not a desk: it has no {NAME}; make one with: toprank desk init "
-                f"{folder} --model payments.toprank"
-            )
+            raise FileNotFoundError(_no_desk(Path(folder)))
         database = cls(path, durability)
         try:
             with database.reading() as connection:
@@ -134,6 +131,13 @@ class Database:
             "trusted_schema = OFF",
         ):
             connection.execute(f"PRAGMA {pragma}")
+
+
+def _no_desk(folder: Path) -> str:
+    if folder.is_file():
+        return f"{folder} must be the folder of a desk; it is a file."
+    what = f"it has no {NAME}" if folder.is_dir() else "there is no such folder"
+    return f"{folder} is not a desk: {what}; make one with: toprank desk init"
 
 
 def _begin(connection: sa.Connection) -> None:

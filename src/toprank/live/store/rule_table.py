@@ -43,6 +43,12 @@ def add(connection: sa.Connection, rule: StoredRule) -> None:
     connection.execute(rule_versions.insert().values(rule._asdict()))
 
 
+def names(connection: sa.Connection) -> list[str]:
+    """Return the names of all rules."""
+    query = sa.select(rule_versions.c.name).distinct().order_by(rule_versions.c.name)
+    return list(connection.execute(query).scalars())
+
+
 def versions_of(connection: sa.Connection, name: str) -> list[StoredRule]:
     """Return all versions of a rule, the newest first."""
     found = sa.select(rule_versions).where(rule_versions.c.name == name)

@@ -95,7 +95,9 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise OSError(
-            error.errno, f"cannot listen on port {port}: {error.strerror}", host
+            error.errno,
+            f"cannot listen on port {port}: {error.strerror}; choose another one with --port",
+            host,
         ) from None
     listening.setblocking(False)
     return listening
