@@ -21,6 +21,7 @@ from toprank_bench.experiment_summary import (
 )
 from toprank_bench.in_time import in_time_page
 from toprank_bench.in_time.time_results import TimeResults
+from toprank_bench.live_load import stage_rows
 from toprank_bench.plots.promise_plot import promise_by_day
 from toprank_bench.reading import find_experiment, names
 from toprank_bench.row_file import Row, read_rows, rows_file
@@ -66,8 +67,13 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     races = _races(results)
     if races is not None:
         written += _write_races(races, folder)
-    written.append(_write(folder / "targets.md", targets_page(experiments, shown, races)))
-    index = index_page(experiments, shown, in_time, has_speed=races is not None)
+    stages = stage_rows.last_rows(read_rows(stage_rows.live_file(results)))
+    if stages:
+        written.append(_write(folder / "live.md", stage_rows.live_page(stages)))
+    written.append(_write(folder / "targets.md", targets_page(experiments, shown, races, stages)))
+    index = index_page(
+        experiments, shown, in_time, has_speed=races is not None, has_live=bool(stages)
+    )
     written.append(_write(folder / "index.md", index))
     return written
 
@@ -78,6 +84,7 @@ def index_page(
     in_time: TimeResults | None,
     *,
     has_speed: bool,
+    has_live: bool = False,
 ) -> str:
     """Return the first page: toprank beside other libraries, then the list of all other pages.
 
@@ -90,6 +97,7 @@ def index_page(
         "## All results",
         "- [Targets](targets.md): what the papers reach, what was asked, what was met and missed",
         *(["- [Speed and memory](speed.md)"] if has_speed else []),
+        *(["- [The live system under load](live.md)"] if has_live else []),
         "- [What the results say](../results.md): conclusions, experiment by experiment",
         _markdown_table(
             _EXPERIMENT_HEADINGS, [_experiment_line(each, shown) for each in experiments]
@@ -108,7 +116,10 @@ def index_page(
 
 
 def targets_page(
-    experiments: Sequence[RecordedRows], shown: Collection[str], races: speed.RaceSummary | None
+    experiments: Sequence[RecordedRows],
+    shown: Collection[str],
+    races: speed.RaceSummary | None,
+    stages: Sequence[Row] = (),
 ) -> str:
     """Return the page of every target: what is published, asked and measured."""
     parts = [
@@ -123,6 +134,12 @@ def targets_page(
             "## Speed and memory",
             speed.markdown_of_races(races, with_limits_only=True),
             "All races, with their rounds and pictures: [speed and memory](speed.md).",
+        ]
+    if stages:
+        parts += [
+            "## The live system",
+            stage_rows.markdown_table(stages, with_targets_only=True),
+            "All figures, and how they were measured: [the live system under load](live.md).",
         ]
     return "\n\n".join(parts) + "\n"
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from toprank_bench.commands.attack_command import attack
+from toprank_bench.commands.live_command import live
 from toprank_bench.commands.speed_command import speed
 
 EXAMPLES = """
@@ -23,6 +24,7 @@ Examples:
   toprank bench pages docs/results --results bench/results
   toprank bench speed --quick
   toprank bench attack --quick
+  toprank bench live --quick
 """
 
 _FORMATS = {".txt": "text", ".md": "markdown", ".html": "html", ".json": "json"}
@@ -47,6 +49,7 @@ def bench() -> None:
 
 bench.add_command(speed)
 bench.add_command(attack)
+bench.add_command(live)
 
 
 @bench.command("list", short_help="List all experiments.")

@@ -1,4 +1,4 @@
-"""Payments sent to a server, and the same rows as one table: all that is computed must be equal."""
+"""Payments sent to a server, and the same rows as one table: what is computed must be equal."""
 
 import itertools
 import json
@@ -63,9 +63,8 @@ def _in_batch(
         suspicion = model.ranker_.suspicion(rows)
         probability = model.ranker_.calibration_.probability(suspicion)
         fields = rule_fields(model)
-    with Desk.open(setting.world.folder / "desk") as desk:
-        with desk.database.reading() as connection:
-            blocking = load_rule_set(connection, fields).of_kind("block")
+    with Desk.open(setting.world.desk) as desk, desk.database.reading() as connection:
+        blocking = load_rule_set(connection, fields).of_kind("block")
     frame = pl.DataFrame(pl.from_arrow(rows)).select(typed_columns(fields, blocking.names))
     matched = [
         [[each.name, each.version, each.state] for each in of_payment]

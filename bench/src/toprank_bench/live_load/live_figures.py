@@ -1,5 +1,6 @@
 """What a stage of the measurement returns: figures, and the limits they must keep to."""
 
+import math
 from typing import Any, NamedTuple
 
 
@@ -20,7 +21,9 @@ class LiveFigure(NamedTuple):
     def target(self) -> str:
         """The limit in signs."""
         limits = {"≤": self.at_most, "≥": self.at_least}
-        return " ".join(f"{sign} {limit:,g}" for sign, limit in limits.items() if limit is not None)
+        return " ".join(
+            f"{sign} {limit:,g}" for sign, limit in limits.items() if limit is not None
+        )
 
     @property
     def verdict(self) -> str:
@@ -31,6 +34,25 @@ class LiveFigure(NamedTuple):
             self.at_least is None or self.value >= self.at_least
         )
         return "met" if is_met else "missed"
+
+    @property
+    def shown(self) -> str:
+        """The value in words."""
+        if not math.isfinite(self.value):
+            return "never"
+        if self.value == round(self.value):
+            return f"{self.value:,.0f}"
+        return f"{self.value:,.0f}" if self.value >= 1000 else f"{self.value:.3g}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it in plain values; None is a value without end."""
+        return self._asdict() | {"value": self.value if math.isfinite(self.value) else None}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "LiveFigure":
+        """Return what `to_json` was made of."""
+        value = math.inf if stored["value"] is None else stored["value"]
+        return cls(**(stored | {"value": value}))
 
 
 class StageOutcome(NamedTuple):

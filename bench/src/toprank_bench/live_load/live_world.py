@@ -1,9 +1,10 @@
-"""Made-up payments, a model of the first weeks, and a desk to copy: made once, in a folder.
+"""Made-up payments, a model of the first weeks, and a desk to copy.
 
-FOLDER/model.toprank     fitted on the first weeks
-FOLDER/desk              a desk with this model, rules and a key, to which nothing was sent yet
-FOLDER/key               its key
-FOLDER/later.parquet     the payments of the days after; there once the rest is
+Payments and model are kept in a folder for the next run; the desk is made anew, since its form may
+have changed.
+
+    FOLDER/model.toprank     fitted on the first weeks
+    FOLDER/later.parquet     the payments of the days after; there once the rest is
 """
 
 import json
@@ -16,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from toprank.live.desk import Desk, init_desk
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_fields import RuleKind
-from toprank.live.settings import DeskSettings
 from toprank.live.store import api_keys
 from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
@@ -47,37 +48,51 @@ class WorldSize(NamedTuple):
 
 
 class LiveWorld:
-    """The files of a world."""
+    """Payments, their model, and a desk with rules and a key, to which nothing was sent yet.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    Attributes
+    ----------
+    folder
+        The folder of payments and model.
+    desk
+        The folder of the desk that is copied.
+    key
+        The key of the desk, which may do everything.
+    """
+
+    def __init__(self, folder: Path, desk: Path, key: str = "") -> None:
+        self.folder, self.desk, self.key = folder, desk, key
 
     @classmethod
-    def made(cls, folder: Path, size: WorldSize, seed: int) -> "LiveWorld":
-        """Return the world of this size and seed in a folder; make it if it is not there."""
+    def made(cls, folder: Path, size: WorldSize, seed: int, desk: Path) -> "LiveWorld":
+        """Return the world of this size and seed in a folder, with a new desk."""
         name = "live-world-" + "-".join(str(each) for each in (*size, seed))
-        world = cls(folder / name)
+        world = cls(folder / name, desk)
         if not (world.folder / _LATER).exists():
             shutil.rmtree(world.folder, ignore_errors=True)
             world.folder.mkdir(parents=True)
             world._make(size, seed)
+        init_desk(desk, world.model_path, DeskSettings(clock="payments"))
+        world._furnish()
         return world
-
-    @property
-    def key(self) -> str:
-        """The key that may do everything."""
-        return (self.folder / "key").read_text()
 
     @property
     def model_path(self) -> Path:
         """The file of the model."""
         return self.folder / "model.toprank"
 
+    @property
+    def n_before(self) -> int:
+        """The number of payments that the model was fitted on, which the desk remembers."""
+        return int(self.later(1)["payment"][0].as_py().removeprefix("p"))
+
     def later(self, n_rows: int | None = None) -> pa.Table:
         """Return the first payments of the days after those that the model was fitted on."""
         table = pq.read_table(self.folder / _LATER)
         if n_rows is not None and n_rows > table.num_rows:
-            raise ValueError(f"the world must have {n_rows:,} payments; it has {table.num_rows:,}.")
+            raise ValueError(
+                f"the world must have {n_rows:,} payments; it has {table.num_rows:,}."
+            )
         return table.slice(0, n_rows)
 
     def bodies(self, n_rows: int) -> list[dict[str, Any]]:
@@ -86,14 +101,13 @@ class LiveWorld:
 
     def new_desk(self, folder: Path, **settings: Any) -> Path:
         """Return a copy of the desk in a new folder, with these settings changed."""
-        shutil.copytree(self.folder / "desk", folder)
+        shutil.copytree(self.desk, folder)
         if settings:
             found = DeskSettings.read(folder)
             DeskSettings(**(found.__dict__ | settings)).write(folder)
         return folder
 
     def _make(self, size: WorldSize, seed: int) -> None:
-        from toprank.live.desk import init_desk
         table = simulate(
             n_cards=size.n_cards, n_terminals=max(size.n_cards // 3, 10),
             n_days=size.n_days + size.n_later, random_state=seed,
@@ -110,19 +124,16 @@ class LiveWorld:
         model.fit(table.slice(0, n_first))
         model.save(self.model_path)
         model.close()
-        init_desk(self.folder / "desk", self.model_path, DeskSettings(clock="payments"))
-        self._furnish()
         pq.write_table(table.slice(n_first).drop_columns(["is_fraud"]), self.folder / _LATER)
 
     def _furnish(self) -> None:
         """Add rules, most of them blocking, and the key."""
-        with PaymentModel.load(self.model_path) as model, Desk.open(self.folder / "desk") as desk:
+        with PaymentModel.load(self.model_path) as model, Desk.open(self.desk) as desk:
             add_rules(desk, model, blocking_rules(N_RULES), "block")
             add_rules(desk, model, {TEST_ALERT: f"amount = {TEST_AMOUNT:g}"}, "alert")
             with desk.database.writing() as connection:
                 scopes = ["payments", "labels", "read", "metrics"]
-                key = api_keys.add(connection, "load", scopes, desk.wall_time(), AUTHOR)
-        (self.folder / "key").write_text(key)
+                self.key = api_keys.add(connection, "load", scopes, desk.wall_time(), AUTHOR)
 
 
 def payment_bodies(table: pa.Table) -> list[dict[str, Any]]:

@@ -46,11 +46,9 @@ def generator(setting: StageSetting) -> StageOutcome:
 def trivial_server() -> Iterator[tuple[str, int]]:
     """Yield the address of a server that answers at once."""
     command = [sys.executable, "-m", "toprank_bench.live_load.trivial_server"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield "127.0.0.1", int(process.stdout.readline())
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield "127.0.0.1", int(process.stdout.readline())
+        finally:
+            process.kill()

@@ -49,7 +49,9 @@ class Reply(NamedTuple):
         return self.done - self.due
 
 
-def poisson_times(rate: float, seconds: float, seed: int, start: float = 0.0) -> NDArray[np.float64]:
+def poisson_times(
+    rate: float, seconds: float, seed: int, start: float = 0.0
+) -> NDArray[np.float64]:
     """Return moments between `start` and `start + seconds`, so many per second on average.
 
     >>> times = poisson_times(100, 30, seed=1)

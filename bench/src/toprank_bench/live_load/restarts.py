@@ -44,7 +44,7 @@ def start(setting: StageSetting) -> StageOutcome:
             LiveFigure("no payments after the snapshot", empty, "s"),
             LiveFigure(f"{n_tail:,} payments after the snapshot", with_tail, "s", at_most=60),
         ],
-        {"server_megabytes": megabytes, "remembered": _n_remembered(desk)},
+        {"server_megabytes": megabytes, "remembered": setting.world.n_before},
     )
 
 
@@ -126,11 +126,3 @@ def _unbroken_run(setting: StageSetting, desk: Path, found: DeskContents) -> Des
             live.score_some(_SCORED_AT_ONCE)
         live.close()
     return DeskContents.of(other).timeless()
-
-
-def _n_remembered(desk: Path) -> int:
-    """Return how many payments the first snapshot of a desk has."""
-    with Desk.open(desk) as opened:
-        model = opened.load_model(opened.snapshots.all()[0])
-    assert model.state_ is not None
-    return model.state_.history.n_remembered

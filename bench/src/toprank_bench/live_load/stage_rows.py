@@ -1,0 +1,97 @@
+"""The recorded stages as a table, in text and as a page: made from rows alone."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from toprank_bench.live_load.live_figures import LiveFigure
+from toprank_bench.row_file import Row, rows_file
+
+HEADINGS = ["stage", "figure", "value", "unit", "target", ""]
+_BUSY = 0.2  # cores of others from which times are doubtful
+
+_TITLE = "The live system under load"
+_INTRODUCTION = (
+    "A server (`toprank serve`) with a model, 44 features, 50 blocking rules, keys, audit and a "
+    "log that survives a killed process, asked over loopback by a second process. Requests are "
+    "sent at moments that are fixed in advance (a Poisson process), and each is timed from the "
+    "moment at which it was due, so a server that stops for a while is charged for all that had "
+    "to wait."
+)
+
+
+def live_file(results: Path, quick: bool = False) -> Path:
+    """Return where the rows of stages are."""
+    return rows_file(results, "live-quick" if quick else "live")
+
+
+def last_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return the last row of each stage that has figures, in the order of first appearance."""
+    return list({row["stage"]: row for row in rows if "figures" in row}.values())
+
+
+def figures_of(row: Row) -> list[LiveFigure]:
+    """Return the figures of a row."""
+    return [LiveFigure.from_json(each) for each in row["figures"]]
+
+
+def table_lines(rows: Iterable[Row], *, with_targets_only: bool = False) -> list[list[str]]:
+    """Return a line for every figure, the stage's name in its first."""
+    lines = []
+    for row in rows:
+        name = row["stage"]
+        for each in figures_of(row):
+            if each.target or not with_targets_only:
+                line = [name, each.name, each.shown, each.unit, each.target, each.verdict]
+                lines.append(line)
+                name = row["stage"] if with_targets_only else ""
+    return lines
+
+
+def live_page(rows: Sequence[Row]) -> str:
+    """Return the page of the live system, made from the last row of each stage."""
+    parts = [f"# {_TITLE}", _INTRODUCTION, markdown_table(rows), "\n".join(_notes(rows))]
+    parts.append("Rows: `bench/results/live.jsonl.xz`. Run it again: `toprank bench live`.")
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(rows: Iterable[Row], *, with_targets_only: bool = False) -> str:
+    """Return the table in Markdown."""
+    lines = [HEADINGS, ["---", "---", "---:", "---", "---", "---"]]
+    lines += table_lines(rows, with_targets_only=with_targets_only)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _notes(rows: Sequence[Row]) -> list[str]:
+    notes = [f"- {row['stage']}: {_switched_on(row)}" for row in rows]
+    machines = "; ".join(sorted({row["machine"] for row in rows}))
+    commits = ", ".join(sorted({row["commit"] for row in rows}))
+    notes.append(f"- Measured on {machines}; commit {commits}.")
+    busy = [
+        f"{row['stage']} ({row['cores_of_others']:g} cores)"
+        for row in rows
+        if row["cores_of_others"] > _BUSY
+    ]
+    if busy:
+        notes.append(
+            "- The machine was busy with other work, which makes times longer, during: "
+            f"{', '.join(busy)}."
+        )
+    return notes
+
+
+def _switched_on(row: Row) -> str:
+    """Return how a stage was run, and what else it found."""
+    said = {**row["options"], "remembered payments": row["remembered"], **row["facts"]}
+    pinned = ["server and load on a core each"] if row["pinned"] else []
+    words = [f"{name.replace('_', ' ')} {_plain(value)}" for name, value in said.items()]
+    return "; ".join([*words, *pinned])
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{name}: {_plain(each)}" for name, each in value.items()) + ")"
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(each) for each in value) or "none"
+    if isinstance(value, str):
+        return f"`{value}`"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
