@@ -18,7 +18,7 @@ Examples:
 @click.option("--quick", is_flag=True, help="Use fewer payments and seconds: minutes in all.")
 @click.option(
     "--only", multiple=True, metavar="STAGE",
-    help="Stage to run: generator, latency, sustained, batches, alert, first-of-a-day, start, "
+    help="Stage to run: generator, latency, sustained, batches, alert, forgetting, start, "
     "kills, live-equals-batch, broken, breaker, hostile-rules, backtest, score-one; repeatable.",
 )  # fmt: skip
 @click.option("--pin", is_flag=True, help="Give the server and the load a core each.")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.live.desk_settings import DeskSettings
 from toprank_bench.live_load.live_figures import LiveFigure, StageOutcome
 from toprank_bench.live_load.live_stage import StageSetting
 from toprank_bench.live_load.live_world import TEST_AMOUNT, encoded
@@ -17,7 +18,8 @@ from toprank_bench.live_load.senders import post_batch, wait_until_scored
 from toprank_bench.live_load.served_process import ServedProcess, gauges_in
 
 WARM_UP = 5.0  # seconds whose answers do not count
-_N_FIRST = 500  # payments before the load: the first of a day takes longer, see `first_of_a_day`
+_N_FIRST = 500  # payments before the load
+_LAST_HOUR = 23
 _METRICS, _ALERTS, _SUSPECT = "metrics", "alerts", "suspect"
 _POLLS_PER_SECOND, _SUSPECTS_PER_SECOND = 20, 4
 _MS = 1e3
@@ -102,9 +104,10 @@ def alert(setting: StageSetting) -> StageOutcome:
     )
 
 
-def first_of_a_day(setting: StageSetting) -> StageOutcome:
-    """Measure the longest answer when a day begins and the oldest payments are forgotten."""
-    run = _load(setting, setting.options["rate"], setting.options["seconds"], is_new_day=True)
+def forgetting(setting: StageSetting) -> StageOutcome:
+    """Measure the longest answer when the oldest payments are forgotten, once a day."""
+    n_before = _n_before_purge(setting)
+    run = _load(setting, setting.options["rate"], setting.options["seconds"], n_before=n_before)
     return StageOutcome(
         [LiveFigure("longest answer", float(run.milliseconds.max()), "ms")], run.facts
     )
@@ -122,9 +125,13 @@ def quantiles(values: NDArray[np.float64]) -> list[float]:
 
 def _load(
     setting: StageSetting, rate: float, seconds: float, extra: Iterable[Due] = (),
-    name: str = "desk", *, is_new_day: bool = False,
+    name: str = "desk", n_before: int | None = None,
 ) -> LoadRun:  # fmt: skip
-    """Send payments one by one at a rate, with other requests among them."""
+    """Send payments one by one at a rate, with other requests among them.
+
+    Days pass faster here than they do. So nothing is forgotten meanwhile, unless payments begin
+    after `n_before` others, just before that happens.
+    """
     key = setting.world.key
     times = np.concatenate(
         [
@@ -132,8 +139,8 @@ def _load(
             poisson_times(rate, seconds, setting.seed + 1, start=WARM_UP),
         ]
     )
-    n_warm = int(np.count_nonzero(times < WARM_UP))
-    n_before = _n_first_day(setting) - n_warm if is_new_day else _N_FIRST
+    settings = {"purge_hour": _LAST_HOUR} if n_before is None else {}
+    n_before = _N_FIRST if n_before is None else n_before
     bodies = setting.world.bodies(n_before + len(times))
     due = [
         Due(at, request("POST", "/v1/payments", key, encoded(body)))
@@ -143,7 +150,7 @@ def _load(
         Due(at, request("GET", "/metrics", key), _METRICS)
         for at in np.arange(WARM_UP, WARM_UP + seconds + 1)
     ]
-    with setting.served(setting.new_desk(name)) as server:
+    with setting.served(setting.new_desk(name, **settings)) as server:
         for start in range(0, n_before, _N_FIRST):
             post_batch(server.address, key, bodies[start : min(start + _N_FIRST, n_before)])
         wait_until_scored(server, key)
@@ -169,10 +176,15 @@ def _facts(replies: Sequence[Reply], server: ServedProcess, cores: float) -> dic
     }
 
 
-def _n_first_day(setting: StageSetting) -> int:
-    """Return how many later payments are of the first day."""
-    days = setting.world.later()["paid_at"].to_numpy().astype("datetime64[D]")
-    return int(np.count_nonzero(days == days[0]))
+def _n_before_purge(setting: StageSetting) -> int:
+    """Return how many payments come before the load, so that all but a few seconds of it follow
+    the hour at which old payments are forgotten.
+    """
+    paid_at = setting.world.later()["paid_at"].to_numpy()
+    first_day = paid_at[0].astype("datetime64[D]")
+    hour = first_day + np.timedelta64(DeskSettings().purge_hour, "h")
+    n_due = int(np.count_nonzero(paid_at < hour))
+    return max(n_due - round(setting.options["rate"] * (WARM_UP + 1)), 1)
 
 
 def _seen_at(polls: Sequence[Reply]) -> dict[int, float]:

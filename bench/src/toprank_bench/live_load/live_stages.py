@@ -47,8 +47,8 @@ STAGES = (
         answer_times.alert, _LOAD, _QUICK_LOAD, 1.5,
     ),
     LiveStage(
-        "first-of-a-day", "Answers when a day begins and the oldest payments are forgotten",
-        answer_times.first_of_a_day, {**_LOAD, "seconds": 20}, _QUICK_LOAD, 1,
+        "forgetting", "Answers when the oldest payments are forgotten, once a day",
+        answer_times.forgetting, {**_LOAD, "seconds": 20}, {"rate": 20, "seconds": 3}, 1,
     ),
     LiveStage(
         "start", "From the start of the process until it is ready", restarts.start,
