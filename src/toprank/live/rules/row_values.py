@@ -6,6 +6,7 @@ function is None where a part has none, and what contains such a part has none e
 """
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -88,6 +89,28 @@ def any_of(parts: Sequence[OfRow | None]) -> OfRow | None:
     """Return OR of conditions: true if one is, else missing if one is."""
     known = [each for each in parts if each is not None]
     return _ended_by(True, known) if len(known) == len(parts) else None
+
+
+def like(value: OfRow | None, pattern: str) -> OfRow | None:
+    """Return whether a text matches a pattern of % (any text) and _ (one character)."""
+    signs = {"%": ".*", "_": "."}
+    parts = (signs.get(each) or re.escape(each) for each in pattern)
+    matches = re.compile("".join(parts), re.DOTALL).fullmatch
+    return of_known(lambda known: matches(known) is not None, value)
+
+
+def cases(
+    branches: Sequence[tuple[OfRow | None, OfRow | None]], default: OfRow | None
+) -> OfRow | None:
+    """Return the value of the first condition that holds, else the default."""
+    known = [(when, then) for when, then in branches if when is not None and then is not None]
+    if len(known) < len(branches) or default is None:
+        return None
+
+    def of_row(row: Row) -> Any:
+        return next((then(row) for when, then in known if when(row)), default(row))
+
+    return of_row
 
 
 def first_known(parts: Sequence[OfRow | None]) -> OfRow | None:

@@ -157,7 +157,9 @@ def like(value: TypedValue, pattern: TypedValue, text: str) -> TypedValue:
     value = expect(value, "text", "LIKE")
     if not isinstance(pattern.literal, str):
         raise RuleError(f"{text}: the pattern of LIKE must be a text in single quotes.")
-    return TypedValue(_matching(value.expression.str, pattern.literal), "boolean", text)
+    made = _matching(value.expression.str, pattern.literal)
+    of_row = row_values.like(value.of_row, pattern.literal)
+    return TypedValue(made, "boolean", text, of_row=of_row)
 
 
 def joined(sign: str, values: list[TypedValue], text: str) -> TypedValue:
@@ -201,7 +203,11 @@ def cases(
         made = made.then(expect(value, kind, "CASE").known)
     if default is not None:
         made = made.otherwise(expect(default, kind, "CASE").known)
-    return TypedValue(made, kind, text, bound=largest_bound(results))
+    of_row = row_values.cases(
+        [(condition.of_row, value.of_row) for condition, value in branches],
+        row_values.constant(None) if default is None else default.of_row,
+    )
+    return TypedValue(made, kind, text, bound=largest_bound(results), of_row=of_row)
 
 
 def first_known(values: list[TypedValue], text: str) -> TypedValue:
