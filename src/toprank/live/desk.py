@@ -81,7 +81,10 @@ class Desk:
         self, card_key: str | os.PathLike[str] | None = None
     ) -> tuple[PaymentModel, LogPlace]:
         """Return the model with its newest history that can be read."""
-        *older, newest = self.snapshots.all()
+        found = self.snapshots.all()
+        if not found:
+            raise ValueError(f"{self.folder} must have a snapshot; it has none; use a backup.")
+        *older, newest = found
         try:
             return self.load_model(newest, card_key), newest
         except (OSError, ValueError):
