@@ -1,6 +1,6 @@
 import pytest
 
-from toprank.live.demo_feed import World
+from toprank.live.demo_feed import DemoPayments
 from toprank.live.demo_world import LATER, WORLD, is_world, make_world
 from toprank.live.desk import Desk
 from toprank.live.rules.model_fields import rule_fields
@@ -24,7 +24,7 @@ def test_a_world_is_a_desk_with_live_rules_and_payments_to_come(folder):
 
 
 def test_events_come_in_order_frauds_are_claimed_later_and_days_end(folder):
-    world = World(folder)
+    world = DemoPayments(folder)
     events = list(world.events())
     times = [at for at, payment, _ in events if payment is not None]
     assert times == sorted(times) and len(times) == len(world.rows)
@@ -38,7 +38,7 @@ def test_events_come_in_order_frauds_are_claimed_later_and_days_end(folder):
 
 
 def test_investigators_know_the_truth(folder):
-    world = World(folder)
+    world = DemoPayments(folder)
     row = next(row for row in world.rows if row["is_fraud"])
     (verdict,) = world.verdicts([{"payments": [row["payment"]]}])
     assert verdict == {"id": row["payment"], "is_fraud": True, "source": "investigator"}

@@ -8,7 +8,7 @@ EXAMPLES = """
 \b
 Examples:
   toprank audit verify desk
-  toprank audit verify desk --expect 6d1f...      # a hash that was noted elsewhere
+  toprank audit verify desk --expect 6d1f0c35    # a hash that was noted elsewhere
   toprank audit show desk --last 20
 """
 

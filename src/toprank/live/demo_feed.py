@@ -51,7 +51,7 @@ class Sender:
         raise ConnectionError("the server is busy.")
 
 
-class World:
+class DemoPayments:
     """The payments of a world, and what its card holders and investigators know of them."""
 
     def __init__(self, folder: Path) -> None:
@@ -87,7 +87,7 @@ class World:
 
 def pay(folder: Path, address: str, seconds_per_day: float) -> None:
     """Send all payments of a world at their times, claims of frauds later, verdicts every day."""
-    sender, world = Sender(address, (folder / WORLD / KEY).read_text()), World(folder)
+    sender, world = Sender(address, (folder / WORLD / KEY).read_text()), DemoPayments(folder)
     start, first = time.monotonic(), None
     for at, payment, claimed in world.events():
         first = at if first is None else first
