@@ -37,10 +37,14 @@ class ServedProcess:
         if core is not None:
             os.sched_setaffinity(self.process.pid, {core})
         self.remarks: list[str] = []
-        self.address = self._address()
         self._reading = threading.Thread(target=self._read_remarks, daemon=True)
-        self._reading.start()
-        self._wait_until_ready()
+        try:
+            self.address = self._address()
+            self._reading.start()
+            self._wait_until_ready()
+        except BaseException:  # also Ctrl-C: nobody else would end the server
+            self._close()
+            raise
         self.start_seconds = time.perf_counter() - begin
 
     def get(self, path: str, key: str = "") -> bytes:
@@ -78,8 +82,12 @@ class ServedProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
         self.kill()
-        self._reading.join(timeout=5)
+        if self._reading.is_alive():
+            self._reading.join(timeout=5)
         assert self.process.stderr is not None
         self.process.stderr.close()
 
@@ -104,7 +112,6 @@ class ServedProcess:
                 return
             except OSError:
                 if time.monotonic() > give_up or self.process.poll() is not None:
-                    self.kill()
                     raise
                 time.sleep(0.005)
 
