@@ -137,6 +137,14 @@ def test_a_writer_that_holds_the_database_gets_payments_a_503_and_loses_none(des
     assert [each.is_repeated for each in desks.run(engine, work)] == [False] * 3
 
 
+def test_a_breaker_that_cannot_be_written_yet_does_not_undo_an_answer(live, later, monkeypatch):
+    live.rules.tripped = ["any"]
+    monkeypatch.setattr(live.rules, "pause_tripped", _raise(BusyError(1.0)))
+    (answer,) = live.decide(later[:1])
+    assert answer.decision == "accept" and live.payment(later[0].id) is not None
+    assert live.rules.tripped  # for the next turn
+
+
 def test_a_backup_and_upkeep_do_not_run_at_the_same_time(desk, later, tmp_path, monkeypatch):
     monkeypatch.setattr("toprank.live.desk._LONGEST_UPKEEP", 0.05)
     with desk.tidying():

@@ -42,8 +42,8 @@ def raise_alerts(
     sentences_of: SentencesOf,
     model: str,
     now: int,
-) -> int:
-    """Open or update the alerts of suspects' cards; return how many were opened.
+) -> None:
+    """Open or update the alerts of suspects' cards.
 
     Cards with a payment that is known as fraud are not listed again.
     """
@@ -53,7 +53,7 @@ def raise_alerts(
     for card in known_frauds(connection, list(by_card)):
         del by_card[card]
     if not by_card:
-        return 0
+        return
     before = alert_table.open_of(connection, by_card)
     top = {card: max(some, key=lambda each: each.suspicion) for card, some in by_card.items()}
     explained = [
@@ -89,7 +89,6 @@ def raise_alerts(
             for card, alert in after.items()
         ],
     )
-    return len(after) - len(before)
 
 
 def _new(number: int, card: str, now: int, model: str) -> CardAlert:

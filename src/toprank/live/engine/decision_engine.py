@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,15 +65,10 @@ class DecisionEngine:
     ----------
     desk
         The desk, ready to decide.
-    on_turn
-        Called after each turn, with its name, how many payments it had and its seconds.
     """
 
-    def __init__(
-        self, desk: LiveDesk, on_turn: Callable[[str, int, float], None] | None = None
-    ) -> None:
+    def __init__(self, desk: LiveDesk) -> None:
         self.desk = desk
-        self._on_turn = on_turn or (lambda name, n_payments, seconds: None)
         self._single: deque[_Request] = deque()
         self._large: deque[_Request] = deque()
         self._n_waiting = 0
@@ -162,15 +157,15 @@ class DecisionEngine:
         watched = time.monotonic()
         while True:
             if self._n_waiting:
-                self._turn("decide", self._decide_some)
+                self._decide_some()
                 # let the routes send answers and bring what came in meanwhile
                 await asyncio.sleep(0)
             n_scored = 1
             if self.desk.n_unscored and (not self._n_waiting or self.desk.lag() > _LONGEST_LAG):
-                n_scored = self._turn("score", self._score_some)
+                n_scored = self._score_some()
                 await asyncio.sleep(0)
             if time.monotonic() - watched > _WATCH:
-                self._turn("watch", self._watch)
+                self._watch()
                 watched = time.monotonic()
             if self._n_waiting or (self.desk.n_unscored and n_scored):
                 continue
@@ -180,13 +175,7 @@ class DecisionEngine:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), _WATCH)
 
-    def _turn(self, name: str, work: Callable[[], int]) -> int:
-        start = time.perf_counter()
-        n_payments = work()
-        self._on_turn(name, n_payments, time.perf_counter() - start)
-        return n_payments
-
-    def _watch(self) -> int:
+    def _watch(self) -> None:
         """Notice what others have changed, and forget what is too old if nobody waits."""
         try:
             self.desk.notice_changes()
@@ -196,7 +185,6 @@ class DecisionEngine:
             pass  # another process writes: later
         except Exception as error:
             self.desk.recover(error)
-        return 0
 
     def _score_some(self) -> int:
         """Score the payments that have waited longest; return how many.
@@ -215,8 +203,8 @@ class DecisionEngine:
                 _log.exception("payments could not be scored; they are tried one by one.")
         return 0
 
-    def _decide_some(self) -> int:
-        """Decide on the payments that came first, singles before files; return how many."""
+    def _decide_some(self) -> None:
+        """Decide on the payments that came first, singles before files."""
         taken = self._taken()
         payments = [each for _, some in taken for each in some]
         try:
@@ -227,7 +215,7 @@ class DecisionEngine:
                 self._forget(request)
             if not isinstance(error, BusyError):
                 self.desk.recover(error)
-            return len(payments)
+            return
         start = 0
         for request, some in taken:
             request.answers += answers[start : start + len(some)]
@@ -236,7 +224,6 @@ class DecisionEngine:
             if not request.n_left:
                 self._forget(request)
                 request.finish()
-        return len(payments)
 
     def _taken(self) -> list[tuple[_Request, Sequence[Payment]]]:
         """Return the requests of this turn, each with the payments that are decided now."""

@@ -9,7 +9,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +65,6 @@ class LiveDesk:
         self._connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LONGEST_WAIT}")
         self._connection.rollback()
         self._unscored: deque[_Unscored] = deque()
-        self.n_opened = 0
         self._load()
 
     def _load(self) -> None:
@@ -135,7 +134,8 @@ class LiveDesk:
         for row, payment in zip(decided.logged, decided.payments, strict=True):
             self._unscored.append(_Unscored(row, payment, row.feature_values, moment))
         if self.rules.tripped:
-            with self._writing() as connection:
+            # the payments are in the log: if another process writes, the next turn tries again
+            with suppress(BusyError), self._writing() as connection:
                 self.rules.pause_tripped(connection, wall_time())
         return decided.answers
 
@@ -166,7 +166,7 @@ class LiveDesk:
                 )
         with self._writing() as connection:
             payment_log.add_scores(connection, rows)
-            self.n_opened += alerting.raise_alerts(
+            alerting.raise_alerts(
                 connection,
                 suspects,
                 lambda places: self._scorer.sentences(found.encoded.take(places)),
