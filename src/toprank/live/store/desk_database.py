@@ -154,7 +154,13 @@ def _no_desk(folder: Path) -> str:
 def _begin(connection: sa.Connection) -> None:
     """Begin a transaction; a writer takes its turn here, not half-way."""
     is_writing = connection.get_execution_options().get("is_writing", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+    statement = "BEGIN IMMEDIATE" if is_writing else "BEGIN"
+    raw = connection.connection.dbapi_connection
+    assert raw is not None
+    try:
+        raw.execute(statement)
+    except sqlite3.OperationalError as error:
+        raise sa.exc.OperationalError(statement, None, error) from None
 
 
 def import_tables() -> None:
