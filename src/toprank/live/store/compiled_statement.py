@@ -45,6 +45,6 @@ class CompiledStatement:
         return cursor
 
     def _compiled(self, dialect: sa.Dialect) -> str:
-        # the driver has no names for parameters, or would not need them
-        positional = type(dialect)(paramstyle="qmark" if dialect.name == "sqlite" else "format")
+        style = "qmark" if dialect.name == "sqlite" else "format"
+        positional: Any = type(dialect)(paramstyle=style)  # type: ignore[call-arg]
         return str(self._statement.compile(dialect=positional))  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ of SQLAlchemy Core, so that other databases run them, too; what only SQLite need
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,10 +39,17 @@ class Database:
     durability
         "process": what was committed survives a killed process; "power": also a power failure,
         at the price of waiting for the disk at every commit.
+
+    Attributes
+    ----------
+    turn
+        A lock that whoever writes in this process holds: SQLite itself would make others wait in
+        growing steps of milliseconds.
     """
 
     def __init__(self, path: Path, durability: Durability = "process") -> None:
         checks.one_of(durability, "durability", ("process", "power"))
+        self.turn = threading.RLock()
         self.path, self.durability = path, durability
         self.engine = sa.create_engine(
             sa.URL.create("sqlite", database=os.fspath(path)),
@@ -86,7 +94,11 @@ class Database:
     def writing(self) -> Iterator[sa.Connection]:
         """Yield a connection whose changes are committed at the end: all or, on an error, none."""
         options = {"is_writing": True}
-        with self.engine.connect() as connection, connection.execution_options(**options).begin():
+        with (
+            self.turn,
+            self.engine.connect() as connection,
+            connection.execution_options(**options).begin(),
+        ):
             yield connection
 
     @contextmanager
