@@ -252,5 +252,5 @@ def test_a_desk_that_would_forget_all_its_payments_is_refused(model_file, tmp_pa
 
 
 def test_payments_are_kept_for_as_long_as_features_look_back(model_file, tmp_path):
-    with pytest.raises(ValueError, match="keep must be '37d'.*got '10d'"):
+    with pytest.raises(ValueError, match=r"keep must be '37d'.*got '10d'"):
         desks.new_desk(tmp_path / "desk", model_file, keep="10d")
