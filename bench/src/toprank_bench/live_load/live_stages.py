@@ -55,6 +55,10 @@ STAGES = (
         {"tail": 200_000}, {"tail": 2_000}, 4,
     ),
     LiveStage(
+        "large-start", "The start of a server that remembers 20 million payments",
+        restarts.large_start, {"more": 18_253_812}, {"more": 5_000}, 8,
+    ),
+    LiveStage(
         "kills", "SIGKILL at random moments under load", restarts.kills,
         {"kills": 20, "rate": 200, "longest": 3}, {"kills": 2, "rate": 50, "longest": 1}, 6,
     ),

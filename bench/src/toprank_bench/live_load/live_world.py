@@ -68,7 +68,7 @@ class LiveWorld:
         """Return the world of this size and seed in a folder, with a new desk."""
         name = "live-world-" + "-".join(str(each) for each in (*size, seed))
         world = cls(folder / name, desk)
-        if not (world.folder / _LATER).exists():
+        if not world.later_path.exists():
             shutil.rmtree(world.folder, ignore_errors=True)
             world.folder.mkdir(parents=True)
             world._make(size, seed)
@@ -82,13 +82,18 @@ class LiveWorld:
         return self.folder / "model.toprank"
 
     @property
+    def later_path(self) -> Path:
+        """The file of the payments of later days."""
+        return self.folder / _LATER
+
+    @property
     def n_before(self) -> int:
         """The number of payments that the model was fitted on, which the desk remembers."""
         return int(self.later(1)["payment"][0].as_py().removeprefix("p"))
 
     def later(self, n_rows: int | None = None) -> pa.Table:
         """Return the first payments of the days after those that the model was fitted on."""
-        table = pq.read_table(self.folder / _LATER)
+        table = pq.read_table(self.later_path)
         if n_rows is not None and n_rows > table.num_rows:
             raise ValueError(
                 f"the world must have {n_rows:,} payments; it has {table.num_rows:,}."
@@ -124,7 +129,7 @@ class LiveWorld:
         model.fit(table.slice(0, n_first))
         model.save(self.model_path)
         model.close()
-        pq.write_table(table.slice(n_first).drop_columns(["is_fraud"]), self.folder / _LATER)
+        pq.write_table(table.slice(n_first).drop_columns(["is_fraud"]), self.later_path)
 
     def _furnish(self) -> None:
         """Add rules, most of them blocking, and the key."""

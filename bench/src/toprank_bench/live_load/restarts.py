@@ -1,6 +1,9 @@
 """Restarts: how long they take, and what is left after a server was killed under load."""
 
+import os
 import random
+import subprocess
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -45,6 +48,21 @@ def start(setting: StageSetting) -> StageOutcome:
             LiveFigure(f"{n_tail:,} payments after the snapshot", with_tail, "s", at_most=60),
         ],
         {"server_megabytes": megabytes, "remembered": setting.world.n_before},
+    )
+
+
+def large_start(setting: StageSetting) -> StageOutcome:
+    """Measure the start of a server that remembers millions of payments."""
+    n_more, desk = setting.options["more"], setting.new_desk()
+    module = "toprank_bench.live_load.large_history"
+    given = [os.fspath(desk), os.fspath(setting.world.later_path), str(n_more)]
+    subprocess.run([sys.executable, "-m", module, *given], check=True)
+    with setting.served(desk) as server:
+        seconds, megabytes = server.start_seconds, round(server.resident_megabytes(), 1)
+    n_remembered = setting.world.n_before + n_more
+    return StageOutcome(
+        [LiveFigure(f"{n_remembered:,} remembered payments", seconds, "s", at_most=60)],
+        {"server_megabytes": megabytes},
     )
 
 

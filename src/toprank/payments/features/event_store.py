@@ -241,13 +241,13 @@ class EventStore:
         if n_wasted > _MOST_WASTE * self._used:
             self._repack()
 
-    def _repack(self, more: int = 0) -> None:
+    def _repack(self, more: int = 0, *, has_totals: bool = True) -> None:
         """Copy the events to a new pool with `more` room at its end, and half as much again."""
         sizes = self._events.size
         n_needed = int((sizes + sizes // 2 + 2)[sizes > 0].sum()) + more
         pool = _empty(0, n_needed + n_needed // 2, len(self.numbers), len(self.coded))
         packed = Events._make([*self._events[:_N_BY_KEY], *pool[_N_BY_KEY:]])
-        self._used = window_kernel.repack(self._events, packed)
+        self._used = window_kernel.repack(self._events, packed, has_totals)
         self._events = packed
 
     # To and from files
@@ -293,18 +293,16 @@ class EventStore:
             _stored(arrays, "base_total", np.float64, by_key),
             _stored(arrays, "base_rest", np.float64, by_key),
             _stored(arrays, "base_known", np.int64, by_key),
-            time.copy(),
+            time,
             _stored_values(arrays, by_place),
-            np.zeros(by_place),
-            np.zeros(by_place),
-            np.zeros(by_place, dtype=np.int64),
+            *_no_totals(len(self.numbers)),
             _stored(arrays, "codes", np.int32, (len(self.coded), time.size)),
         )
         for name, codes in zip(self.coded, self._events.codes, strict=True):
             if codes.min(initial=0) < -1 or codes.max(initial=-1) >= n_codes[name]:
                 raise ValueError(f"codes of {name!r} must be between -1 and {n_codes[name] - 1}.")
+        self._repack(has_totals=False)
         window_kernel.accumulate(self._events)
-        self._repack()
         return self
 
 
@@ -324,6 +322,10 @@ def _empty(n_keys: int, n_places: int, n_numbers: int, n_coded: int) -> Events:
         np.zeros((n_numbers, n_places), dtype=np.int64),
         np.full((n_coded, n_places), -1, dtype=np.int32),
     )
+
+
+def _no_totals(n_numbers: int) -> list[NDArray]:
+    return [np.zeros((n_numbers, 0), kind) for kind in (np.float64, np.float64, np.int64)]
 
 
 def _stored(

@@ -122,10 +122,11 @@ def texts_of(arrays: Mapping[str, NDArray]) -> list[str]:
     ):
         raise ValueError(f"array 'lengths' must split {len(raw)} bytes into texts.")
     stops = np.cumsum(lengths).tolist()
-    return [
-        raw[start:stop].decode("utf-8", "surrogatepass")
-        for start, stop in zip([0, *stops], stops, strict=False)
-    ]
+    pairs = zip([0, *stops], stops, strict=False)
+    if raw.isascii():  # a byte per character: decoded all at once
+        text = raw.decode("ascii")
+        return [text[start:stop] for start, stop in pairs]
+    return [raw[start:stop].decode("utf-8", "surrogatepass") for start, stop in pairs]
 
 
 def _joined(texts: Sequence[str | None]) -> str | None:

@@ -235,11 +235,14 @@ def roomy(size):
 
 
 @njit(cache=True)
-def repack(events, packed):
-    """Copy all events to a pool that has room for them; `packed` shares what is by key."""
+def repack(events, packed, has_totals):
+    """Copy all events to a pool that has room for them; `packed` shares what is by key.
+
+    Their running totals are copied if they have any.
+    """
     used = 0
     for key in range(events.size.size):
-        _move(events, packed, key, used)
+        _move(events, packed, key, used, has_totals)
         events.start[key] = used
         events.room[key] = roomy(events.size[key]) if events.size[key] else 0
         used += events.room[key]
@@ -329,7 +332,7 @@ def _insert(events, used, incoming, runs, value_columns, code_columns, place):
         key, begin, end = runs.key[r], runs.begin[r], runs.begin[r + 1]
         size = events.size[key] + end - begin
         if size > events.room[key]:
-            _move(events, events, key, used)
+            _move(events, events, key, used, True)
             events.start[key], events.room[key] = used, roomy(size)
             used += events.room[key]
         run, run_place = runs.rows[begin:end], place[begin:end]
@@ -352,17 +355,22 @@ def _until(time, moment):
 
 
 @njit(cache=True)
-def _move(events, other, key, to):
+def _move(events, other, key, to, has_totals):
     """Copy a key's events to a place in another pool, or further on in the same."""
     start, size = events.start[key], events.size[key]
-    other.time[to : to + size] = events.time[start : start + size]
+    # most keys have few events: slices would take longer to make than to copy
+    for e in range(size):
+        other.time[to + e] = events.time[start + e]
     for v in range(events.values.shape[0]):
-        other.values[v, to : to + size] = events.values[v, start : start + size]
-        other.total[v, to : to + size] = events.total[v, start : start + size]
-        other.rest[v, to : to + size] = events.rest[v, start : start + size]
-        other.known[v, to : to + size] = events.known[v, start : start + size]
+        for e in range(size):
+            other.values[v, to + e] = events.values[v, start + e]
+        for e in range(size if has_totals else 0):
+            other.total[v, to + e] = events.total[v, start + e]
+            other.rest[v, to + e] = events.rest[v, start + e]
+            other.known[v, to + e] = events.known[v, start + e]
     for c in range(events.codes.shape[0]):
-        other.codes[c, to : to + size] = events.codes[c, start : start + size]
+        for e in range(size):
+            other.codes[c, to + e] = events.codes[c, start + e]
 
 
 @njit(cache=True)
