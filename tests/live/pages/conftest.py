@@ -2,7 +2,7 @@ import pytest
 
 from live.pages.browser import Browser, add_person, with_cheap_passwords
 from live.web.fake_desk import FakeDesk, client_of, with_key
-from toprank.live.people.roles import ROLES
+from toprank.live.people.desk_roles import ROLES
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from toprank.live.pages.page_kit import (
 )
 from toprank.live.pages.page_templates import PageTemplates
 from toprank.live.pages.session_cookie import cookie_of
-from toprank.live.people.roles import ForbiddenError, authorize
+from toprank.live.people.desk_roles import ForbiddenError, authorize
 from toprank.live.web.gate import ROUTE
 
 _LARGEST_FORM = 256 << 10

@@ -16,8 +16,8 @@ from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.pages.page_templates import PageTemplates
+from toprank.live.people.desk_roles import ACTIONS, OWNED_ACTIONS, Person
 from toprank.live.people.logins import Logins
-from toprank.live.people.roles import ACTIONS, OWNED_ACTIONS, Person
 from toprank.live.people.sessions import LoggedIn, SessionBook
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.store.desk_database import Database
@@ -177,7 +177,7 @@ class PageRoute(NamedTuple):
     method, path
         As Starlette has them.
     action
-        One of `roles.ACTIONS`, or `PUBLIC`.
+        One of `desk_roles.ACTIONS`, or `PUBLIC`.
     handler
         What makes the page.
     owner

@@ -10,7 +10,7 @@ import secrets
 import sqlalchemy as sa
 
 from toprank.data import checks
-from toprank.live.people.roles import ROLES
+from toprank.live.people.desk_roles import ROLES
 from toprank.live.store import account_table, audit_chain, link_table, session_table
 from toprank.live.store.account_table import Account
 from toprank.live.store.secret_hash import hash_of

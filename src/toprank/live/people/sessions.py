@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
-from toprank.live.people.roles import Person
+from toprank.live.people.desk_roles import Person
 from toprank.live.store import account_table, audit_chain, session_table
 from toprank.live.store.desk_database import Database
 from toprank.live.store.secret_hash import hash_of
@@ -110,6 +110,11 @@ class SessionBook:
             for each in self._found.values()
             if each.person.name == name and self.is_current(each.session)
         ]
+
+    def numbered(self, number: int) -> Session | None:
+        """Return a session that has not ended by its number."""
+        found = (each.session for each in self._found.values())
+        return next((e for e in found if e.number == number and self.is_current(e)), None)
 
     def end(self, session: Session, actor: str) -> None:
         """End one session."""
