@@ -1,10 +1,18 @@
 """All pages of a desk."""
 
 from toprank.live.pages.account_pages import ACCOUNT_PAGES
+from toprank.live.pages.card_page import CARD_PAGES
+from toprank.live.pages.live_pages import LIVE_PAGES
 from toprank.live.pages.login_pages import LOGIN_PAGES
+from toprank.live.pages.queue_page import QUEUE_PAGES
+from toprank.live.pages.verdict_pages import VERDICT_PAGES
 
 PAGES = [
     *LOGIN_PAGES,
     *ACCOUNT_PAGES,
+    *QUEUE_PAGES,
+    *CARD_PAGES,
+    *VERDICT_PAGES,
+    *LIVE_PAGES,
 ]
 """Every route, with who may ask for it."""

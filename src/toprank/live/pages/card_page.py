@@ -17,7 +17,7 @@ from toprank.live.pages.page_kit import PageDesk, PageRequest, PageRoute
 from toprank.live.pages.page_templates import masked
 from toprank.live.pages.time_line import time_line, usual_range
 from toprank.live.pages.undo_banner import UndoBanner, undo_banner
-from toprank.live.people.roles import Person
+from toprank.live.people.desk_roles import Person
 from toprank.live.store import audit_chain, check_table
 
 _DAY = 86_400_000_000
