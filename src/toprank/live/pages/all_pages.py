@@ -1,10 +1,13 @@
 """All pages of a desk."""
 
 from toprank.live.pages.account_pages import ACCOUNT_PAGES
+from toprank.live.pages.audit_pages import AUDIT_PAGES
 from toprank.live.pages.card_page import CARD_PAGES
+from toprank.live.pages.key_pages import KEY_PAGES
 from toprank.live.pages.live_pages import LIVE_PAGES
 from toprank.live.pages.login_pages import LOGIN_PAGES
 from toprank.live.pages.queue_page import QUEUE_PAGES
+from toprank.live.pages.user_pages import USER_PAGES
 from toprank.live.pages.verdict_pages import VERDICT_PAGES
 
 PAGES = [
@@ -14,5 +17,8 @@ PAGES = [
     *CARD_PAGES,
     *VERDICT_PAGES,
     *LIVE_PAGES,
+    *USER_PAGES,
+    *KEY_PAGES,
+    *AUDIT_PAGES,
 ]
 """Every route, with who may ask for it."""

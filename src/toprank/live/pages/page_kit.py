@@ -137,6 +137,11 @@ class PageRequest:
             self.request.url.hostname or ""
         )
 
+    def absolute(self, path: str) -> str:
+        """Return the whole address of a path, as the browser has it."""
+        scheme = "https" if self.is_secure else "http"
+        return f"{scheme}://{self.request.url.netloc}{path}"
+
     def field(self, name: str, default: str = "") -> str:
         """Return the value of a field of the form, the first one if it has several."""
         return self.form.get(name, [default])[0]
