@@ -176,9 +176,11 @@ class DecisionEngine:
                 await asyncio.wait_for(self._wake.wait(), _WATCH)
 
     def _watch(self) -> None:
-        """Notice what others have changed, and forget what is too old if nobody waits."""
+        """Notice what others have changed, finish checks, and forget if nobody waits."""
         try:
             self.desk.notice_changes()
+            if self.desk.is_sound:
+                self.desk.finish_checks()
             if not self._n_waiting and self.desk.is_sound:
                 self.desk.purge_if_due()
         except BusyError:
