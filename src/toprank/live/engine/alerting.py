@@ -57,8 +57,9 @@ def raise_alerts(
     by_card: dict[str, list[Suspect]] = {}
     for each in suspects:
         by_card.setdefault(each.row.card, []).append(each)
-    for card in known_frauds(connection, list(by_card)):
-        del by_card[card]
+    if by_card:
+        for card in known_frauds(connection, list(by_card)):
+            del by_card[card]
     if not by_card:
         return
     before = alert_table.open_of(connection, by_card)

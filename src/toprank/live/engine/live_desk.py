@@ -396,13 +396,19 @@ class LiveDesk:
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
-        """Yield the connection for a change; BusyError, before any, if another process writes."""
+        """Yield the connection for a change; BusyError, before any, if someone else writes."""
+        turn = self.desk.database.turn
+        if not turn.acquire(timeout=_LONGEST_WAIT / 1000):
+            raise BusyError(1.0)
         try:
-            transaction = self._connection.begin()
-        except sa.exc.OperationalError:
-            raise BusyError(1.0) from None
-        with transaction:
-            yield self._connection
+            try:
+                transaction = self._connection.begin()
+            except sa.exc.OperationalError:
+                raise BusyError(1.0) from None
+            with transaction:
+                yield self._connection
+        finally:
+            turn.release()
 
     def _data_version(self) -> int:
         """Return a number that changes when another connection has committed something."""
