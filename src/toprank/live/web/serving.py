@@ -66,12 +66,13 @@ class Serving:
         """Serve until SIGTERM or Ctrl-C, then close the desk."""
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
         hosts = LOOPBACK if self._host in LOOPBACK else None
-        app = create_app(DeskService(self._live), hosts, is_demo=self._is_demo)
+        service = DeskService(self._live)
+        app = create_app(service, hosts, is_demo=self._is_demo)
         sys.setswitchinterval(_SWITCH)
         # what was loaded stays: looking through it for garbage would keep payments waiting
         gc.collect()
         gc.freeze()
         try:
-            run(app, self._host, self._port, started)
+            run(app, self._host, self._port, started, service.pages.updates.stop)
         finally:
             self._lock.release()
