@@ -149,6 +149,13 @@ def of_card(connection: sa.Connection, card: str) -> list[CardAlert]:
     return [_alert(row) for row in connection.execute(query)]
 
 
+def cards_ending(connection: sa.Connection, text: str, limit: int) -> list[CardAlert]:
+    """Return the alerts of cards that end with a text, the newest first."""
+    query = sa.select(alerts).where(alerts.c.card.endswith(text, autoescape=True))
+    found = connection.execute(query.order_by(alerts.c.number.desc()).limit(limit))
+    return [_alert(row) for row in found]
+
+
 def next_number(connection: sa.Connection) -> int:
     """Return the number of the next alert."""
     return (connection.execute(_LAST).scalar() or 0) + 1
