@@ -29,7 +29,7 @@ from toprank.live.people.desk_roles import Person
 from toprank.live.store import audit_chain, check_table
 
 _DAY = 86_400_000_000
-_N_DAYS, _N_SHOWN = 30, 12  # of the time line: days, and payments until all are asked for
+_N_SHOWN = 12  # payments of the time line, until all are asked for
 _SNOOZE_DAYS = (1, 7, 30, 90, 180)
 
 
@@ -78,7 +78,6 @@ async def shown_card(
         is_mine=is_mine,
         is_first=is_mine and not loaded.has_decided,
         suspicious=suspicious,
-        roles=_roles(page.desk),
         timeline=timeline,
         n_left_out=0 if reason else len(view.timeline) - len(timeline),
         reason=reason,
@@ -86,7 +85,7 @@ async def shown_card(
             view.timeline,
             suspicious,
             usual_range(view.timeline, suspicious),
-            page.now - _N_DAYS * _DAY,
+            page.now - card_view.DAYS * _DAY,
             page.now,
             None if reason is None else reason.positions,
         ),
@@ -180,12 +179,6 @@ def _listed(
     if reason is not None:
         return [each for each in rows if each.position in reason.positions]
     return list(rows if is_all else rows[:_N_SHOWN])
-
-
-def _roles(desk: PageDesk) -> dict[str, str]:
-    """Return the names of the fields that a payment has by its nature."""
-    assert desk.live is not None
-    return {each.role: each.name for each in desk.live.fields if each.role is not None}
 
 
 CARD_PAGES = [

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 import sqlalchemy as sa
 from starlette.responses import Response
 
-from toprank.live.checks.day import DecisionRow, decisions
+from toprank.live.checks.card_view import FieldNames
+from toprank.live.checks.decided_payments import DecisionPage, DecisionRow, decisions
 from toprank.live.desk_clock import wall_time
 from toprank.live.engine.lookups import time_text
 from toprank.live.pages.check_requests import change, look
@@ -54,13 +55,14 @@ async def decisions_page(page: PageRequest) -> Response:
     """Return decisions, the newest first."""
     filters = DecisionFilters.read(page.query)
     after = page.query.get("after", "")
-    rows = await look(page, _read, page.desk, filters, int(after) if after.isdigit() else None)
+    found = await look(page, _read, page.desk, filters, int(after) if after.isdigit() else None)
     shown = {name: value for name, value in asdict(filters).items() if value}
-    is_more = len(rows) == _N_ROWS
-    more = f"/decisions?{urlencode(shown | {'after': rows[-1].position})}" if is_more else None
+    more = None
+    if found.after is not None:
+        more = f"/decisions?{urlencode(shown | {'after': found.after})}"
     return page.render(
         "decisions.html",
-        rows=rows,
+        rows=found.rows,
         filters=asdict(filters),
         more=more,
         may_export=page.person.may("decisions.export"),
@@ -80,16 +82,16 @@ def _read(
     filters: DecisionFilters,
     after: int | None = None,
     limit: int = _N_ROWS,
-) -> list[DecisionRow]:
+) -> DecisionPage:
     assert desk.live is not None
-    amount = next((each.name for each in desk.live.fields if each.role == "amount"), None)
+    amount = FieldNames.of(desk.live.fields).amount
     return decisions(connection, amount, after=after, limit=limit, **filters.arguments())
 
 
 def _export(
     connection: sa.Connection, desk: PageDesk, filters: DecisionFilters, who: str
 ) -> list[DecisionRow]:
-    rows = _read(connection, desk, filters, None, _MOST_EXPORTED)
+    rows = _read(connection, desk, filters, None, _MOST_EXPORTED).rows
     details = asdict(filters) | {"rows": len(rows)}
     audit_chain.add(connection, wall_time(), who, "decisions exported", "decisions", details)
     return rows
