@@ -136,10 +136,6 @@ class DecisionEngine:
         """
         return self.desk.alerts(state, limit, after, who)
 
-    def n_open(self) -> int:
-        """Return how many alerts are open."""
-        return self.desk.n_open()
-
     def facts(self) -> dict[str, Any]:
         """Return what the engine is doing."""
         return self.desk.facts() | {"waiting": self._n_waiting, "is_ready": self.is_ready}

@@ -18,10 +18,10 @@ from toprank.live.pages.check_requests import (
     look,
     moment_of,
     number_in,
-    sentence,
 )
 from toprank.live.pages.page_kit import PageDesk, PageError, PageRequest, PageRoute
 from toprank.live.pages.page_templates import masked
+from toprank.live.pages.shown_values import capital
 from toprank.live.pages.time_line import time_line, usual_range
 from toprank.live.pages.undo_banner import UndoBanner, undo_banner
 from toprank.live.people import unmasking
@@ -110,7 +110,7 @@ async def unmask(page: PageRequest) -> Response:
     try:
         await change(page, work)
     except ValueError as error:
-        raise PageError(422, sentence(error)) from None
+        raise PageError(422, capital(str(error))) from None
     return page.redirect(f"/alerts/{number}")
 
 

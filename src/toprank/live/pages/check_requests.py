@@ -10,6 +10,7 @@ from toprank.live.checks import check_verdicts
 from toprank.live.checks.check_errors import CheckError, NoAlertError
 from toprank.live.desk_clock import Moment, wall_time
 from toprank.live.pages.page_kit import PageDesk, PageError, PageRequest
+from toprank.live.pages.shown_values import capital
 from toprank.live.store import alert_table
 from toprank.live.store.alert_table import CardAlert
 
@@ -77,12 +78,6 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except NoAlertError as error:
-        raise PageError(404, sentence(error)) from None
+        raise PageError(404, capital(str(error))) from None
     except CheckError as error:
-        raise PageError(409, sentence(error)) from None
-
-
-def sentence(error: Exception) -> str:
-    """Return a message as a sentence that begins with a capital."""
-    text = str(error)
-    return text[:1].upper() + text[1:]
+        raise PageError(409, capital(str(error))) from None

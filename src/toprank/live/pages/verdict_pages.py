@@ -16,9 +16,9 @@ from toprank.live.pages.check_requests import (
     holder,
     moment_of,
     number_in,
-    sentence,
 )
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
+from toprank.live.pages.shown_values import capital
 from toprank.live.store import alert_table
 
 _DAY = 86_400_000_000
@@ -125,10 +125,10 @@ async def _then_next(page: PageRequest, work: Work) -> Response:
     try:
         following = await page.desk.run(whole)
     except (TakenError, NoAlertError) as error:
-        return page.redirect("/queue", flash=sentence(error))
+        return page.redirect("/queue", flash=capital(str(error)))
     except ValueError as error:
         given = GivenVerdict(
-            page.field("reason_code"), page.field("note"), _ticked(page), sentence(error)
+            page.field("reason_code"), page.field("note"), _ticked(page), capital(str(error))
         )
         return await shown_card(page, number_in(page), given)
     if following is None:
