@@ -59,20 +59,18 @@ class TimelineRow(NamedTuple):
     unusual: dict[str, str]
 
 
-class FieldNames(NamedTuple):
-    """What the fields of payments are called: those with a role, and the others."""
+class _Names(NamedTuple):
+    """What the fields of payments are called."""
 
-    time: str
     amount: str
     terminal: str
     others: list[str]
 
     @classmethod
-    def of(cls, fields: Sequence[PaymentField]) -> "FieldNames":
-        """Return the names of fields."""
+    def of(cls, fields: Sequence[PaymentField]) -> "_Names":
         roles = {each.role: each.name for each in fields if each.role is not None}
         others = [each.name for each in fields if each.role is None]
-        return cls(roles["time"], roles["amount"], roles["terminal"], others)
+        return cls(roles["amount"], roles["terminal"], others)
 
 
 class CardView(NamedTuple):
@@ -81,7 +79,7 @@ class CardView(NamedTuple):
     alert: CardAlert
     payments: list[TimelineRow]  # the suspicious ones, the oldest first
     timeline: list[TimelineRow]  # 30 days, the newest first
-    names: FieldNames
+    field_names: list[str]  # those of `TimelineRow.fields`
     reasons: list[CardReason]
     less_suspicious: list[str]
     rules: list[MatchedRule]
@@ -101,7 +99,7 @@ def card_view(connection: sa.Connection, live: LiveDesk, alert: int, now: int) -
     found = alert_table.by_number(connection, alert)
     if found is None:
         raise NoAlertError(f"there is no alert {alert}.")
-    names = FieldNames.of(live.fields)
+    names = _Names.of(live.fields)
     rows = _payments(connection, found, now)
     positions = set(alert_table.positions_of(connection, alert))
     scores = payment_reads.scores_at(
@@ -117,7 +115,7 @@ def card_view(connection: sa.Connection, live: LiveDesk, alert: int, now: int) -
         found,
         suspicious,
         [row for row in reversed(timeline) if row.paid_at > now - DAYS * _DAY],
-        names,
+        names.others,
         card_reasons.reasons(found, rows, features, live.model.roles),
         found.less_suspicious,
         card_reasons.matched_rules(
@@ -153,7 +151,7 @@ def _payments(connection: sa.Connection, alert: CardAlert, now: int) -> list[Log
 
 def _timeline(
     rows: Sequence[LoggedPayment],
-    names: FieldNames,
+    names: _Names,
     positions: set[int],
     scores: dict[int, StoredScore],
     held: dict[str, DeskLabel],

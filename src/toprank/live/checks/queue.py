@@ -5,7 +5,7 @@ that of its most suspicious payment, and it is taken to be just that. Multiplyin
 each of them is genuine would count the same evidence again: the features of a payment contain
 what its card did before. On simulated payments, cards with several suspicious payments were
 frauds as often as the highest chance among them says, relative to cards with one; see
-docs/decisions/0012-order-of-the-queue.md. It is also the figure of `toprank rank`.
+docs/decisions/0024-order-of-the-queue.md. It is also the figure of `toprank rank`.
 
 Of equal cards, the one that has waited longest comes first.
 """
