@@ -124,7 +124,7 @@ def card_view(connection: sa.Connection, live: LiveDesk, alert: int, now: int) -
         linked_cards(
             connection, found.card, [row.terminal for row in suspicious[-_MOST_TERMINALS:]], now
         ),
-        found.probability,
+        found.expected,
         note_table.of_alerts(connection, earlier),
         check_table.of_alerts(connection, earlier),
         outbox_table.of_alert(connection, alert),

@@ -1,13 +1,7 @@
 """The queue: cards in the order of what a check of each is expected to find.
 
-A check finds a fraud if any of the card's open payments is one. The chance of that is at least
-that of its most suspicious payment, and it is taken to be just that. Multiplying the chances that
-each of them is genuine would count the same evidence again: the features of a payment contain
-what its card did before. On simulated payments, cards with several suspicious payments were
-frauds as often as the highest chance among them says, relative to cards with one; see
-docs/decisions/0024-order-of-the-queue.md. It is also the figure of `toprank rank`.
-
-Of equal cards, the one that has waited longest comes first.
+A check finds a fraud if any of the card's open payments is one: `card_chance`. Of equal cards,
+the one that has waited longest comes first.
 """
 
 from typing import NamedTuple
@@ -134,9 +128,9 @@ def _row(alert: CardAlert) -> QueueRow:
 
 
 def _chances(connection: sa.Connection, limit: int) -> list[float]:
-    """Return the probabilities of the first free alerts, in the order of the queue."""
+    """Return the chances of the first free alerts, in the order of the queue."""
     query = (
-        sa.select(alerts.c.probability)
+        sa.select(alerts.c.expected)
         .where(alert_table.IS_LISTED, alerts.c.state == "open")
         .order_by(alerts.c.rank_value.desc(), alerts.c.number)
     )

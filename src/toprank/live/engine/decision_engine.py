@@ -125,6 +125,15 @@ class DecisionEngine:
             self.desk.recover(error)
             raise BusyError(2.0) from None
 
+    async def draw_random_checks(self, cards: Sequence[str]) -> int:
+        """Open today's random checks, drawn from these cards; return how many."""
+        if not self.is_ready:
+            return 0
+        try:
+            return self.desk.draw_random_checks(cards)
+        except BusyError:
+            return 0  # another process writes: later
+
     def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
         """Return what is known of a payment, None if there is none of this id; audited."""
         return self.desk.payment(payment_id, who)

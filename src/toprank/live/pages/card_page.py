@@ -15,6 +15,7 @@ from toprank.live.pages import shown_values
 from toprank.live.pages.check_requests import (
     alert_of,
     change,
+    field_names,
     look,
     moment_of,
     number_in,
@@ -78,6 +79,7 @@ async def shown_card(
         is_mine=is_mine,
         is_first=is_mine and not loaded.has_decided,
         suspicious=suspicious,
+        roles=field_names(page.desk),
         timeline=timeline,
         n_left_out=0 if reason else len(view.timeline) - len(timeline),
         reason=reason,
@@ -105,13 +107,15 @@ async def unmask(page: PageRequest) -> Response:
 
     def work(connection: sa.Connection) -> None:
         card = alert_of(connection, number).card
-        unmasking.unmask(connection, page.person, card, page.field("reason"), f"alert:{number}")
+        unmasking.unmask(
+            connection, page.person, card, page.field("reason"), f"alert:{number:int}"
+        )
 
     try:
         await change(page, work)
     except ValueError as error:
         raise PageError(422, capital(str(error))) from None
-    return page.redirect(f"/alerts/{number}")
+    return page.redirect(f"/alerts/{number:int}")
 
 
 def _saw(
@@ -123,7 +127,7 @@ def _saw(
         with suppress(TakenError):  # the lease is over; the page says so
             claims.expire(connection, now)
             claims.renew(connection, number, person.actor, now, desk.settings)
-    audit_chain.add(connection, now.wall, person.actor, "card viewed", f"alert:{number}")
+    audit_chain.add(connection, now.wall, person.actor, "card viewed", f"alert:{number:int}")
 
 
 def _load(
@@ -182,6 +186,6 @@ def _listed(
 
 
 CARD_PAGES = [
-    PageRoute("GET", "/alerts/{number}", "card.view", card_page),
-    PageRoute("POST", "/alerts/{number}/unmask", "card.unmask", unmask),
+    PageRoute("GET", "/alerts/{number:int}", "card.view", card_page),
+    PageRoute("POST", "/alerts/{number:int}/unmask", "card.unmask", unmask),
 ]

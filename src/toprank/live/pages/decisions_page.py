@@ -8,11 +8,10 @@ from urllib.parse import urlencode
 import sqlalchemy as sa
 from starlette.responses import Response
 
-from toprank.live.checks.card_view import FieldNames
-from toprank.live.checks.decided_payments import DecisionPage, DecisionRow, decisions
+from toprank.live.checks.day import DecisionRow, decisions
 from toprank.live.desk_clock import wall_time
 from toprank.live.engine.lookups import time_text
-from toprank.live.pages.check_requests import change, look
+from toprank.live.pages.check_requests import change, field_names, look
 from toprank.live.pages.csv_export import csv_response
 from toprank.live.pages.page_kit import PageDesk, PageError, PageRequest, PageRoute
 from toprank.live.pages.page_templates import masked
@@ -55,14 +54,13 @@ async def decisions_page(page: PageRequest) -> Response:
     """Return decisions, the newest first."""
     filters = DecisionFilters.read(page.query)
     after = page.query.get("after", "")
-    found = await look(page, _read, page.desk, filters, int(after) if after.isdigit() else None)
+    rows = await look(page, _read, page.desk, filters, int(after) if after.isdigit() else None)
     shown = {name: value for name, value in asdict(filters).items() if value}
-    more = None
-    if found.after is not None:
-        more = f"/decisions?{urlencode(shown | {'after': found.after})}"
+    is_more = len(rows) == _N_ROWS
+    more = f"/decisions?{urlencode(shown | {'after': rows[-1].position})}" if is_more else None
     return page.render(
         "decisions.html",
-        rows=found.rows,
+        rows=rows,
         filters=asdict(filters),
         more=more,
         may_export=page.person.may("decisions.export"),
@@ -82,16 +80,15 @@ def _read(
     filters: DecisionFilters,
     after: int | None = None,
     limit: int = _N_ROWS,
-) -> DecisionPage:
-    assert desk.live is not None
-    amount = FieldNames.of(desk.live.fields).amount
+) -> list[DecisionRow]:
+    amount = field_names(desk)["amount"]
     return decisions(connection, amount, after=after, limit=limit, **filters.arguments())
 
 
 def _export(
     connection: sa.Connection, desk: PageDesk, filters: DecisionFilters, who: str
 ) -> list[DecisionRow]:
-    rows = _read(connection, desk, filters, None, _MOST_EXPORTED).rows
+    rows = _read(connection, desk, filters, None, _MOST_EXPORTED)
     details = asdict(filters) | {"rows": len(rows)}
     audit_chain.add(connection, wall_time(), who, "decisions exported", "decisions", details)
     return rows

@@ -83,7 +83,7 @@ async def claim(page: PageRequest) -> Response:
         if error.status != 409:
             raise
         return page.redirect("/queue", flash=error.message)
-    return page.redirect(f"/alerts/{number}")
+    return page.redirect(f"/alerts/{number:int}")
 
 
 async def claim_next(page: PageRequest) -> Response:
@@ -99,7 +99,7 @@ async def take_over(page: PageRequest) -> Response:
     """Take a card that somebody else holds."""
     number, now = number_in(page), moment_of(page.desk)
     await change(page, claims.take_over, number, page.person.actor, now, page.desk.settings)
-    return page.redirect(f"/alerts/{number}")
+    return page.redirect(f"/alerts/{number:int}")
 
 
 async def release(page: PageRequest) -> Response:
@@ -128,8 +128,8 @@ QUEUE_PAGES = [
     PageRoute("GET", "/queue", "queue.view", queue_page),
     PageRoute("GET", "/escalated", "check.take_over", escalated_page),
     PageRoute("POST", "/queue/next", "check.claim", claim_next),
-    PageRoute("POST", "/alerts/{number}/claim", "check.claim", claim),
-    PageRoute("POST", "/alerts/{number}/take-over", "check.take_over", take_over),
-    PageRoute("POST", "/alerts/{number}/release", "check.release", release, holder),
-    PageRoute("POST", "/alerts/{number}/renew", "check.decide", renew, holder),
+    PageRoute("POST", "/alerts/{number:int}/claim", "check.claim", claim),
+    PageRoute("POST", "/alerts/{number:int}/take-over", "check.take_over", take_over),
+    PageRoute("POST", "/alerts/{number:int}/release", "check.release", release, holder),
+    PageRoute("POST", "/alerts/{number:int}/renew", "check.decide", renew, holder),
 ]

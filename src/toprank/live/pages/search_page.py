@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from starlette.responses import Response
 
-from toprank.live.checks.card_search import Found, search
+from toprank.live.checks.day import Found, search
 from toprank.live.desk_clock import wall_time
 from toprank.live.pages.check_requests import change
 from toprank.live.pages.page_kit import PageRequest, PageRoute

@@ -156,13 +156,13 @@ def _is_number(text: str) -> bool:
 
 
 VERDICT_PAGES = [
-    PageRoute("POST", "/alerts/{number}/decide", "check.decide", decide, holder),
-    PageRoute("POST", "/alerts/{number}/escalate", "check.escalate", escalate),
-    PageRoute("POST", "/alerts/{number}/snooze", "card.snooze", snooze),
-    PageRoute("POST", "/alerts/{number}/block", "card.block", block),
-    PageRoute("POST", "/alerts/{number}/note", "check.decide", note, holder),
-    PageRoute("POST", "/checks/{number}/undo", "check.undo", undo, decider),
-    PageRoute("POST", "/checks/{number}/correct", "check.correct", correct, decider),
-    PageRoute("POST", "/checks/{number}/approve", "check.take_over", approve),
-    PageRoute("POST", "/checks/{number}/reject", "check.take_over", reject),
+    PageRoute("POST", "/alerts/{number:int}/decide", "check.decide", decide, holder),
+    PageRoute("POST", "/alerts/{number:int}/escalate", "check.escalate", escalate),
+    PageRoute("POST", "/alerts/{number:int}/snooze", "card.snooze", snooze),
+    PageRoute("POST", "/alerts/{number:int}/block", "card.block", block),
+    PageRoute("POST", "/alerts/{number:int}/note", "check.decide", note, holder),
+    PageRoute("POST", "/checks/{number:int}/undo", "check.undo", undo, decider),
+    PageRoute("POST", "/checks/{number:int}/correct", "check.correct", correct, decider),
+    PageRoute("POST", "/checks/{number:int}/approve", "check.take_over", approve),
+    PageRoute("POST", "/checks/{number:int}/reject", "check.take_over", reject),
 ]
