@@ -108,14 +108,14 @@ async def unmask(page: PageRequest) -> Response:
     def work(connection: sa.Connection) -> None:
         card = alert_of(connection, number).card
         unmasking.unmask(
-            connection, page.person, card, page.field("reason"), f"alert:{number:int}"
+            connection, page.person, card, page.field("reason"), f"alert:{number}"
         )
 
     try:
         await change(page, work)
     except ValueError as error:
         raise PageError(422, capital(str(error))) from None
-    return page.redirect(f"/alerts/{number:int}")
+    return page.redirect(f"/alerts/{number}")
 
 
 def _saw(
@@ -127,7 +127,7 @@ def _saw(
         with suppress(TakenError):  # the lease is over; the page says so
             claims.expire(connection, now)
             claims.renew(connection, number, person.actor, now, desk.settings)
-    audit_chain.add(connection, now.wall, person.actor, "card viewed", f"alert:{number:int}")
+    audit_chain.add(connection, now.wall, person.actor, "card viewed", f"alert:{number}")
 
 
 def _load(

@@ -83,7 +83,7 @@ async def claim(page: PageRequest) -> Response:
         if error.status != 409:
             raise
         return page.redirect("/queue", flash=error.message)
-    return page.redirect(f"/alerts/{number:int}")
+    return page.redirect(f"/alerts/{number}")
 
 
 async def claim_next(page: PageRequest) -> Response:
@@ -99,7 +99,7 @@ async def take_over(page: PageRequest) -> Response:
     """Take a card that somebody else holds."""
     number, now = number_in(page), moment_of(page.desk)
     await change(page, claims.take_over, number, page.person.actor, now, page.desk.settings)
-    return page.redirect(f"/alerts/{number:int}")
+    return page.redirect(f"/alerts/{number}")
 
 
 async def release(page: PageRequest) -> Response:

@@ -61,7 +61,7 @@ class DeskService:
         return self._live.now()
 
     async def start(self) -> None:
-        """Begin to decide, to follow changes of keys and accounts, and to do what checks ask for."""
+        """Begin to decide, to follow changes of keys and people, and to do what checks ask for."""
         await self.engine.start()
         found = (self._follow_changes(), self._deliver(), self._draw())
         self._tasks = [asyncio.create_task(each) for each in found]
