@@ -78,5 +78,5 @@ def opened(browser):
 
 def shown_text(browser):
     """The words on the page of a browser, without their tags."""
-    main = browser.text.partition("<main")[2]
+    main = browser.text.partition("<main")[2].partition("</main>")[0]
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", main)).split())
