@@ -1,7 +1,7 @@
 """The payments of a demo's world, sent in fast time; claims days later; verdicts every day.
 
-The first days are sent at once, so that the list has cards when somebody looks at it. Of these,
-the world's investigators check every second one; the others are for whoever watches.
+The first days are sent at once, so that the list has cards when somebody looks at it. From then
+on, the world's investigators leave the first half of the list to whoever watches.
 
 Run as `python -m toprank.live.demo_feed FOLDER ADDRESS SECONDS_PER_DAY`.
 """
@@ -20,11 +20,12 @@ from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 
-from toprank.live.demo_world import CAPACITY, COLUMNS, KEY, LATER, WORLD
+from toprank.live.demo_world import COLUMNS, KEY, LATER, WORLD
 
 _DAY = 86_400.0
 _CLAIM_DAYS = (0.5, 4.0)  # after how many days a card holder reports a fraud
-_HEAD_START = 30.0  # days that have passed when the demo begins
+_HEAD_START = 14.6  # days that have passed when the demo begins, in the afternoon
+_MOST_CHECKED = 200  # cards per day
 _BATCH = 1_000
 _PATIENCE = 30.0  # seconds for a server that is busy
 
@@ -109,8 +110,8 @@ def pay(folder: Path, address: str, seconds_per_day: float) -> None:
         elif claimed is not None:
             sender.ask("POST", "/v1/labels", {"id": claimed, "is_fraud": True})
         else:
-            alerts = sender.ask("GET", f"/v1/alerts?limit={2 * CAPACITY}")["alerts"]
-            verdicts = world.verdicts(alerts[1::2])
+            alerts = sender.ask("GET", f"/v1/alerts?limit={_MOST_CHECKED}")["alerts"]
+            verdicts = world.verdicts(alerts if is_early else alerts[len(alerts) // 2 :])
             if verdicts:
                 sender.ask("POST", "/v1/labels", {"labels": verdicts})
 

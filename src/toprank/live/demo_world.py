@@ -26,7 +26,7 @@ from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
 
 WORLD, LATER, KEY = "world", "later.parquet", "key"
-N_DAYS, N_LATER, CAPACITY = 60, 60, 20
+N_DAYS, N_LATER, CAPACITY = 60, 45, 20
 COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "channel", "night")
 PEOPLE = {"investigator": "investigator", "lead": "senior"}
 NAMES = {"night": "at night", "distance_from_home": "distance from home"}

@@ -107,9 +107,7 @@ async def unmask(page: PageRequest) -> Response:
 
     def work(connection: sa.Connection) -> None:
         card = alert_of(connection, number).card
-        unmasking.unmask(
-            connection, page.person, card, page.field("reason"), f"alert:{number}"
-        )
+        unmasking.unmask(connection, page.person, card, page.field("reason"), f"alert:{number}")
 
     try:
         await change(page, work)
