@@ -68,7 +68,7 @@ def draw(
     eligible = _not_listed(connection, cards)
     seed = secrets.token_hex(16)
     n_drawn = min(_rounded(settings.random_share * settings.capacity, seed), len(eligible))
-    chosen = sorted(eligible, key=lambda card: _hash(seed, card))[:n_drawn]
+    chosen = sorted(eligible, key=lambda card: place_of(seed, card))[:n_drawn]
     first = payment_reads.first_since(connection, now.desk - _DAY)
     places = _rank_values(connection, n_drawn, seed, settings)
     opened = [
@@ -99,7 +99,7 @@ def _rank_values(
     query = sa.select(alerts.c.rank_value).where(alert_table.IS_LISTED)
     order = query.order_by(alerts.c.rank_value.desc()).limit(settings.capacity)
     values = list(connection.execute(order).scalars()) or [settings.alert_from]
-    places = [_hash(seed, f"place {number}") for number in range(n)]
+    places = [place_of(seed, f"place {number}") for number in range(n)]
     return [values[int(place * len(values))] for place in places]
 
 
@@ -149,10 +149,10 @@ def _close_unchecked(connection: sa.Connection, now: Moment) -> None:
 
 def _rounded(number: float, seed: str) -> int:
     """Return one of the whole numbers around a number, so that it is right on average."""
-    return math.floor(number + _hash(seed, "rounding"))
+    return math.floor(number + place_of(seed, "rounding"))
 
 
-def _hash(seed: str, text: str) -> float:
-    """Return a number from 0 to below 1 that seed and text give."""
+def place_of(seed: str, text: str) -> float:
+    """Return a number from 0 to below 1 that seed and text give; all are equally likely."""
     digest = hashlib.sha256(f"{seed} {text}".encode()).digest()
     return int.from_bytes(digest[:6]) / 2**48
