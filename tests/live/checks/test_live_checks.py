@@ -170,12 +170,12 @@ def test_cards_with_known_frauds_at_the_same_terminal_are_linked(live, later):
 def test_random_checks_are_drawn_once_a_day_and_look_like_any_other(live):
     now = live.moment()
     with live.desk.database.reading() as connection:
-        assert random_checks.is_due(connection, now, live.settings)
-        cards = random_checks.candidates(connection, now)
+        plan = random_checks.planned(connection, now, live.settings)
         before = {each.number for each in alert_table.in_queue(connection, 1_000)}
-    n_drawn = live.draw_random_checks(cards)
-    assert n_drawn > 0 and live.draw_random_checks(cards) == 0
+    n_drawn = live.draw_random_checks(plan)
+    assert n_drawn > 0 and live.draw_random_checks(plan) == 0
     with live.desk.database.reading() as connection:
+        assert random_checks.planned(connection, now, live.settings) is None
         drawn = connection.execute(random_check_table.random_checks.select()).all()
         draw = connection.execute(random_check_table.random_draws.select()).one()
         rows = {row.alert: row for row in queue.queue(connection, 1_000)}
@@ -189,9 +189,22 @@ def test_random_checks_are_drawn_once_a_day_and_look_like_any_other(live):
     tomorrow = Moment(now.desk + DAY, now.wall)
     with live.desk.database.writing() as connection:
         facts = random_checks.AlertFacts(live._sentences_at, "m", "amount")
-        random_checks.draw(connection, [], facts, tomorrow, live.settings)
+        empty = plan._replace(cards=[])
+        random_checks.draw(connection, empty, facts, tomorrow, live.settings)
         states = {alert_table.by_number(connection, each.alert).state for each in drawn}
     assert states == {"closed"}
+
+
+def test_a_card_that_gets_on_the_list_gives_way_to_the_next_of_the_draw(live, later):
+    now = live.moment()
+    next_week = Moment(now.desk + 7 * DAY, now.wall)
+    with live.desk.database.writing() as connection:
+        listed = queue.queue(connection, 1)[0].card
+        _, *others = {each.card for each in later[:400]} - alert_table.cards_not_closed(connection)
+        plan = random_checks.PlannedDraw("seed", 0, 50, 1, [listed, *others[:2]])
+        facts = random_checks.AlertFacts(live._sentences_at, "m", "amount")
+        assert random_checks.draw(connection, plan, facts, next_week, live.settings) == 1
+        assert others[0] in alert_table.cards_not_closed(connection)
 
 
 def test_every_card_is_drawn_with_the_same_chance(live):
