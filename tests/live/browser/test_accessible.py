@@ -1,4 +1,4 @@
-"""Every page, in both themes and at both widths: nothing that axe finds serious, nothing cut off."""
+"""Every page, in both themes and widths: nothing that axe finds serious, nothing cut off."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
