@@ -195,6 +195,13 @@ def test_random_checks_are_drawn_once_a_day_and_look_like_any_other(live):
     assert states == {"closed"}
 
 
+def test_nothing_is_drawn_before_the_log_goes_back_a_day(live):
+    with live.desk.database.reading() as connection:
+        (first,) = payment_log.after(connection, 0, 1)
+        early = Moment(first.received_at + DAY // 2, 0)
+        assert random_checks.planned(connection, early, live.settings) is None
+
+
 def test_a_card_that_gets_on_the_list_gives_way_to_the_next_of_the_draw(live, later):
     now = live.moment()
     next_week = Moment(now.desk + 7 * DAY, now.wall)

@@ -21,6 +21,11 @@ def scores_at(connection: sa.Connection, positions: Sequence[int]) -> dict[int, 
     return {row.position: StoredScore(*row) for row in found}
 
 
+def first_position(connection: sa.Connection) -> int:
+    """Return the position of the oldest payment, 0 of an empty log."""
+    return connection.execute(sa.select(sa.func.min(payments.c.position))).scalar() or 0
+
+
 def first_since(connection: sa.Connection, moment: int) -> int:
     """Return a position from which on payments were received at a moment or later.
 
