@@ -102,8 +102,8 @@ def _fit(table: pa.Table, path: Path, seed: int) -> None:
     """
     model = PaymentModel(
         "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
-        row_id="payment", features=default_features(delay=None), effort="quick", n_estimators=60, budget=CAPACITY, names=NAMES,
-        random_state=seed, n_jobs=1,
+        row_id="payment", features=default_features(delay=None), effort="quick", n_estimators=60,
+        budget=CAPACITY, names=NAMES, random_state=seed, n_jobs=1,
     )  # fmt: skip
     model.fit(table)
     model.save(path)
