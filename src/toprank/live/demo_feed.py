@@ -94,7 +94,8 @@ class DemoPayments:
 def pay(folder: Path, address: str, seconds_per_day: float) -> None:
     """Send all payments of a world at their times, claims of frauds later, verdicts every day."""
     sender, world = Sender(address, (folder / WORLD / KEY).read_text()), DemoPayments(folder)
-    start, first, batch = time.monotonic(), None, []
+    start, first = time.monotonic(), None
+    batch: list[dict[str, Any]] = []
     for at, payment, claimed in world.events():
         first = at if first is None else first
         due = start + ((at - first) / _DAY - _HEAD_START) * seconds_per_day
