@@ -27,7 +27,7 @@ from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
 
 WORLD, LATER, KEY = "world", "later.parquet", "key"
-N_DAYS, N_LATER, CAPACITY = 60, 45, 20
+N_DAYS, N_LATER, CAPACITY = 60, 30, 20
 COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "channel", "night")
 PEOPLE = {"investigator": "investigator", "lead": "senior"}
 NAMES = {"night": "at night", "distance_from_home": "distance from home"}
@@ -59,8 +59,10 @@ def make_world(folder: Path, seed: int = 0, n_cards: int = 1_000) -> None:
         raise FileExistsError(
             f"{folder} exists and is not a demo; name another folder for the demo, or remove it."
         )
-    table = simulate(n_cards=n_cards, n_terminals=n_cards // 3, n_days=N_DAYS + N_LATER,
-                     random_state=seed)  # fmt: skip
+    table = simulate(
+        n_cards=n_cards, n_terminals=n_cards // 3, n_days=N_DAYS + N_LATER, random_state=seed,
+        starts={"terminal": N_DAYS + N_LATER},
+    )  # fmt: skip
     ids = pa.array([f"p{number:07d}" for number in range(table.num_rows)])
     table = table.append_column("payment", ids).select([*COLUMNS, "is_fraud"])
     days = table["paid_at"].to_numpy().astype("datetime64[D]")
@@ -98,7 +100,8 @@ def _fit(table: pa.Table, path: Path, seed: int) -> None:
     """Fit the model of a world, without features of labels.
 
     In the months that it learns from, every label is known a week later; at the desk, only those
-    of checked cards and of claims are, so that shares of frauds would not be comparable.
+    of checked cards and of claims are, so that shares of frauds would not be comparable. Frauds
+    by terminal, which only such features reveal, are not in this world.
     """
     model = PaymentModel(
         "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
