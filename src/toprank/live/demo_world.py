@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toprank.data.atomic import atomic_path
@@ -25,6 +26,7 @@ from toprank.live.store import api_keys
 from toprank.payments.features.presets import default_features
 from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
+from toprank.simulator.settings import PATTERNS
 
 WORLD, LATER, KEY = "world", "later.parquet", "key"
 N_DAYS, N_LATER, CAPACITY = 60, 30, 20
@@ -32,6 +34,7 @@ COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "chann
 PEOPLE = {"investigator": "investigator", "lead": "senior"}
 NAMES = {"night": "at night", "distance_from_home": "distance from home"}
 
+_BY_TERMINAL = 1 + PATTERNS.index("terminal")
 _RULES: tuple[tuple[str, RuleKind, str, str], ...] = (
     (
         "far-above-usual",
@@ -61,8 +64,9 @@ def make_world(folder: Path, seed: int = 0, n_cards: int = 1_000) -> None:
         )
     table = simulate(
         n_cards=n_cards, n_terminals=n_cards // 3, n_days=N_DAYS + N_LATER, random_state=seed,
-        starts={"terminal": N_DAYS + N_LATER},
+        keep_pattern=True,
     )  # fmt: skip
+    table = table.filter(pc.not_equal(table["pattern"], _BY_TERMINAL))
     ids = pa.array([f"p{number:07d}" for number in range(table.num_rows)])
     table = table.append_column("payment", ids).select([*COLUMNS, "is_fraud"])
     days = table["paid_at"].to_numpy().astype("datetime64[D]")
