@@ -44,9 +44,9 @@ async def heard(updates, watched, n_silent):
 def test_a_page_that_is_behind_hears_of_it_once(shift, newest):
     number, position = newest
     updates = LiveUpdates(shift.database)
-    said = shift.client.run(heard(updates, Watched(None, number - 2), 16))
+    said = shift.client.run(heard(updates, Watched(None, number - 2), 24))
     assert said == ["2 new cards are on the list."]
-    said = shift.client.run(heard(updates, Watched(number, position - 1), 16))
+    said = shift.client.run(heard(updates, Watched(number, position - 1), 24))
     assert said == ["This card has paid again."]
 
 
@@ -56,7 +56,7 @@ def test_a_page_that_has_seen_everything_hears_nothing_until_something_comes(shi
 
     async def both():
         queue = asyncio.create_task(first_sentence(updates, Watched(None, number)))
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(1.3)
         assert not queue.done()
         await shift.paid(100)
         return await queue
@@ -70,9 +70,9 @@ def test_pages_cost_no_query_while_nothing_changes(shift, newest):
 
     async def many():
         tasks = [
-            asyncio.create_task(heard(updates, Watched(number, 10**9), 25)) for _ in range(40)
+            asyncio.create_task(heard(updates, Watched(number, 10**9), 50)) for _ in range(40)
         ]
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(1.3)
         queries.clear()
         return await asyncio.gather(*tasks)
 

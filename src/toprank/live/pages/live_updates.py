@@ -1,26 +1,25 @@
 """What is new for the pages that are open: one look at the database for all of them.
 
 A page says what it watches and up to where it has seen it. While any page is open, one task asks
-twice a second whether the database has changed, and only then what is new; each page gets what is
+every second whether the database has changed, and only then what is new; each page gets what is
 new for it. Payments do not know of it, and a hundred pages cost hardly more than one.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from toprank.live.store import alert_table, payment_log
+from toprank.live.store import alert_table, payment_log, payment_reads
 from toprank.live.store.desk_database import Database
 
 _log = logging.getLogger("toprank.live")
 
 _MOST_WATCHERS = 500
-_BETWEEN_LOOKS = 0.5  # seconds
-_MOST_NEW = 20  # payments of one card that are counted
+_BETWEEN_LOOKS = 1.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,9 @@ class Watched:
 @dataclass(eq=False)
 class _Watcher:
     watched: Watched
+    card: str | None = None  # of the alert, once it has been looked up
+    n_new: int = 0
     news: asyncio.Queue[str | None] = field(default_factory=lambda: asyncio.Queue(maxsize=8))
-    text: str = ""
 
 
 class LiveUpdates:
@@ -55,6 +55,7 @@ class LiveUpdates:
         self._database = database
         self._watchers: set[_Watcher] = set()
         self._task: asyncio.Task[None] | None = None
+        self._position = 0  # the last payment that was looked at
         self._is_over, self._is_new_watcher = False, False
 
     @property
@@ -108,40 +109,42 @@ class LiveUpdates:
                 await asyncio.sleep(_BETWEEN_LOOKS)
 
     async def _look(self) -> None:
-        watchers = list(self._watchers)
-        watched = {each.watched for each in watchers}
-        found = await asyncio.to_thread(self._sentences, watched)
-        for each in watchers:
-            text = found[each.watched]
-            if text and text != each.text:
-                each.text = text
-                _put(each, text)
+        for watcher, n_new in (await asyncio.to_thread(self._counted, [*self._watchers])).items():
+            if n_new > watcher.n_new:
+                watcher.n_new = n_new
+                _put(watcher, _sentence(watcher.watched, n_new))
 
-    def _sentences(self, watched: Collection[Watched]) -> dict[Watched, str]:
+    def _counted(self, watchers: list[_Watcher]) -> dict[_Watcher, int]:
+        """Return how much is new for each page; few queries, however many pages there are."""
         with self._database.reading() as connection:
             newest = alert_table.next_number(connection) - 1
-            return {
-                each: _of_queue(newest - each.seen)
-                if each.alert is None
-                else _of_alert(connection, each.alert, each.seen)
-                for each in watched
-            }
+            position = payment_log.last_position(connection)
+            cards = {each.card for each in watchers if each.card}
+            paid = payment_reads.n_after(connection, cards, self._position) if cards else {}
+            found = {}
+            for each in watchers:
+                if each.watched.alert is None:
+                    found[each] = newest - each.watched.seen
+                elif each.card is None:  # its page is new
+                    found[each] = _looked_up(connection, each)
+                else:
+                    found[each] = each.n_new + paid.get(each.card, 0)
+        self._position = position
+        return found
 
 
-def _of_queue(n_new: int) -> str:
-    if n_new <= 0:
-        return ""
-    return "A new card is on the list." if n_new == 1 else f"{n_new:,} new cards are on the list."
+def _looked_up(connection: sa.Connection, watcher: _Watcher) -> int:
+    """Remember the card of a page; return how many payments the page has not shown."""
+    number = watcher.watched.alert
+    alert = None if number is None else alert_table.by_number(connection, number)
+    watcher.card = "" if alert is None else alert.card
+    return len(payment_reads.of_card_from(connection, watcher.card, watcher.watched.seen + 1))
 
 
-def _of_alert(connection: sa.Connection, number: int, seen: int) -> str:
-    alert = alert_table.by_number(connection, number)
-    if alert is None:
-        return ""
-    rows = payment_log.of_card(connection, alert.card, 0, _MOST_NEW)
-    n_new = sum(each.position > seen for each in rows)
-    if not n_new:
-        return ""
+def _sentence(watched: Watched, n_new: int) -> str:
+    if watched.alert is None:
+        is_one = n_new == 1
+        return "A new card is on the list." if is_one else f"{n_new:,} new cards are on the list."
     return "This card has paid again." if n_new == 1 else f"This card has paid {n_new} more times."
 
 

@@ -74,6 +74,16 @@ def of_card_from(connection: sa.Connection, card: str, position: int) -> list[in
     return sorted(connection.execute(query).scalars())
 
 
+def n_after(connection: sa.Connection, cards: Iterable[str], position: int) -> dict[str, int]:
+    """Return how many payments each of the cards has after a position, if any."""
+    query = (
+        sa.select(payments.c.card, sa.func.count())
+        .where(payments.c.position > position, payments.c.card.in_(list(cards)))
+        .group_by(payments.c.card)
+    )
+    return dict(connection.execute(query).tuples().all())
+
+
 def newest_of_card(connection: sa.Connection, card: str) -> int:
     """Return the position of a card's newest payment, 0 if there is none."""
     query = sa.select(sa.func.max(payments.c.position)).where(payments.c.card == card)
