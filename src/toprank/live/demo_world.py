@@ -11,24 +11,30 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toprank.data.atomic import atomic_path
 from toprank.live.desk import Desk, init_desk
 from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
+from toprank.live.people import accounts
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_fields import RuleKind
 from toprank.live.store import api_keys
+from toprank.payments.features.presets import default_features
 from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
+from toprank.simulator.settings import PATTERNS
 
 WORLD, LATER, KEY = "world", "later.parquet", "key"
 N_DAYS, N_LATER, CAPACITY = 60, 30, 20
 COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "channel", "night")
+PEOPLE = {"investigator": "investigator", "lead": "senior"}
 NAMES = {"night": "at night", "distance_from_home": "distance from home"}
 
+_BY_TERMINAL = 1 + PATTERNS.index("terminal")
 _RULES: tuple[tuple[str, RuleKind, str, str], ...] = (
     (
         "far-above-usual",
@@ -56,8 +62,11 @@ def make_world(folder: Path, seed: int = 0, n_cards: int = 1_000) -> None:
         raise FileExistsError(
             f"{folder} exists and is not a demo; name another folder for the demo, or remove it."
         )
-    table = simulate(n_cards=n_cards, n_terminals=n_cards // 3, n_days=N_DAYS + N_LATER,
-                     random_state=seed)  # fmt: skip
+    table = simulate(
+        n_cards=n_cards, n_terminals=n_cards // 3, n_days=N_DAYS + N_LATER, random_state=seed,
+        keep_pattern=True,
+    )  # fmt: skip
+    table = table.filter(pc.not_equal(table["pattern"], _BY_TERMINAL))
     ids = pa.array([f"p{number:07d}" for number in range(table.num_rows)])
     table = table.append_column("payment", ids).select([*COLUMNS, "is_fraud"])
     days = table["paid_at"].to_numpy().astype("datetime64[D]")
@@ -83,11 +92,25 @@ def start_paying(folder: Path, address: str, seconds_per_day: float) -> subproce
     return subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 
+def new_links(folder: Path) -> dict[str, str]:
+    """Return by name, for each person of a world, the path of a one-time link to log in with."""
+    with Desk.open(folder) as desk, desk.database.writing() as connection:
+        now, actor = wall_time(), "person:command line"
+        secrets = {name: accounts.new_link(connection, name, now, actor) for name in PEOPLE}
+    return {name: f"/link/{secret}" for name, secret in secrets.items()}
+
+
 def _fit(table: pa.Table, path: Path, seed: int) -> None:
+    """Fit the model of a world, without features of labels.
+
+    In the months that it learns from, every label is known a week later; at the desk, only those
+    of checked cards and of claims are, so that shares of frauds would not be comparable. Frauds
+    by terminal, which only such features reveal, are not in this world.
+    """
     model = PaymentModel(
         "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
-        row_id="payment", effort="quick", n_estimators=60, budget=CAPACITY, names=NAMES,
-        random_state=seed, n_jobs=1,
+        row_id="payment", features=default_features(delay=None), effort="quick", n_estimators=60,
+        budget=CAPACITY, names=NAMES, random_state=seed, n_jobs=1,
     )  # fmt: skip
     model.fit(table)
     model.save(path)
@@ -95,7 +118,7 @@ def _fit(table: pa.Table, path: Path, seed: int) -> None:
 
 
 def _furnish(folder: Path, model: Path, later: pa.Table) -> None:
-    """Add rules, the key of the world and its payments; the last of these makes it complete."""
+    """Add rules, people, the key of the world and its payments; with these it is complete."""
     with PaymentModel.load(model) as loaded:
         fields = rule_fields(loaded)
     with Desk.open(folder) as desk, desk.database.writing() as connection:
@@ -104,6 +127,8 @@ def _furnish(folder: Path, model: Path, later: pa.Table) -> None:
             rule_life.add_rule(connection, now, "person:anna", name, text, kind, fields, says)
             rule_life.stage(connection, now, "person:anna", name)
             rule_life.approve(connection, now, "person:ben", name)
+        for name, role in PEOPLE.items():
+            accounts.add(connection, name, role, now, "person:anna")
         key = api_keys.add(connection, "world", ["payments", "labels", "read"], now, "person:anna")
     world = folder / WORLD
     world.mkdir(mode=0o700)

@@ -1,7 +1,7 @@
 """A desk that remembers millions of payments: those of a world, under new cards again and again.
 
-Run as `python -m toprank_bench.live_load.large_history DESK PAYMENTS N`, a process of its own since
-it needs as much memory as the server.
+It is a process of its own, since it needs as much memory as the server. Run it as
+`python -m toprank_bench.live_load.large_history DESK PAYMENTS N`.
 """
 
 import sys

@@ -7,10 +7,12 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.desk_clock import wall_time
-from toprank.live.store import alert_table, audit_chain, label_table
+from toprank.live.engine.card_chance import card_chance
+from toprank.live.engine.rule_evidence import RuleEvidence
+from toprank.live.store import alert_table, audit_chain, label_table, random_check_table
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.audit_chain import Action
-from toprank.live.store.payment_log import LoggedPayment
+from toprank.live.store.payment_log import LoggedPayment, StoredScore
 
 ACTOR = "job:scores"
 
@@ -30,10 +32,15 @@ class Sentences(NamedTuple):
 
     reasons: list[str]
     less_suspicious: list[str]
+    features: list[str]  # of the reasons, empty where one is about several
 
 
 SentencesOf = Callable[[Sequence[int]], list[Sentences]]
 """Returns the reasons of payments, by their places among those that were scored."""
+
+
+SentencesAt = Callable[[sa.Connection, int], Sentences]
+"""Returns the reasons of the payment at a position of the log."""
 
 
 def raise_alerts(
@@ -42,10 +49,13 @@ def raise_alerts(
     sentences_of: SentencesOf,
     model: str,
     now: int,
+    amount: str,
+    evidence: RuleEvidence,
 ) -> None:
-    """Open or update the alerts of suspects' cards.
+    """Open or update the alerts of suspects' cards; `amount` is the field of a payment's amount.
 
-    Cards with a payment that is known as fraud are not listed again.
+    Cards with a payment that is known as fraud are not listed again. Those that an investigator
+    was unsure of are, since something new has happened.
     """
     by_card: dict[str, list[Suspect]] = {}
     for each in suspects:
@@ -64,16 +74,27 @@ def raise_alerts(
     ]
     found = sentences_of([top[card].place for card in explained]) if explained else []
     sentences = dict(zip(explained, found, strict=True))
+    chances = alert_table.open_chances(connection, [each.number for each in before.values()])
     number, after = alert_table.next_number(connection), {}
     for card, some in by_card.items():
         alert = before.get(card) or _new(number, card, now, model)
         number += card not in before
         if card in sentences:
-            alert = _with_top(alert, top[card], sentences[card], model)
-        rules = sorted({*alert.rules, *(rule for each in some for rule in each.rules)})
-        after[card] = alert._replace(rules=rules, updated_at=now)
+            worst = top[card]
+            alert = _with_score(alert, worst.row.position, worst, sentences[card])
+            alert = alert._replace(model=model)
+        alert = _with_payments(alert, some, now, amount)
+        model_chance = card_chance(
+            [*chances.get(alert.number, []), *(each.probability for each in some)]
+        )
+        expected = max(model_chance, evidence.chance(alert.rules, alert.probability))
+        # a card that was drawn at random keeps its place, unless this is a better one
+        rank_value = max(alert.rank_value, expected)
+        after[card] = alert._replace(expected=expected, rank_value=rank_value)
     alert_table.open_new(connection, [after[card] for card in after if card not in before])
     alert_table.update(connection, [after[card] for card in after if card in before])
+    for alert in before.values():
+        alert_table.change_state(connection, alert.number, "unsure", "open")
     places = {card: [each.row.position for each in some] for card, some in by_card.items()}
     pairs = [(after[card].number, place) for card, some in places.items() for place in some]
     alert_table.add_payments(connection, pairs)
@@ -93,18 +114,32 @@ def raise_alerts(
 
 
 def _new(number: int, card: str, now: int, model: str) -> CardAlert:
-    return CardAlert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model)
+    return CardAlert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model, [])
 
 
-def _with_top(alert: CardAlert, top: Suspect, sentences: Sentences, model: str) -> CardAlert:
-    """Return an alert whose most suspicious payment is a new one."""
+def _with_payments(alert: CardAlert, some: Sequence[Suspect], now: int, amount: str) -> CardAlert:
+    """Return an alert with further payments."""
+    amounts = (json.loads(each.row.body).get(amount) or 0.0 for each in some)
+    return alert._replace(
+        rules=sorted({*alert.rules, *(rule for each in some for rule in each.rules)}),
+        updated_at=now,
+        n_payments=alert.n_payments + len(some),
+        amount=alert.amount + sum(amounts),
+        last_at=max(alert.last_at, *(each.row.paid_at for each in some)),
+    )
+
+
+def _with_score(
+    alert: CardAlert, position: int, top: Suspect | StoredScore, sentences: Sentences
+) -> CardAlert:
+    """Return an alert whose most suspicious payment is another one."""
     return alert._replace(
         probability=top.probability,
         suspicion=top.suspicion,
-        position=top.row.position,
+        position=position,
         reasons=sentences.reasons,
         less_suspicious=sentences.less_suspicious,
-        model=model,
+        reason_features=sentences.features,
     )
 
 
@@ -133,6 +168,37 @@ def close_decided(connection: sa.Connection, cards: Sequence[str], now: int, act
     closed = [Action(actor, "alert closed", f"alert:{number}") for number in numbers]
     audit_chain.add_many(connection, wall_time(), closed)
     return len(decided)
+
+
+def rank_again(
+    connection: sa.Connection,
+    cards: Sequence[str],
+    sentences_at: SentencesAt,
+    now: int,
+    evidence: RuleEvidence,
+) -> None:
+    """Rank the alerts of cards by those of their payments that have no label yet."""
+    found = alert_table.open_of(connection, cards).values()
+    chances = alert_table.open_chances(connection, [alert.number for alert in found])
+    for alert in found:
+        top = alert_table.top_unlabelled(connection, alert.number)
+        if top is None:
+            continue
+        expected = max(
+            card_chance(chances[alert.number]), evidence.chance(alert.rules, top.probability)
+        )
+        if top.position == alert.position and expected == alert.expected:
+            continue
+        if top.position != alert.position:
+            sentences = sentences_at(connection, top.position)
+            alert = _with_score(alert, top.position, top, sentences)
+        is_drawn = random_check_table.is_random(connection, alert.number)
+        again = alert._replace(
+            expected=expected,
+            rank_value=alert.rank_value if is_drawn else expected,
+            updated_at=now,
+        )
+        alert_table.update(connection, [again])
 
 
 def close_old(connection: sa.Connection, before: int, now: int) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
 from toprank.payments.features.past import LabelCounts
@@ -126,6 +127,18 @@ class DecisionEngine:
             self.desk.recover(error)
             raise BusyError(2.0) from None
 
+    async def draw_random_checks(self, plan: PlannedDraw) -> int:
+        """Open the alerts of a random draw, one per day; return how many."""
+        if not self.is_ready:
+            return 0
+        try:
+            return self.desk.draw_random_checks(plan)
+        except BusyError:
+            return 0  # another process writes: later
+        except Exception:
+            _log.exception("random checks could not be drawn.")
+            return 0
+
     def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
         """Return what is known of a payment, None if there is none of this id; audited."""
         return self.desk.payment(payment_id, who)
@@ -136,10 +149,6 @@ class DecisionEngine:
         `after` is the cursor of the last alert that was returned before.
         """
         return self.desk.alerts(state, limit, after, who)
-
-    def n_open(self) -> int:
-        """Return how many alerts are open."""
-        return self.desk.n_open()
 
     def facts(self) -> dict[str, Any]:
         """Return what the engine is doing."""
@@ -197,9 +206,11 @@ class DecisionEngine:
         timer.cancel()
 
     def _watch(self) -> None:
-        """Notice what others have changed, and forget what is too old if nobody waits."""
+        """Notice what others have changed, finish checks, and forget if nobody waits."""
         try:
             self.desk.notice_changes()
+            if self.desk.is_sound:
+                self.desk.finish_checks()
             if not self._n_waiting and self.desk.is_sound:
                 self.desk.purge_if_due()
         except BusyError:

@@ -16,16 +16,28 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from toprank.live.checks import check_verdicts, claims, random_checks
+from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.desk import Desk, check_kept, clock_of, fields_of, stored_payments
-from toprank.live.desk_clock import wall_time
+from toprank.live.desk_clock import Moment, wall_time
 from toprank.live.engine import alerting, lookups
-from toprank.live.engine.alerting import Suspect
+from toprank.live.engine.alerting import Sentences, Suspect
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
 from toprank.live.engine.payment_scores import Scorer
+from toprank.live.engine.rule_evidence import read_evidence
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
-from toprank.live.store import alert_table, audit_chain, label_table, payment_log, purge_table
+from toprank.live.store import (
+    alert_table,
+    audit_chain,
+    fraud_terminal_table,
+    label_table,
+    payment_log,
+    payment_reads,
+    purge_table,
+)
+from toprank.live.store.check_table import Check
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, json_text
 from toprank.live.store.purge_table import Purge
@@ -81,6 +93,7 @@ class LiveDesk:
             last_purge = purge_table.last(connection)
             self.clock = clock_of(self.desk, self.model, connection)
             self.rules = LiveRules(connection, self.model, self.settings)
+            self._evidence = read_evidence(connection, self.settings.alert_from)
             rows = payment_log.unscored(connection)
         moment = time.monotonic()
         self._unscored = deque(
@@ -120,6 +133,10 @@ class LiveDesk:
     def now(self) -> int:
         """Return the desk's time, in microseconds."""
         return self.clock.now()
+
+    def moment(self) -> Moment:
+        """Return the time by the desk's clock and by that of the machine."""
+        return Moment(self.now(), wall_time())
 
     # Payments
 
@@ -173,6 +190,8 @@ class LiveDesk:
                 lambda places: self._scorer.sentences(found.encoded.take(places)),
                 self.model_name,
                 now,
+                self._amount,
+                self._evidence,
             )
         for _ in some:
             self._unscored.popleft()
@@ -193,27 +212,32 @@ class LiveDesk:
 
     def label(self, labels: Sequence[LabelGiven], who: str) -> LabelCounts:
         """Add the labels of known payments; return what became of all of them."""
-        now = self.now()
         with self._writing() as connection:
-            cards = self._cards_of(connection, [each.id for each in labels])
-            known = [each for each in labels if each.id in cards]
-            rows = [
-                DeskLabel(
-                    number, each.id, cards[each.id], each.is_fraud,
-                    now if each.known_at is None else each.known_at,
-                    each.source, who, self.history.position, now,
-                )
-                for number, each in enumerate(known, start=self.history.place.label_number + 1)
-            ]  # fmt: skip
-            label_table.add(connection, rows)
-            details = {"ids": [row.id for row in rows], "is_fraud": [row.is_fraud for row in rows]}
-            if rows:
-                audit_chain.add(
-                    connection, wall_time(), who, "labels added", f"{len(rows)}", details
-                )
-                affected = [card for card in cards.values() if card is not None]
-                alerting.close_decided(connection, affected, now, who)
-            counts = self.history.label(rows) if rows else LabelCounts()
+            return self._label(connection, labels, who)
+
+    def _label(
+        self, connection: sa.Connection, labels: Sequence[LabelGiven], who: str
+    ) -> LabelCounts:
+        now = self.now()
+        cards = self._cards_of(connection, [each.id for each in labels])
+        known = [each for each in labels if each.id in cards]
+        rows = [
+            DeskLabel(
+                number, each.id, cards[each.id], each.is_fraud,
+                now if each.known_at is None else each.known_at,
+                each.source, who, self.history.position, now,
+            )
+            for number, each in enumerate(known, start=self.history.place.label_number + 1)
+        ]  # fmt: skip
+        label_table.add(connection, rows)
+        fraud_terminal_table.add(connection, [row.id for row in rows if row.is_fraud])
+        details = {"ids": [row.id for row in rows], "is_fraud": [row.is_fraud for row in rows]}
+        if rows:
+            audit_chain.add(connection, wall_time(), who, "labels added", f"{len(rows)}", details)
+            affected = [card for card in cards.values() if card is not None]
+            alerting.close_decided(connection, affected, now, who)
+            alerting.rank_again(connection, affected, self._sentences_at, now, self._evidence)
+        counts = self.history.label(rows) if rows else LabelCounts()
         unknown = tuple(place for place, each in enumerate(labels) if each.id not in cards)
         return counts._replace(n_unknown=len(unknown), unknown=unknown)
 
@@ -230,6 +254,57 @@ class LiveDesk:
                 if is_known
             }  # fmt: skip
         return found
+
+    # Checks
+
+    def finish_checks(self) -> int:
+        """Write the labels of verdicts that can no longer be undone, and end leases that are over.
+
+        Return how many checks were finished.
+        """
+        now = self.moment()
+        with self.desk.database.reading() as connection:
+            if not check_verdicts.due(connection, now) and not claims.n_over(connection, now):
+                return 0
+        with self._writing() as connection:
+            claims.expire(connection, now)
+            found = check_verdicts.due(connection, now)
+            for check in found:
+                self._finish(connection, check, now)
+            if found:
+                self._evidence = read_evidence(connection, self.settings.alert_from)
+        return len(found)
+
+    def _finish(self, connection: sa.Connection, check: Check, now: Moment) -> None:
+        """Write the labels of a check and end it, both or neither."""
+        if check.verdict != "unsure":
+            is_fraud = check.verdict == "fraud"
+            ids = [row.id for row in payment_reads.at(connection, check.positions)]
+            labels = [LabelGiven(each, is_fraud, None, "investigator") for each in ids]
+            self._label(connection, labels, check.who)
+        check_verdicts.finish(connection, check, now)
+
+    def draw_random_checks(self, plan: PlannedDraw) -> int:
+        """Open the alerts of a random draw, one per day; return how many."""
+        now = self.moment()
+        facts = random_checks.AlertFacts(self._sentences_at, self.model_name, self._amount)
+        with self._writing() as connection:
+            return random_checks.draw(connection, plan, facts, now, self.settings)
+
+    @property
+    def _amount(self) -> str:
+        """The field of a payment's amount."""
+        return str(self.model.amount)
+
+    def _sentences_at(self, connection: sa.Connection, position: int) -> Sentences:
+        """Return the reasons of a payment of the log; none if the model fails on it."""
+        (row,) = payment_reads.at(connection, [position])
+        try:
+            found = self._scorer.score([self._stored.read(row)], row.feature_values[np.newaxis])
+            return self._scorer.sentences(found.encoded)[0]
+        except Exception:
+            _log.exception("there are no reasons for payment %s.", row.id)
+            return Sentences([], [], [])
 
     # Looking up
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -15,7 +15,6 @@ from toprank.live.store.alert_table import STATES
 from toprank.live.store.api_keys import ApiKey
 from toprank.live.web import api_description, batches, strict_json
 from toprank.live.web.api_description import CURSOR_PATTERN, MOST_ALERTS
-from toprank.live.web.demo_index import DemoIndex
 from toprank.live.web.gate import ROUTE
 from toprank.live.web.label_reader import label_given
 from toprank.live.web.payment_reader import PaymentReader
@@ -26,12 +25,6 @@ from toprank.live.web.service_metrics import CONTENT_TYPE, ServiceMetrics
 
 _DEFAULT_ALERTS = 100
 _is_cursor = re.compile(CURSOR_PATTERN).fullmatch
-_INDEX = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>toprank</title></head>
-<body><h1>toprank</h1><p>A desk is served here.</p>
-<ul><li><a href="/openapi.json">Description of the API</a> (OpenAPI)</li>
-<li><a href="/health">Health</a></li><li><a href="/ready">Readiness</a></li></ul></body></html>
-"""
 
 Item = TypeVar("Item")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -61,8 +54,6 @@ class ApiRoutes:
         What counts decisions and labels.
     bodies
         What reads the bodies of requests.
-    demo
-        The index of a demo; None for the usual one.
     """
 
     def __init__(
@@ -70,9 +61,8 @@ class ApiRoutes:
         desk: ServedDesk,
         metrics: ServiceMetrics,
         bodies: BodyReader,
-        demo: DemoIndex | None = None,
     ) -> None:
-        self._desk, self._metrics, self._bodies, self._demo = desk, metrics, bodies, demo
+        self._desk, self._metrics, self._bodies = desk, metrics, bodies
         self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.times)
         self._description = api_description.description(desk.fields)
 
@@ -87,10 +77,7 @@ class ApiRoutes:
             ("GET", "/ready", self._get_ready),
             ("GET", "/metrics", self._get_metrics),
             ("GET", "/openapi.json", self._get_description),
-            ("GET", "/", self._get_index if self._demo is None else self._demo.page),
         ]
-        if self._demo is not None:
-            found.append(("GET", "/demo.css", self._demo.style))
         return [
             Route(
                 path, Endpoint(f"{method} {path.replace(':path', '')}", handler), methods=[method]
@@ -172,9 +159,6 @@ class ApiRoutes:
 
     async def _get_description(self, request: Request) -> Response:
         return json_response(self._description)
-
-    async def _get_index(self, request: Request) -> Response:
-        return HTMLResponse(_INDEX)
 
     def _check_key(self, request: Request, scope: str) -> ApiKey:
         """Return the key of a request, if it may do this; before its body is read."""

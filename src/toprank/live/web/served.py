@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 from typing import Any, Protocol
 
 from toprank.live.messages import Answer, LabelGiven, Payment, PaymentField, TimeRange
+from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store.api_keys import KeyRing
 from toprank.payments.features.past import LabelCounts
 
@@ -36,9 +37,6 @@ class ServedEngine(Protocol):
         `after` is the `cursor` of the alert after which to begin, ValueError if it is none.
         """
 
-    def n_open(self) -> int:
-        """Return how many alerts are open; called in a thread of its own."""
-
     def facts(self) -> dict[str, Any]:
         """Return what the engine is doing, for metrics."""
 
@@ -53,6 +51,10 @@ class ServedDesk(Protocol):
     @property
     def keys(self) -> KeyRing:
         """Who may ask."""
+
+    @property
+    def pages(self) -> PageDesk:
+        """What its pages are about."""
 
     @property
     def fields(self) -> list[PaymentField]:

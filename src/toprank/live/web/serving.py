@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toprank.live.desk import Desk
 from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.store import account_table
 from toprank.live.web.application import create_app
 from toprank.live.web.desk_service import DeskService
 from toprank.live.web.gate import LOOPBACK
@@ -29,13 +30,13 @@ class Serving:
         The desk, and the file of the key of its cards.
     host, port
         Where to listen.
-    demo
-        Whether the index shows alerts without a key: only for made-up payments.
 
     Attributes
     ----------
     notes
         What whoever starts the server should know, in sentences.
+    has_people
+        Whether anybody has an account.
     """
 
     def __init__(
@@ -44,8 +45,6 @@ class Serving:
         host: str = "127.0.0.1",
         port: int = 8321,
         card_key: str | os.PathLike[str] | None = None,
-        *,
-        demo: bool = False,
     ) -> None:
         desk = Desk.open(folder)
         self._lock = WriterLock(folder / LOCK, folder, wait=0.0)
@@ -54,8 +53,10 @@ class Serving:
         except BaseException:
             self._lock.release()
             raise
-        self._host, self._port, self._is_demo = host, port, demo
+        self._host, self._port = host, port
         self.notes = []
+        with desk.database.reading() as connection:
+            self.has_people = account_table.n_active(connection) > 0
         if host not in LOOPBACK:
             self.notes.append(
                 f"{host} can be reached from other machines, and what is sent is not encrypted; "
@@ -66,12 +67,13 @@ class Serving:
         """Serve until SIGTERM or Ctrl-C, then close the desk."""
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
         hosts = LOOPBACK if self._host in LOOPBACK else None
-        app = create_app(DeskService(self._live), hosts, is_demo=self._is_demo)
+        service = DeskService(self._live)
+        app = create_app(service, hosts)
         sys.setswitchinterval(_SWITCH)
         # what was loaded stays: looking through it for garbage would keep payments waiting
         gc.collect()
         gc.freeze()
         try:
-            run(app, self._host, self._port, started)
+            run(app, self._host, self._port, started, service.pages.updates.stop)
         finally:
             self._lock.release()
