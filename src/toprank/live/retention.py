@@ -1,6 +1,6 @@
 """Forgetting: what is older than a desk keeps is removed from every one of its files.
 
-These are the log, scores, labels, alerts with their reasons, the archive and the snapshots. What
+These are the log, scores, rule matches, labels, alerts with their reasons, the archive and the snapshots. What
 is removed from the database is overwritten there and in the write-ahead log. The audit stays: it
 names payments and alerts by their ids, never cards.
 """
@@ -14,6 +14,7 @@ from toprank.live.desk_clock import wall_time
 from toprank.live.snapshots import LogPlace
 from toprank.live.store import audit_chain
 from toprank.live.store.alert_table import alert_payments, alerts
+from toprank.live.store.digest_tables import known_frauds, rule_matches
 from toprank.live.store.label_table import labels
 from toprank.live.store.payment_log import payments, scores
 from toprank.live.store.snooze_table import snoozes
@@ -76,7 +77,7 @@ def _drop_payments(desk: Desk, before: int, until: int) -> int:
             if not found:
                 return n_dropped
             positions, ids = ([row[i] for row in found] for i in (0, 1))
-            for table in (alert_payments, scores, payments):
+            for table in (alert_payments, rule_matches, known_frauds, scores, payments):
                 connection.execute(table.delete().where(table.c.position.in_(positions)))
             connection.execute(labels.delete().where(labels.c.id.in_(ids)))
             n_dropped += len(found)

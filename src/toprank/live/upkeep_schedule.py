@@ -6,12 +6,14 @@ import threading
 import time
 
 from toprank.live.desk import Desk
+from toprank.live.monitor import log_digest
 from toprank.live.upkeep import start_process
 
 _log = logging.getLogger("toprank.live")
 
 _BETWEEN_CHECKPOINTS = 1.0  # seconds
 _CHECKPOINTS_PER_TRUNCATION = 60
+_COUNTING = (10.0, 0.05)  # seconds in all, and between two transactions
 _DAY = 86_400.0  # seconds after which what is too old is removed, however few payments came
 
 
@@ -63,5 +65,7 @@ class UpkeepSchedule:
                 self._desk.database.checkpoint()
                 if n_done % _CHECKPOINTS_PER_TRUNCATION == 0:
                     self._desk.database.truncate_log()
+                    alert_from = self._desk.settings.alert_from
+                    log_digest.catch_up(self._desk.database, alert_from, *_COUNTING)
             except Exception:
                 _log.exception("the database could not be tidied; it is tried again.")

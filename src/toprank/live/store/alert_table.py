@@ -32,6 +32,7 @@ alerts = sa.Table(
     sa.Column("rules", sa.Text, nullable=False),
     sa.Column("model", sa.Text, nullable=False),
     sa.Index("alerts_in_order", "state", "probability", "opened_at"),
+    sa.Index("alerts_by_time", "opened_at", "rules", "probability"),
 )
 _IS_OPEN = alerts.c.state != "closed"
 sa.Index(
@@ -176,6 +177,19 @@ def close_unchanged(connection: sa.Connection, before: int, at: int) -> list[int
     numbers = list(connection.execute(sa.select(alerts.c.number).where(is_old)).scalars())
     connection.execute(alerts.update().where(is_old).values(state="closed", updated_at=at))
     return numbers
+
+
+def n_by_rules(
+    connection: sa.Connection, since: int, alert_from: float
+) -> list[tuple[list[str], bool, int]]:
+    """Return how many alerts were opened from a moment on: by rules, and whether by the model."""
+    is_by_model = alerts.c.probability >= alert_from
+    query = (
+        sa.select(alerts.c.rules, is_by_model, sa.func.count())
+        .where(alerts.c.opened_at >= since)
+        .group_by(alerts.c.rules, is_by_model)
+    )
+    return [(json.loads(rules), bool(model), n) for rules, model, n in connection.execute(query)]
 
 
 def n_open(connection: sa.Connection) -> int:

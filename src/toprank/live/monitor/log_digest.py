@@ -1,0 +1,245 @@
+"""Counting the log: on from where it was left, a few payments and labels at a time.
+
+Pages that read millions of payments at every view would be slow, and counting at every payment
+would cost payments time. So the log is counted some time later, in short transactions that payments
+hardly wait for. A payment is counted when it has been scored, a label when its payment has been
+counted; a label that is corrected is counted anew.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from toprank.live.store import digest_tables, label_table
+from toprank.live.store.desk_database import Database
+from toprank.live.store.digest_tables import (
+    HOUR,
+    DigestPlace,
+    known_frauds,
+    log_hours,
+    rule_matches,
+)
+from toprank.live.store.label_table import DeskLabel, labels
+from toprank.live.store.payment_log import payments, scores
+
+AT_ONCE = 1_000
+"""Payments and labels per transaction: milliseconds in which nobody else can write."""
+
+_NONE = "[]"
+
+
+def catch_up(
+    database: Database, alert_from: float, most_seconds: float = 60.0, pause: float = 0.0
+) -> bool:
+    """Count what has not been counted; return False if the time was too short for all of it.
+
+    `alert_from` is the probability from which on the model itself raises alerts. Between two
+    transactions there is a pause, so that payments are not slowed down for long.
+    """
+    end = time.monotonic() + most_seconds
+    while _is_behind(database):
+        if time.monotonic() > end:
+            return False
+        count_some(database, alert_from)
+        time.sleep(pause)
+    return True
+
+
+def count_some(database: Database, alert_from: float, most: int = AT_ONCE) -> None:
+    """Count some more payments, and labels of payments that have been counted.
+
+    Payments are read before the transaction that writes. It writes nothing if another process has
+    counted them meanwhile.
+    """
+    with database.reading() as connection:
+        before = digest_tables.place(connection)
+        start = before or _start(connection)
+        some = _some_payments(connection, start.position, alert_from, most)
+    with database.writing() as connection:
+        if digest_tables.place(connection) != before:
+            return
+        _add_payments(connection, some)
+        place = start._replace(position=some.last)
+        digest_tables.set_place(connection, _count_labels(connection, place, most))
+
+
+def _is_behind(database: Database) -> bool:
+    with database.reading() as connection:
+        place = digest_tables.place(connection)
+        if place is None or _last_scored(connection) > place.position:
+            return True
+        return bool(_new_labels(connection, place, 1))
+
+
+def _start(connection: sa.Connection) -> DigestPlace:
+    """Return the place from which counting starts: after the labels from before the desk."""
+    before = sa.select(sa.func.max(labels.c.number)).where(
+        labels.c.after_position == label_table.BEFORE
+    )
+    return DigestPlace(0, connection.execute(before).scalar() or 0)
+
+
+def _last_scored(connection: sa.Connection) -> int:
+    return connection.execute(sa.select(sa.func.max(scores.c.position))).scalar() or 0
+
+
+# Payments
+
+
+class _SomePayments(NamedTuple):
+    """Payments up to a position: those of each hour, and the rules that matched them."""
+
+    last: int
+    hours: Sequence[Any] = ()
+    matches: Sequence[dict[str, Any]] = ()
+
+
+def _some_payments(
+    connection: sa.Connection, after: int, alert_from: float, most: int
+) -> _SomePayments:
+    last = min(_last_scored(connection), after + most)
+    if last <= after:
+        return _SomePayments(after)
+    is_new = payments.c.position.between(after + 1, last)
+    hour = payments.c.received_at - payments.c.received_at % HOUR
+    n_blocked = sa.func.sum(sa.case((payments.c.decision == "block", 1), else_=0))
+    by_hour = sa.select(
+        hour, sa.func.min(payments.c.position), sa.func.count(), n_blocked
+    ).where(is_new).group_by(hour)  # fmt: skip
+    matches = [
+        *_matches(connection, payments.c.matched, is_new),
+        *_matches(connection, scores.c.matched, is_new),
+        *_model_matches(connection, is_new, alert_from),
+    ]
+    return _SomePayments(last, connection.execute(by_hour).all(), matches)
+
+
+def _add_payments(connection: sa.Connection, some: _SomePayments) -> None:
+    for hour in some.hours:
+        _add_to_hour(connection, *hour)
+    if some.matches:
+        connection.execute(rule_matches.insert(), some.matches)
+
+
+def _add_to_hour(
+    connection: sa.Connection, hour: int, first: int, n_payments: int, n_blocked: int
+) -> None:
+    columns = log_hours.c
+    changed = connection.execute(
+        log_hours.update()
+        .where(columns.hour == hour)
+        .values(
+            n_payments=columns.n_payments + n_payments, n_blocked=columns.n_blocked + n_blocked
+        )
+    )
+    if not changed.rowcount:
+        row = {"hour": hour, "first_position": first, "n_payments": n_payments}
+        connection.execute(
+            log_hours.insert().values(row | {"n_blocked": n_blocked, "n_labelled": 0})
+        )
+
+
+def _matches(
+    connection: sa.Connection, matched: sa.Column[str], is_new: sa.ColumnElement[bool]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rules that matched payments: of the log, or of the scores."""
+    query = _of_payments(matched).where(is_new, matched != _NONE)
+    for position, at, card, text in connection.execute(query):
+        for name, version, state in json.loads(text):
+            yield _match(position, name, version, state == "live", at, card)
+
+
+def _model_matches(
+    connection: sa.Connection, is_new: sa.ColumnElement[bool], alert_from: float
+) -> Iterator[dict[str, Any]]:
+    """Yield the payments that the model found suspicious enough for an alert."""
+    query = _of_payments(scores.c.model).where(is_new, scores.c.probability >= alert_from)
+    for position, at, card, model in connection.execute(query):
+        yield _match(position, model, 0, True, at, card)
+
+
+def _of_payments(column: sa.Column[str]) -> sa.Select[Any]:
+    query = sa.select(payments.c.position, payments.c.received_at, payments.c.card, column)
+    if column.table is payments:
+        return query
+    return query.join_from(payments, scores, scores.c.position == payments.c.position)
+
+
+def _match(
+    position: int, name: str, version: int, is_live: bool, at: int, card: str
+) -> dict[str, Any]:
+    return {
+        "position": position, "name": name, "version": version, "is_live": is_live, "at": at,
+        "card": card, "is_fraud": None,
+    }  # fmt: skip
+
+
+# Labels
+
+
+def _count_labels(connection: sa.Connection, place: DigestPlace, most: int) -> DigestPlace:
+    new = _new_labels(connection, place, most)
+    if not new:
+        return place
+    ids = {row.id for row in new}
+    query = sa.select(
+        payments.c.id, payments.c.position, payments.c.received_at, payments.c.card
+    ).where(payments.c.id.in_(ids))  # fmt: skip
+    logged = connection.execute(query).all()
+    given = [
+        DeskLabel(*row)
+        for row in connection.execute(sa.select(labels).where(labels.c.id.in_(ids)))
+    ]
+    # a label after this place is counted next time, and must not be counted as known before
+    given = [each for each in given if each.number <= new[-1].number]
+    held = label_table.holding(given)
+    _judge(connection, [(row.position, held[row.id].is_fraud) for row in logged])
+    _set_frauds(connection, [row.position for row in logged], [
+        {"position": row.position, "at": row.received_at, "card": row.card,
+         "known_at": held[row.id].known_at, "source": held[row.id].source}
+        for row in logged if held[row.id].is_fraud
+    ])  # fmt: skip
+    known_before = {each.id for each in given if each.number <= place.label}
+    for row in logged:
+        if row.id not in known_before:
+            connection.execute(
+                log_hours.update()
+                .where(log_hours.c.hour == row.received_at - row.received_at % HOUR)
+                .values(n_labelled=log_hours.c.n_labelled + 1)
+            )
+    return place._replace(label=new[-1].number)
+
+
+def _new_labels(connection: sa.Connection, place: DigestPlace, most: int) -> list[Any]:
+    """Return the next labels whose payments, if they are in the log, have been counted."""
+    query = (
+        sa.select(labels.c.number, labels.c.id)
+        .where(labels.c.number > place.label, labels.c.after_position <= place.position)
+        .order_by(labels.c.number)
+        .limit(most)
+    )
+    return list(connection.execute(query))
+
+
+def _judge(connection: sa.Connection, outcomes: Iterable[tuple[int, bool]]) -> None:
+    """Write down what became of payments that rules matched."""
+    rows = [{"of_position": position, "outcome": is_fraud} for position, is_fraud in outcomes]
+    if rows:
+        connection.execute(
+            rule_matches.update()
+            .where(rule_matches.c.position == sa.bindparam("of_position"))
+            .values(is_fraud=sa.bindparam("outcome")),
+            rows,
+        )
+
+
+def _set_frauds(
+    connection: sa.Connection, positions: list[int], frauds: list[dict[str, Any]]
+) -> None:
+    """Replace what is known of these payments."""
+    connection.execute(known_frauds.delete().where(known_frauds.c.position.in_(positions)))
+    if frauds:
+        connection.execute(known_frauds.insert(), frauds)
