@@ -1,8 +1,8 @@
 """Forgetting: what is older than a desk keeps is removed from every one of its files.
 
-These are the log, scores, rule matches, labels, alerts with their reasons, the archive and the snapshots. What
-is removed from the database is overwritten there and in the write-ahead log. The audit stays: it
-names payments and alerts by their ids, never cards.
+These are the log, scores, matches of rules, labels, alerts with their reasons, the archive and the
+snapshots. What is removed from the database is overwritten there and in the write-ahead log. The
+audit stays: it names payments and alerts by their ids, never cards.
 """
 
 from typing import NamedTuple

@@ -20,7 +20,7 @@ _LONGEST_COUNT, _PAUSE = 600.0, 0.01  # seconds
 
 
 def keep_up(desk: Desk) -> Purged:
-    """Write a snapshot and the archive, count the log, then remove what is older than the desk keeps."""
+    """Write a snapshot and the archive, count the log, then remove what is too old to keep."""
     with desk.tidying():
         return _kept_up(desk)
 

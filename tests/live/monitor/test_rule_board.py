@@ -51,8 +51,8 @@ def slow_figures(live, n_days=5):
         frauds = [row for row in found if is_fraud.get(row.id)]
         n_frauds = sum(is_fraud.get(row.id, False) for row in mature)
         by_rule = [each for each in alerts if each.opened_at >= since and (
-            name in each.rules or name == live.model_name
-            and each.probability >= live.settings.alert_from)]  # fmt: skip
+            each.probability >= live.settings.alert_from if name == live.model_name
+            else name in each.rules)]  # fmt: skip
         figures[key] = (
             Outcomes(n_frauds, len(mature) - n_frauds, 0),
             Outcomes(*(sum(is_fraud.get(row.id) is each for row in newer)

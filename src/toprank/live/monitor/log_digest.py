@@ -1,8 +1,8 @@
 """Counting the log: on from where it was left, a few payments and labels at a time.
 
 Pages that read millions of payments at every view would be slow, and counting at every payment
-would cost payments time. So the log is counted some time later, in short transactions that payments
-hardly wait for. A payment is counted when it has been scored, a label when its payment has been
+would cost payments time. So the log is counted some time later, in transactions so short that
+payments hardly wait for them. A payment is counted when it has been scored, a label when its payment has been
 counted; a label that is corrected is counted anew.
 """
 

@@ -1,4 +1,4 @@
-"""The board: what every rule matched in a period, and what became of it; the model is one more row.
+"""The board: what every rule matched in a period and what became of it, the model as one row.
 
 A payment is mature when it was received so long ago that silence counts as genuine. What is known
 of the others is provisional: frauds among them have not all been reported yet.
