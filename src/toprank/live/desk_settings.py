@@ -66,6 +66,11 @@ class DeskSettings:
     snapshot_every: int = _setting(
         200_000, "Payments between two snapshots; after a restart, at most these are read again."
     )
+    session_hours: float = _setting(10.0, "Hours after which a person must log in again.")
+    idle: str = _setting("30min", "How long a session lasts in which nothing is done.")
+    lock_after: int = _setting(
+        5, "Failed logins of an account after which the next one has to wait, longer each time."
+    )
 
     def __post_init__(self) -> None:
         checks.whole_number(self.capacity, "capacity", 1)
@@ -74,6 +79,10 @@ class DeskSettings:
         for name in ("most_waiting", "most_unscored", "breaker_per_minute", "snapshot_every"):
             checks.whole_number(getattr(self, name), name, 1)
         checks.whole_number(self.purge_hour, "purge_hour", 0, 23)
+        checks.number_from(self.session_hours, "session_hours", 0.1, 24 * 7)
+        checks.whole_number(self.lock_after, "lock_after", 1)
+        if self.idle_for <= np.timedelta64(0, "us"):
+            raise ValueError(f"idle must be longer than nothing; got {self.idle!r}.")
         checks.one_of(self.clock, "clock", ("wall", "payments"))
         checks.one_of(self.durability, "durability", ("process", "power"))
         if self.silent <= np.timedelta64(0, "us"):
@@ -101,6 +110,11 @@ class DeskSettings:
     def kept(self) -> np.timedelta64:
         """How long payments are kept."""
         return span_of(self.keep, "keep")
+
+    @property
+    def idle_for(self) -> np.timedelta64:
+        """How long a session lasts in which nothing is done."""
+        return span_of(self.idle, "idle")
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:

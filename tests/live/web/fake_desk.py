@@ -5,6 +5,7 @@ import time
 from live.web.asgi_client import AsgiClient
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import Answer, BusyError, ConflictError, PaymentField
+from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store import api_keys
 from toprank.live.store.api_keys import SCOPES, KeyRing
 from toprank.live.store.desk_database import Database
@@ -76,6 +77,9 @@ class FakeDesk:
         self.engine, self.fields = FakeEngine(), FIELDS
         self.is_tokenising, self.times = is_tokenising, DeskSettings(clock=clock).times
         self.states, self.key, self.keys = [], key, KeyRing(database)
+        self.pages = PageDesk(
+            database, DeskSettings(clock=clock), self.now, engine=self.engine, keys=self.keys
+        )
 
     def now(self):
         return time.time_ns() // 1_000

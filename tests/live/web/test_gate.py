@@ -15,7 +15,7 @@ ROUTES = {
     ("GET", "/v1/alerts"): "read",
     ("GET", "/metrics"): "metrics",
 }
-OPEN = ["/", "/health", "/ready", "/openapi.json"]
+OPEN = ["/login", "/health", "/ready", "/openapi.json"]
 
 
 def test_every_route_is_open_or_has_a_scope(client):
@@ -105,7 +105,7 @@ def test_every_answer_has_the_headers_of_safety_and_no_other_site_may_read_it(cl
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cache-control"] == "no-store"
     assert not [name for name in headers if name.startswith("access-control") or name == "server"]
-    assert ("content-security-policy" in headers) == (path == "/")
+    assert ("content-security-policy" in headers) == (path == "/login")
 
 
 def test_an_error_nobody_expected_is_logged_under_the_number_in_the_answer(client, desk, caplog):

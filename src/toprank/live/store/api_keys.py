@@ -1,12 +1,5 @@
-"""API keys: who may send payments and labels, and read.
+"""API keys: who may send payments and labels, and read. Only the hash of a key is stored."""
 
-Only the SHA-256 hash of a key is stored. A slow hash, as for passwords, would protect nothing: a
-key has 256 random bits, which cannot be guessed however fast each guess is checked, and it would
-cost more than the decision. A key is found by its hash, so comparing takes no time that depends on
-how much of a guess is right.
-"""
-
-import hashlib
 import re
 import secrets
 import time
@@ -18,6 +11,7 @@ import sqlalchemy as sa
 from toprank.data import checks
 from toprank.live.store import audit_chain
 from toprank.live.store.desk_database import Database, metadata
+from toprank.live.store.secret_hash import hash_of
 
 SCOPES = ("payments", "labels", "read", "metrics")
 
@@ -91,11 +85,6 @@ def revoke(connection: sa.Connection, name: str, at: int, actor: str) -> None:
 def all_keys(connection: sa.Connection) -> list[ApiKey]:
     """Return all keys, revoked ones as well, in the order in which they were made."""
     return [key for _, key in _rows(connection)]
-
-
-def hash_of(key: str) -> str:
-    """Return what is stored of a key."""
-    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 class KeyRing:

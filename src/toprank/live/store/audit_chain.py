@@ -7,7 +7,7 @@ newest hash elsewhere shows that, too.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -29,6 +29,7 @@ audit = sa.Table(
 _FIRST = "0" * 64
 _LAST = sa.select(audit.c.number, audit.c.hash).order_by(audit.c.number.desc()).limit(1)
 _INSERT = audit.insert()
+_MOST_READ = 200_000
 
 
 class AuditEntry(NamedTuple):
@@ -48,6 +49,14 @@ class Verified(NamedTuple):
 
     n_entries: int
     hash: str
+
+
+class AuditPage(NamedTuple):
+    """Some entries, how many were looked at for them, and `before` of the page after."""
+
+    entries: list[AuditEntry]
+    n_read: int
+    next: int | None
 
 
 class BrokenChainError(ValueError):
@@ -102,6 +111,27 @@ def entries(connection: sa.Connection, since: int = 0) -> Iterator[AuditEntry]:
     )
     for row in found:
         yield AuditEntry(**{**row._mapping, "details": json.loads(row.details)})
+
+
+def page(
+    connection: sa.Connection, filters: Mapping[str, str], before: int | None, limit: int
+) -> AuditPage:
+    """Return entries, the newest first; only those with these texts in the named columns.
+
+    `before` is the number that all are below. At most `_MOST_READ` entries are looked at, so that
+    a filter that fits nothing does not read a year of them; `next` is where to look further.
+    """
+    newest = n_entries(connection)
+    end = newest + 1 if before is None else min(before, newest + 1)
+    begin = max(end - _MOST_READ, 1)
+    query = sa.select(audit).where(audit.c.number < end, audit.c.number >= begin)
+    for name, text in filters.items():
+        if text:
+            query = query.where(audit.c[name].contains(text, autoescape=True))
+    rows = connection.execute(query.order_by(audit.c.number.desc()).limit(limit)).all()
+    last = rows[-1].number if len(rows) == limit else begin
+    found = [AuditEntry(**{**row._mapping, "details": json.loads(row.details)}) for row in rows]
+    return AuditPage(found, max(end - last, 0), last if last > 1 else None)
 
 
 def n_entries(connection: sa.Connection) -> int:

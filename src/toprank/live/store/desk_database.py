@@ -19,7 +19,7 @@ from toprank.data.atomic import PRIVATE
 Durability = Literal["process", "power"]
 
 NAME = "desk.db"
-FORMAT = 1
+FORMAT = 2
 """The version of the tables; it is written into the database."""
 
 metadata = sa.MetaData()

@@ -9,6 +9,8 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from toprank.live.pages.all_pages import PAGES
+from toprank.live.pages.page_doors import mounted
 from toprank.live.web.demo_index import DemoIndex
 from toprank.live.web.gate import LOOPBACK, Gate
 from toprank.live.web.request_body import BodyReader
@@ -42,7 +44,7 @@ def create_app(
             await desk.close()
 
     app = Starlette(
-        routes=routes.routes(),
+        routes=[*routes.routes(), *mounted(desk.pages, PAGES)],
         middleware=[Middleware(Gate, metrics, hosts)],
         exception_handlers={HTTPException: _raise},
         lifespan=lifespan,

@@ -1,4 +1,4 @@
-"""A live desk with its engine and its keys, as the application needs it."""
+"""A live desk with its engine, its keys and its pages, as the application needs it."""
 
 import asyncio
 import logging
@@ -8,13 +8,14 @@ from contextlib import contextmanager, suppress
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import PaymentField, TimeRange
+from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.upkeep_schedule import UpkeepSchedule
 
 _log = logging.getLogger("toprank.live")
 
-_BETWEEN_RELOADS = 0.5  # seconds after which a revoked key is known at the latest
-_RELOADS_PER_WRITE = 600  # when keys were last used is written every five minutes
+_BETWEEN_RELOADS = 0.5  # seconds after which a revoked key or a disabled account is known
+_RELOADS_PER_WRITE = 600  # when keys and sessions were last used is written every five minutes
 
 
 class DeskService:
@@ -30,6 +31,10 @@ class DeskService:
         self._live = live
         self.engine = DecisionEngine(live)
         self.keys = KeyRing(live.desk.database)
+        self.pages = PageDesk(
+            live.desk.database, live.settings, live.now,
+            live=live, engine=self.engine, keys=self.keys,
+        )  # fmt: skip
         self._following: asyncio.Task[None] | None = None
         self._upkeep = UpkeepSchedule(live.desk, live.history.position)
 
@@ -53,9 +58,9 @@ class DeskService:
         return self._live.now()
 
     async def start(self) -> None:
-        """Begin to decide, and to follow changes of the keys."""
+        """Begin to decide, and to follow changes of keys and accounts."""
         await self.engine.start()
-        self._following = asyncio.create_task(self._follow_keys())
+        self._following = asyncio.create_task(self._follow_changes())
 
     async def close(self) -> None:
         """Answer and score what is waiting, then close everything."""
@@ -64,24 +69,32 @@ class DeskService:
             self._following.cancel()
             with suppress(asyncio.CancelledError):
                 await self._following
-        with _logged("the use of keys could not be written"):
-            self.keys.write_uses()
+        with _logged("the use of keys and sessions could not be written"):
+            self._write_uses()
         self._upkeep.stop()
         with _logged("no snapshot could be written; the next start reads more of the log"):
             self._live.close()
         self._live.desk.close()
 
-    async def _follow_keys(self) -> None:
-        """Read keys again and again: `toprank keys` may change them in another process."""
+    async def _follow_changes(self) -> None:
+        """Read keys and sessions again and again: another process may change them."""
         while True:
             for _ in range(_RELOADS_PER_WRITE):
                 await asyncio.sleep(_BETWEEN_RELOADS)
-                with _logged("keys could not be read again"):
-                    await asyncio.to_thread(self.keys.reload)
+                with _logged("keys and sessions could not be read again"):
+                    await asyncio.to_thread(self._reload)
                 with _logged("upkeep could not be started"):
                     self._upkeep.check(self._live.history.position)
-            with _logged("the use of keys could not be written"):
-                await asyncio.to_thread(self.keys.write_uses)
+            with _logged("the use of keys and sessions could not be written"):
+                await asyncio.to_thread(self._write_uses)
+
+    def _reload(self) -> None:
+        self.keys.reload()
+        self.pages.sessions.reload()
+
+    def _write_uses(self) -> None:
+        self.keys.write_uses()
+        self.pages.sessions.write_uses()
 
 
 @contextmanager

@@ -24,7 +24,8 @@ ROUTE = "toprank.route"
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
-    (b"referrer-policy", b"no-referrer"),
+    # with no-referrer, some browsers would not say from where a form of ours is sent
+    (b"referrer-policy", b"same-origin"),
 ]
 _HTML_HEADERS = [
     (
@@ -112,7 +113,9 @@ def _with_safety(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
     is_html = any(
         name == b"content-type" and value.startswith(b"text/html") for name, value in headers
     )
-    return [*headers, *_HEADERS, *(_HTML_HEADERS if is_html else ())]
+    named = {name for name, _ in headers}
+    added = (*_HEADERS, *(_HTML_HEADERS if is_html else ()))
+    return [*headers, *(each for each in added if each[0] not in named)]
 
 
 def _as_request_error(error: Exception) -> RequestError:

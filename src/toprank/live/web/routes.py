@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -26,12 +26,6 @@ from toprank.live.web.service_metrics import CONTENT_TYPE, ServiceMetrics
 
 _DEFAULT_ALERTS = 100
 _is_cursor = re.compile(CURSOR_PATTERN).fullmatch
-_INDEX = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>toprank</title></head>
-<body><h1>toprank</h1><p>A desk is served here.</p>
-<ul><li><a href="/openapi.json">Description of the API</a> (OpenAPI)</li>
-<li><a href="/health">Health</a></li><li><a href="/ready">Readiness</a></li></ul></body></html>
-"""
 
 Item = TypeVar("Item")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -62,7 +56,7 @@ class ApiRoutes:
     bodies
         What reads the bodies of requests.
     demo
-        The index of a demo; None for the usual one.
+        The index of a demo, in place of the pages' own; None for that.
     """
 
     def __init__(
@@ -87,9 +81,9 @@ class ApiRoutes:
             ("GET", "/ready", self._get_ready),
             ("GET", "/metrics", self._get_metrics),
             ("GET", "/openapi.json", self._get_description),
-            ("GET", "/", self._get_index if self._demo is None else self._demo.page),
         ]
         if self._demo is not None:
+            found.append(("GET", "/", self._demo.page))
             found.append(("GET", "/demo.css", self._demo.style))
         return [
             Route(
@@ -172,9 +166,6 @@ class ApiRoutes:
 
     async def _get_description(self, request: Request) -> Response:
         return json_response(self._description)
-
-    async def _get_index(self, request: Request) -> Response:
-        return HTMLResponse(_INDEX)
 
     def _check_key(self, request: Request, scope: str) -> ApiKey:
         """Return the key of a request, if it may do this; before its body is read."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 from typing import Any, Protocol
 
 from toprank.live.messages import Answer, LabelGiven, Payment, PaymentField, TimeRange
+from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store.api_keys import KeyRing
 from toprank.payments.features.past import LabelCounts
 
@@ -53,6 +54,10 @@ class ServedDesk(Protocol):
     @property
     def keys(self) -> KeyRing:
         """Who may ask."""
+
+    @property
+    def pages(self) -> PageDesk:
+        """What its pages are about."""
 
     @property
     def fields(self) -> list[PaymentField]:

@@ -1,0 +1,1 @@
+"""Who works at a desk: accounts, roles and what each may do, logins and sessions."""
