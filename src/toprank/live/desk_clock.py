@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from typing import NamedTuple
 
 _DAY = 86_400_000_000
 
@@ -9,6 +10,18 @@ _DAY = 86_400_000_000
 def wall_time() -> int:
     """Return the time of the machine; the audit is by this clock."""
     return time.time_ns() // 1_000
+
+
+class Moment(NamedTuple):
+    """One moment by both clocks: the desk's, for days and ages, and that of people who wait."""
+
+    desk: int
+    wall: int
+
+    @property
+    def day(self) -> int:
+        """The desk's day, counted from 1970."""
+        return self.desk // _DAY
 
 
 class DeskClock:

@@ -5,12 +5,13 @@ import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from toprank.data import checks
 from toprank.data.atomic import atomic_path
-from toprank.data.tables.spans import span_of
+from toprank.data.tables.spans import span_microseconds, span_of
 from toprank.live.messages import TimeRange
 
 NAME = "desk.toml"
@@ -70,12 +71,25 @@ class DeskSettings:
     idle: str = _setting("30min", "How long a session lasts in which nothing is done.")
     lock_after: int = _setting(
         5, "Failed logins of an account after which the next one has to wait, longer each time."
+    lease: str = _setting(
+        "15min", "How long a card is kept for the person who opened it and does nothing."
+    )
+    undo: str = _setting("30s", "How long a verdict can be undone before it becomes a label.")
+    random_share: float = _setting(
+        0.05, "Share of the capacity that is drawn at random from cards that are not on the list."
+    )
+    block_url: str = _setting(
+        "", "Where requests to block a card are sent: an address of https, or of this machine."
+    )
+    block_key: str = _setting(
+        "", "File with the secret that signs requests to block a card; without it, none is signed."
     )
 
     def __post_init__(self) -> None:
         checks.whole_number(self.capacity, "capacity", 1)
         checks.number_from(self.alert_from, "alert_from", 0, 1)
         checks.number_from(self.breaker_share, "breaker_share", 0, 1)
+        checks.number_from(self.random_share, "random_share", 0, 1)
         for name in ("most_waiting", "most_unscored", "breaker_per_minute", "snapshot_every"):
             checks.whole_number(getattr(self, name), name, 1)
         checks.whole_number(self.purge_hour, "purge_hour", 0, 23)
@@ -89,6 +103,10 @@ class DeskSettings:
             raise ValueError(f"silence must be longer than nothing; got {self.silence!r}.")
         if self.kept < np.timedelta64(1, "D"):
             raise ValueError(f"keep must be a day ('1d') or longer; got {self.keep!r}.")
+        if not span_microseconds(self.lease, "lease"):
+            raise ValueError(f"lease must be longer than nothing; got {self.lease!r}.")
+        span_microseconds(self.undo, "undo")
+        _check_url(self.block_url, "block_url")
 
     @property
     def times(self) -> TimeRange:
@@ -115,6 +133,14 @@ class DeskSettings:
     def idle_for(self) -> np.timedelta64:
         """How long a session lasts in which nothing is done."""
         return span_of(self.idle, "idle")
+    def leased(self) -> int:
+        """How long a claim lasts, in microseconds."""
+        return span_microseconds(self.lease, "lease")
+
+    @property
+    def undone(self) -> int:
+        """How long a verdict can be undone, in microseconds."""
+        return span_microseconds(self.undo, "undo")
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:
@@ -140,6 +166,17 @@ class DeskSettings:
         ]
         with atomic_path(Path(folder, NAME), mode=0o600) as unfinished:
             unfinished.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _check_url(url: str, name: str) -> None:
+    """Raise unless an address is empty, of https, or of this machine."""
+    parts = urlsplit(url)
+    is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if url and not (parts.hostname and (parts.scheme == "https" or is_local)):
+        raise ValueError(
+            f"{name} must be an address that begins with https://, or with http://localhost; "
+            f"got {url!r}."
+        )
 
 
 def _as_toml(value: Any) -> str:

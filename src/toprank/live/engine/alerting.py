@@ -30,6 +30,7 @@ class Sentences(NamedTuple):
 
     reasons: list[str]
     less_suspicious: list[str]
+    features: list[str]  # of the reasons, empty where one is about several
 
 
 SentencesOf = Callable[[Sequence[int]], list[Sentences]]
@@ -42,10 +43,12 @@ def raise_alerts(
     sentences_of: SentencesOf,
     model: str,
     now: int,
+    amount: str,
 ) -> None:
-    """Open or update the alerts of suspects' cards.
+    """Open or update the alerts of suspects' cards; `amount` is the field of a payment's amount.
 
-    Cards with a payment that is known as fraud are not listed again.
+    Cards with a payment that is known as fraud are not listed again. Those that an investigator
+    was unsure of are, since something new has happened.
     """
     by_card: dict[str, list[Suspect]] = {}
     for each in suspects:
@@ -69,10 +72,11 @@ def raise_alerts(
         number += card not in before
         if card in sentences:
             alert = _with_top(alert, top[card], sentences[card], model)
-        rules = sorted({*alert.rules, *(rule for each in some for rule in each.rules)})
-        after[card] = alert._replace(rules=rules, updated_at=now)
+        after[card] = _with_payments(alert, some, now, amount)
     alert_table.open_new(connection, [after[card] for card in after if card not in before])
     alert_table.update(connection, [after[card] for card in after if card in before])
+    for alert in before.values():
+        alert_table.change_state(connection, alert.number, "unsure", "open")
     places = {card: [each.row.position for each in some] for card, some in by_card.items()}
     pairs = [(after[card].number, place) for card, some in places.items() for place in some]
     alert_table.add_payments(connection, pairs)
@@ -92,7 +96,19 @@ def raise_alerts(
 
 
 def _new(number: int, card: str, now: int, model: str) -> CardAlert:
-    return CardAlert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model)
+    return CardAlert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model, [], 0.0)
+
+
+def _with_payments(alert: CardAlert, some: Sequence[Suspect], now: int, amount: str) -> CardAlert:
+    """Return an alert with further payments."""
+    amounts = (json.loads(each.row.body).get(amount) or 0.0 for each in some)
+    return alert._replace(
+        rules=sorted({*alert.rules, *(rule for each in some for rule in each.rules)}),
+        updated_at=now,
+        n_payments=alert.n_payments + len(some),
+        amount=alert.amount + sum(amounts),
+        last_at=max(alert.last_at, *(each.row.paid_at for each in some)),
+    )
 
 
 def _with_top(alert: CardAlert, top: Suspect, sentences: Sentences, model: str) -> CardAlert:
@@ -104,6 +120,9 @@ def _with_top(alert: CardAlert, top: Suspect, sentences: Sentences, model: str) 
         reasons=sentences.reasons,
         less_suspicious=sentences.less_suspicious,
         model=model,
+        reason_features=sentences.features,
+        # a card that was drawn at random stays at its place, unless this is a better one
+        rank_value=max(alert.rank_value, top.probability),
     )
 
 

@@ -172,6 +172,7 @@ class LiveDesk:
                 lambda places: self._scorer.sentences(found.encoded.take(places)),
                 self.model_name,
                 now,
+                str(self.model.amount),
             )
         for _ in some:
             self._unscored.popleft()

@@ -35,6 +35,7 @@ class Scorer:
             Sentences(
                 [str(each) for each in row.reasons] or row.together,
                 [str(each) for each in row.less_suspicious],
+                [each.feature for each in row.reasons] or [""] * len(row.together),
             )
             for row in self._rows.reasons(rows, _N_REASONS)
         ]

@@ -1,9 +1,12 @@
 """The alerts: cards that someone should check, at most one open alert per card.
 
-    open -> taken -> closed        a check begins, and ends with a verdict
+    open -> taken -> decided -> closed     a check begins, ends with a verdict, and is final
+    unsure, snoozed                        not in the queue until something happens, or some time
+    escalated                              as open, for seniors
 
 `probability` is that of the card's most suspicious payment, as on the list of `toprank rank`. An
-alert is updated while it is open or taken; after that, new payments of the card open another.
+alert is updated until it is closed; after that, new payments of the card open another. The queue
+is in the order of `rank_value`: see `toprank.live.checks.queue`.
 """
 
 import json
@@ -31,10 +34,28 @@ alerts = sa.Table(
     sa.Column("less_suspicious", sa.Text, nullable=False),
     sa.Column("rules", sa.Text, nullable=False),
     sa.Column("model", sa.Text, nullable=False),
+    sa.Column("reason_features", sa.Text, nullable=False),  # of the reasons, in their order
+    sa.Column("rank_value", sa.Double, nullable=False),
+    sa.Column("n_payments", sa.Integer, nullable=False),
+    sa.Column("amount", sa.Double, nullable=False),  # of all its payments
+    sa.Column("last_at", sa.BigInteger, nullable=False),  # when the newest of them was paid
+    sa.Column("held_by", sa.Text),
+    sa.Column("lease_until", sa.BigInteger),  # by the machine's clock
+    sa.Column("hidden_until", sa.BigInteger),  # of a snoozed one
+    sa.Column("escalated_by", sa.Text),
     sa.Index("alerts_in_order", "state", "probability", "opened_at"),
-    sa.Index("alerts_by_time", "opened_at", "rules", "probability"),
+    sa.Index("alerts_by_age", "opened_at", "state", "rules", "probability"),
+    sa.Index("alerts_of_card", "card"),
 )
 _IS_OPEN = alerts.c.state != "closed"
+IS_LISTED = alerts.c.state.in_(("open", "taken"))
+sa.Index(
+    "alerts_in_queue",
+    alerts.c.rank_value,
+    alerts.c.number,
+    sqlite_where=IS_LISTED,
+    postgresql_where=IS_LISTED,
+)
 sa.Index(
     "one_open_alert_per_card",
     alerts.c.card,
@@ -50,7 +71,7 @@ alert_payments = sa.Table(
     sa.Column("position", sa.BigInteger, primary_key=True),
 )
 
-STATES = ("open", "taken", "closed")
+STATES = ("open", "taken", "decided", "unsure", "snoozed", "escalated", "closed")
 
 _LAST = sa.select(sa.func.max(alerts.c.number))
 _INSERT, _INSERT_PAYMENTS = alerts.insert(), alert_payments.insert()
@@ -63,17 +84,21 @@ _PAYMENTS_OF = (
     .where(alert_payments.c.alert.in_(sa.bindparam("numbers", expanding=True)))
     .order_by(alert_payments.c.position.desc())
 )
-_FIXED = ("number", "card", "state", "opened_at")
+_HELD = ("held_by", "lease_until", "hidden_until", "escalated_by")
+_FIXED = ("number", "card", "state", "opened_at", *_HELD)
 _UPDATE = (
     alerts.update()
     .where(alerts.c.number == sa.bindparam("of_number"), _IS_OPEN)
     .values({c.name: sa.bindparam(c.name) for c in alerts.c if c.name not in _FIXED})
 )
-_AS_JSON = ("reasons", "less_suspicious", "rules")
+_AS_JSON = ("reasons", "less_suspicious", "rules", "reason_features")
 
 
 class CardAlert(NamedTuple):
-    """A card on the list; `reasons` are those of its most suspicious payment, in sentences."""
+    """A card on the list; `reasons` are those of its most suspicious payment, in sentences.
+
+    `amount` is that of all its payments together, and `last_at` when the newest was paid.
+    """
 
     number: int
     card: str
@@ -87,12 +112,33 @@ class CardAlert(NamedTuple):
     less_suspicious: list[str]
     rules: list[str]
     model: str
+    reason_features: list[str]
+    rank_value: float
+    n_payments: int = 0
+    amount: float = 0.0
+    last_at: int = 0
+    held_by: str | None = None
+    lease_until: int | None = None
+    hidden_until: int | None = None
+    escalated_by: str | None = None
 
 
 def open_of(connection: sa.Connection, cards: Iterable[str]) -> dict[str, CardAlert]:
-    """Return the open or taken alerts of these cards, by card."""
+    """Return the alerts of these cards that are not closed, by card."""
     found = connection.execute(_OPEN_OF, {"cards": list(cards)})
     return {row.card: _alert(row) for row in found}
+
+
+def by_number(connection: sa.Connection, number: int) -> CardAlert | None:
+    """Return an alert, None if there is none of this number."""
+    row = connection.execute(sa.select(alerts).where(alerts.c.number == number)).first()
+    return None if row is None else _alert(row)
+
+
+def of_card(connection: sa.Connection, card: str) -> list[CardAlert]:
+    """Return all alerts of a card, the newest first."""
+    query = sa.select(alerts).where(alerts.c.card == card).order_by(alerts.c.number.desc())
+    return [_alert(row) for row in connection.execute(query)]
 
 
 def next_number(connection: sa.Connection) -> int:
@@ -107,7 +153,7 @@ def open_new(connection: sa.Connection, found: Sequence[CardAlert]) -> None:
 
 
 def update(connection: sa.Connection, found: Sequence[CardAlert]) -> None:
-    """Replace what is known of alerts that are still open or taken; their state stays."""
+    """Replace what is known of alerts that are not closed; their state and holder stay."""
     if found:
         rows = [_stored(each) for each in found]
         connection.execute(_UPDATE, [row | {"of_number": row["number"]} for row in rows])
@@ -138,16 +184,54 @@ def in_order(
     return [_alert(row) for row in connection.execute(query.order_by(*order).limit(limit))]
 
 
+def change_state(
+    connection: sa.Connection, number: int, before: str, state: str, **values: Any
+) -> bool:
+    """Move an alert on from a state; return False if it is not, or no longer, in that state."""
+    changed = connection.execute(
+        alerts.update()
+        .where(alerts.c.number == number, alerts.c.state == before)
+        .values(state=state, **values)
+    )
+    return changed.rowcount == 1
+
+
+def in_queue(
+    connection: sa.Connection,
+    limit: int,
+    after: tuple[float, int] | None = None,
+    *,
+    is_escalated: bool = False,
+) -> list[CardAlert]:
+    """Return the alerts of the queue, open or taken, or those that wait for a senior; in order."""
+    listed = alerts.c.state == "escalated" if is_escalated else IS_LISTED
+    query = sa.select(alerts).where(listed)
+    if after is not None:
+        value, number = after
+        query = query.where(
+            alerts.c.rank_value <= value,
+            (alerts.c.rank_value < value) | (alerts.c.number > number),
+        )
+    order = (alerts.c.rank_value.desc(), alerts.c.number)
+    return [_alert(row) for row in connection.execute(query.order_by(*order).limit(limit))]
+
+
 def close(connection: sa.Connection, cards: Iterable[str], at: int) -> list[int]:
-    """Close the open or taken alerts of these cards, and return their numbers."""
+    """Close the alerts of these cards, in whatever state, and return their numbers."""
     found = open_of(connection, cards)
     numbers = [alert.number for alert in found.values()]
     connection.execute(
         alerts.update()
         .where(alerts.c.number.in_(numbers), _IS_OPEN)
-        .values(state="closed", updated_at=at)
+        .values(state="closed", updated_at=at, held_by=None, lease_until=None)
     )
     return numbers
+
+
+def positions_of(connection: sa.Connection, number: int) -> list[int]:
+    """Return the positions of the payments of an alert, in order."""
+    query = sa.select(alert_payments.c.position).where(alert_payments.c.alert == number)
+    return list(connection.execute(query.order_by(alert_payments.c.position)).scalars())
 
 
 def payments_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, list[str]]:
@@ -172,8 +256,9 @@ def n_unlabelled(connection: sa.Connection, number: int) -> int:
 
 
 def close_unchanged(connection: sa.Connection, before: int, at: int) -> list[int]:
-    """Close the open alerts that nothing has happened to since a moment; return their numbers."""
-    is_old = (alerts.c.state == "open") & (alerts.c.updated_at < before)
+    """Close the alerts that nothing has happened to since a moment; return their numbers."""
+    is_waiting = alerts.c.state.in_(("open", "unsure", "escalated"))
+    is_old = is_waiting & (alerts.c.updated_at < before)
     numbers = list(connection.execute(sa.select(alerts.c.number).where(is_old)).scalars())
     connection.execute(alerts.update().where(is_old).values(state="closed", updated_at=at))
     return numbers
@@ -194,7 +279,7 @@ def n_by_rules(
 
 def n_open(connection: sa.Connection) -> int:
     """Return how many alerts are open or taken."""
-    return connection.execute(sa.select(sa.func.count()).where(_IS_OPEN)).scalar_one()
+    return connection.execute(sa.select(sa.func.count()).where(IS_LISTED)).scalar_one()
 
 
 def _stored(alert: CardAlert) -> dict[str, Any]:
