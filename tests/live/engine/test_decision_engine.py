@@ -1,4 +1,5 @@
 import asyncio
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -88,6 +89,46 @@ def test_single_payments_do_not_wait_for_a_file_to_end(live, later):
         lambda: asyncio.gather(timed("file", later[:n_large]), timed("one", later[n_large:][:1])),
     )
     assert ended == ["one", "file"]
+
+
+def turns_of(live, monkeypatch, method):
+    """Return a list that gets the number of payments of each turn."""
+    turns, original = [], getattr(live, method)
+
+    def counting(*args):
+        found = original(*args)
+        turns.append(found if isinstance(found, int) else len(args[0]))
+        return found
+
+    monkeypatch.setattr(live, method, counting)
+    return turns
+
+
+def test_payments_that_come_one_after_the_other_are_scored_together(live, later, monkeypatch):
+    engine, turns = DecisionEngine(live), turns_of(live, monkeypatch, "score_some")
+
+    async def work():
+        for each in later[:5]:
+            await engine.decide([each])
+        given_up = time.monotonic() + 5
+        while live.n_unscored and time.monotonic() < given_up:
+            await asyncio.sleep(0.005)
+
+    desks.run(engine, work)
+    assert sum(turns) == 5 and len(turns) <= 2
+
+
+def test_a_file_has_short_turns_while_others_send_payments(live, later, monkeypatch):
+    engine, turns = DecisionEngine(live), turns_of(live, monkeypatch, "decide")
+    n_large = 3 * AT_ONCE
+
+    async def work():
+        await engine.decide(later[:n_large])
+        await engine.decide(later[n_large : n_large + 1])
+        await engine.decide(later[n_large + 1 :][:n_large])
+
+    desks.run(engine, work)
+    assert turns == [n_large, 1, AT_ONCE, AT_ONCE, AT_ONCE]
 
 
 def test_too_many_waiting_payments_are_refused_with_a_time_to_come_again(

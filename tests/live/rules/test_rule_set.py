@@ -6,7 +6,7 @@ import pytest
 
 from toprank.live.rules.rule_fields import RuleFields
 from toprank.live.rules.rule_language import parse
-from toprank.live.rules.rule_rows import frame_of, typed_columns
+from toprank.live.rules.rule_rows import RuleRows, typed_columns
 from toprank.live.rules.rule_set import ActiveRule, RuleSet
 
 FIELDS = RuleFields(
@@ -22,8 +22,13 @@ def rule(name, text, kind="block", state="live"):
     return ActiveRule(name, 1, state, parse(text, FIELDS, kind))
 
 
+def frame_of(payments, features, only=None):
+    rows = RuleRows(FEATURES, FIELDS, only)
+    return rows.frame(rows.records(payments, features))
+
+
 def one_row(payment, features=(1.0, 2.0, 3.0), only=None):
-    return frame_of([payment], np.array([features]), FEATURES, FIELDS, only).row(0, named=True)
+    return frame_of([payment], np.array([features]), only).row(0, named=True)
 
 
 def test_each_row_gets_the_rules_that_it_matches_in_their_order():
@@ -36,7 +41,7 @@ def test_each_row_gets_the_rules_that_it_matches_in_their_order():
     )
     payments = [{"amount": 900}, {"amount": 1}, {}]
     features = np.array([[5.0, 0, 0], [5.0, 0, 0], [np.nan, 0, 0]])
-    found = rules.matches(frame_of(payments, features, FEATURES, FIELDS, rules.names))
+    found = rules.matches(frame_of(payments, features, rules.names))
     assert [[each.name for each in row] for row in found] == [
         ["all", "large", "often"], ["all", "often"], ["all"],
     ]  # fmt: skip
@@ -48,7 +53,7 @@ def test_each_row_gets_the_rules_that_it_matches_in_their_order():
 @pytest.mark.parametrize("texts", [[], ["TRUE"], ["TRUE", "amount > 1"]])
 def test_there_is_one_list_per_row(texts, n_rows):
     rules = RuleSet([rule(str(place), text) for place, text in enumerate(texts)])
-    frame = frame_of([{}] * n_rows, np.zeros((n_rows, 3)), FEATURES, FIELDS)
+    frame = frame_of([{}] * n_rows, np.zeros((n_rows, 3)))
     assert [len(row) for row in rules.matches(frame)] == [min(len(texts), 1)] * n_rows
 
 
@@ -106,7 +111,7 @@ def test_a_stored_table_gives_the_values_that_payments_do():
         {"amount": 1e200, "country": "DE", "online": None, "at": NOON},
     ]
     features = np.array([[1.0, 0, np.inf], [np.nan, 0, 2], [3, 0, 4]])
-    live = frame_of(payments, features, FEATURES, FIELDS)
+    live = frame_of(payments, features)
     stored = pl.DataFrame(payments).with_columns(pl.from_numpy(features, FEATURES))
     assert stored.select(typed_columns(FIELDS, live.columns)).rows() == live.rows()
     local = stored.with_columns(pl.col("at").dt.convert_time_zone("Europe/Paris"))

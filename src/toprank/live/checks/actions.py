@@ -1,4 +1,4 @@
-"""What can be done with a card beside a verdict: block it, snooze it, escalate it, note something."""
+"""What can be done with a card beside a verdict: block, snooze and escalate it, add a note."""
 
 import json
 import secrets

@@ -41,7 +41,7 @@ class CardReason(NamedTuple):
 
 
 class MatchedRule(NamedTuple):
-    """A rule that put the card on the list: of its last `n_checked` alerts, so many were frauds."""
+    """A rule that put the card on the list, and how many of its last checked alerts were frauds."""
 
     name: str
     version: int

@@ -112,18 +112,16 @@ def take_over(
 
 
 def expire(connection: sa.Connection, now: Moment) -> int:
-    """Give back the alerts whose lease is over, and snoozed ones whose time is; return how many."""
-    is_over = (alerts.c.state == "taken") & (alerts.c.lease_until <= now.wall)
-    is_awake = (alerts.c.state == "snoozed") & (alerts.c.hidden_until <= now.desk)
+    """Give back alerts whose lease is over, and snoozed ones whose time is; return how many."""
     found = connection.execute(
-        sa.select(alerts.c.number, alerts.c.held_by).where(is_over | is_awake)
+        sa.select(alerts.c.number, alerts.c.held_by).where(_is_over(now))
     ).all()
     if not found:
         return 0
     listed = sa.case((alerts.c.escalated_by.is_(None), "open"), else_="escalated")
     connection.execute(
         alerts.update()
-        .where(is_over | is_awake)
+        .where(_is_over(now))
         .values(state=listed, held_by=None, lease_until=None, hidden_until=None)
     )
     actions = [
@@ -136,12 +134,23 @@ def expire(connection: sa.Connection, now: Moment) -> int:
     return len(found)
 
 
+def n_over(connection: sa.Connection, now: Moment) -> int:
+    """Return how many leases and snoozes are over."""
+    query = sa.select(sa.func.count()).where(_is_over(now))
+    return connection.execute(query).scalar_one()
+
+
 def holding(connection: sa.Connection, alert: int, who: str) -> CardAlert:
     """Return an alert that a person holds; TakenError if they do not."""
     found = _alert(connection, alert)
     if found.state != "taken" or found.held_by != who:
         raise TakenError(_why_not_yours(found))
     return found
+
+
+def _is_over(now: Moment) -> sa.ColumnElement[bool]:
+    is_left = (alerts.c.state == "taken") & (alerts.c.lease_until <= now.wall)
+    return is_left | ((alerts.c.state == "snoozed") & (alerts.c.hidden_until <= now.desk))
 
 
 def _take(

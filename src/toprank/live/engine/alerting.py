@@ -7,7 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.desk_clock import wall_time
-from toprank.live.store import alert_table, audit_chain, label_table
+from toprank.live.store import alert_table, audit_chain, label_table, random_check_table
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.audit_chain import Action
 from toprank.live.store.payment_log import LoggedPayment
@@ -37,6 +37,10 @@ SentencesOf = Callable[[Sequence[int]], list[Sentences]]
 """Returns the reasons of payments, by their places among those that were scored."""
 
 
+SentencesAt = Callable[[sa.Connection, int], Sentences]
+"""Returns the reasons of the payment at a position of the log."""
+
+
 def raise_alerts(
     connection: sa.Connection,
     suspects: Sequence[Suspect],
@@ -53,8 +57,9 @@ def raise_alerts(
     by_card: dict[str, list[Suspect]] = {}
     for each in suspects:
         by_card.setdefault(each.row.card, []).append(each)
-    for card in known_frauds(connection, list(by_card)):
-        del by_card[card]
+    if by_card:
+        for card in known_frauds(connection, list(by_card)):
+            del by_card[card]
     if not by_card:
         return
     before = alert_table.open_of(connection, by_card)
@@ -151,6 +156,29 @@ def close_decided(connection: sa.Connection, cards: Sequence[str], now: int, act
     closed = [Action(actor, "alert closed", f"alert:{number}") for number in numbers]
     audit_chain.add_many(connection, wall_time(), closed)
     return len(decided)
+
+
+def rank_again(
+    connection: sa.Connection, cards: Sequence[str], sentences_at: SentencesAt, now: int
+) -> None:
+    """Rank the alerts of cards by those of their payments that have no label yet."""
+    for alert in alert_table.open_of(connection, cards).values():
+        top = alert_table.top_unlabelled(connection, alert.number)
+        if top is None or top.position == alert.position:
+            continue
+        sentences = sentences_at(connection, top.position)
+        is_drawn = random_check_table.is_random(connection, alert.number)
+        again = alert._replace(
+            probability=top.probability,
+            suspicion=top.suspicion,
+            position=top.position,
+            reasons=sentences.reasons,
+            less_suspicious=sentences.less_suspicious,
+            reason_features=sentences.features,
+            rank_value=alert.rank_value if is_drawn else top.probability,
+            updated_at=now,
+        )
+        alert_table.update(connection, [again])
 
 
 def close_old(connection: sa.Connection, before: int, now: int) -> int:

@@ -2,7 +2,8 @@
 
 One thread does all of it, in turns: a few payments are decided, then a few are scored if nobody
 waits for an answer or the model is falling behind. So a payment waits for at most one other turn,
-and what is slow, such as a file of a thousand payments, is divided into turns.
+and what is slow, such as a file of a thousand payments, is divided into turns. Scores are gathered
+for a moment: eight payments together take the model hardly longer than one.
 """
 
 import asyncio
@@ -25,8 +26,10 @@ _log = logging.getLogger("toprank.live")
 AT_ONCE = 64
 """Payments that are decided in one turn at most."""
 
-_OF_A_FILE = 200  # in one turn while nobody else waits
+_OF_A_FILE = 500  # in one turn while nobody else sends payments
+_ALONE = 1.0  # seconds without others after which that is so
 _SCORED_AT_ONCE = 64
+_GATHERING = 0.05  # seconds that scores wait for more
 _LONGEST_LAG = 0.25  # seconds that scores may wait for answers
 _WATCH = 0.25  # seconds between two looks for changes made by others
 
@@ -72,6 +75,7 @@ class DecisionEngine:
         self._single: deque[_Request] = deque()
         self._large: deque[_Request] = deque()
         self._n_waiting = 0
+        self._saw_single = -_ALONE  # when a payment came that was not of a file
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_stopping = False
@@ -160,25 +164,43 @@ class DecisionEngine:
                 self._decide_some()
                 # let the routes send answers and bring what came in meanwhile
                 await asyncio.sleep(0)
-            n_scored = 1
-            if self.desk.n_unscored and (not self._n_waiting or self.desk.lag() > _LONGEST_LAG):
-                n_scored = self._score_some()
+            can_score = True
+            if self._is_scoring_due():
+                can_score = self._score_some() > 0
                 await asyncio.sleep(0)
             if time.monotonic() - watched > _WATCH:
                 self._watch()
                 watched = time.monotonic()
-            if self._n_waiting or (self.desk.n_unscored and n_scored):
+            if self._n_waiting or (can_score and self._is_scoring_due()):
                 continue
             if self._is_stopping:
                 return  # what could not be scored is tried again after a restart
-            self._wake.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _WATCH)
+            is_gathering = can_score and self.desk.n_unscored
+            await self._wait(_GATHERING - self.desk.lag() if is_gathering else _WATCH)
+
+    def _is_scoring_due(self) -> bool:
+        """Return whether payments should be scored now."""
+        n_unscored = self.desk.n_unscored
+        if not n_unscored:
+            return False
+        if self._n_waiting:
+            return self.desk.lag() > _LONGEST_LAG
+        is_gathered = n_unscored >= _SCORED_AT_ONCE or self.desk.lag() >= _GATHERING
+        return is_gathered or self._is_stopping
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait for a payment, at most for so long."""
+        self._wake.clear()
+        timer = asyncio.get_running_loop().call_later(max(seconds, 0.001), self._wake.set)
+        await self._wake.wait()
+        timer.cancel()
 
     def _watch(self) -> None:
-        """Notice what others have changed, and forget what is too old if nobody waits."""
+        """Notice what others have changed, finish checks, and forget if nobody waits."""
         try:
             self.desk.notice_changes()
+            if self.desk.is_sound:
+                self.desk.finish_checks()
             if not self._n_waiting and self.desk.is_sound:
                 self.desk.purge_if_due()
         except BusyError:
@@ -228,7 +250,10 @@ class DecisionEngine:
     def _taken(self) -> list[tuple[_Request, Sequence[Payment]]]:
         """Return the requests of this turn, each with the payments that are decided now."""
         taken: list[tuple[_Request, Sequence[Payment]]] = []
-        room = AT_ONCE if self._single else _OF_A_FILE
+        if self._single:
+            self._saw_single = time.monotonic()
+        is_alone = time.monotonic() - self._saw_single > _ALONE
+        room = _OF_A_FILE if is_alone else AT_ONCE
         for request in [*self._single, *list(self._large)[:1]]:
             if room <= 0:
                 break

@@ -16,16 +16,25 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from toprank.live.checks import check_verdicts, claims, random_checks
 from toprank.live.desk import Desk, clock_of, fields_of, stored_payments
-from toprank.live.desk_clock import wall_time
+from toprank.live.desk_clock import Moment, wall_time
 from toprank.live.engine import alerting, lookups
-from toprank.live.engine.alerting import Suspect
+from toprank.live.engine.alerting import Sentences, Suspect
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
 from toprank.live.engine.payment_scores import Scorer
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
-from toprank.live.store import alert_table, audit_chain, label_table, payment_log, purge_table
+from toprank.live.store import (
+    alert_table,
+    audit_chain,
+    fraud_terminal_table,
+    label_table,
+    payment_log,
+    purge_table,
+)
+from toprank.live.store.check_table import Check
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, json_text
 from toprank.live.store.purge_table import Purge
@@ -120,6 +129,10 @@ class LiveDesk:
         """Return the desk's time, in microseconds."""
         return self.clock.now()
 
+    def moment(self) -> Moment:
+        """Return the time by the desk's clock and by that of the machine."""
+        return Moment(self.now(), wall_time())
+
     # Payments
 
     def decide(self, payments: Sequence[Payment]) -> list[Answer | ConflictError]:
@@ -172,7 +185,7 @@ class LiveDesk:
                 lambda places: self._scorer.sentences(found.encoded.take(places)),
                 self.model_name,
                 now,
-                str(self.model.amount),
+                self._amount,
             )
         for _ in some:
             self._unscored.popleft()
@@ -193,27 +206,32 @@ class LiveDesk:
 
     def label(self, labels: Sequence[LabelGiven], who: str) -> LabelCounts:
         """Add the labels of known payments; return what became of all of them."""
-        now = self.now()
         with self._writing() as connection:
-            cards = self._cards_of(connection, [each.id for each in labels])
-            known = [each for each in labels if each.id in cards]
-            rows = [
-                DeskLabel(
-                    number, each.id, cards[each.id], each.is_fraud,
-                    now if each.known_at is None else each.known_at,
-                    each.source, who, self.history.position, now,
-                )
-                for number, each in enumerate(known, start=self.history.place.label_number + 1)
-            ]  # fmt: skip
-            label_table.add(connection, rows)
-            details = {"ids": [row.id for row in rows], "is_fraud": [row.is_fraud for row in rows]}
-            if rows:
-                audit_chain.add(
-                    connection, wall_time(), who, "labels added", f"{len(rows)}", details
-                )
-                affected = [card for card in cards.values() if card is not None]
-                alerting.close_decided(connection, affected, now, who)
-            counts = self.history.label(rows) if rows else LabelCounts()
+            return self._label(connection, labels, who)
+
+    def _label(
+        self, connection: sa.Connection, labels: Sequence[LabelGiven], who: str
+    ) -> LabelCounts:
+        now = self.now()
+        cards = self._cards_of(connection, [each.id for each in labels])
+        known = [each for each in labels if each.id in cards]
+        rows = [
+            DeskLabel(
+                number, each.id, cards[each.id], each.is_fraud,
+                now if each.known_at is None else each.known_at,
+                each.source, who, self.history.position, now,
+            )
+            for number, each in enumerate(known, start=self.history.place.label_number + 1)
+        ]  # fmt: skip
+        label_table.add(connection, rows)
+        fraud_terminal_table.add(connection, [row.id for row in rows if row.is_fraud])
+        details = {"ids": [row.id for row in rows], "is_fraud": [row.is_fraud for row in rows]}
+        if rows:
+            audit_chain.add(connection, wall_time(), who, "labels added", f"{len(rows)}", details)
+            affected = [card for card in cards.values() if card is not None]
+            alerting.close_decided(connection, affected, now, who)
+            alerting.rank_again(connection, affected, self._sentences_at, now)
+        counts = self.history.label(rows) if rows else LabelCounts()
         unknown = tuple(place for place, each in enumerate(labels) if each.id not in cards)
         return counts._replace(n_unknown=len(unknown), unknown=unknown)
 
@@ -230,6 +248,54 @@ class LiveDesk:
                 if is_known
             }  # fmt: skip
         return found
+
+    # Checks
+
+    def finish_checks(self) -> int:
+        """Write the labels of verdicts that can no longer be undone, and end leases that are over.
+
+        Return how many checks were finished.
+        """
+        now = self.moment()
+        with self.desk.database.reading() as connection:
+            if not check_verdicts.due(connection, now) and not claims.n_over(connection, now):
+                return 0
+        with self._writing() as connection:
+            claims.expire(connection, now)
+            found = check_verdicts.due(connection, now)
+            for check in found:
+                self._finish(connection, check, now)
+        return len(found)
+
+    def _finish(self, connection: sa.Connection, check: Check, now: Moment) -> None:
+        """Write the labels of a check and end it, both or neither."""
+        if check.verdict != "unsure":
+            is_fraud = check.verdict == "fraud"
+            ids = [row.id for row in payment_log.at(connection, check.positions)]
+            labels = [LabelGiven(each, is_fraud, None, "investigator") for each in ids]
+            self._label(connection, labels, check.who)
+        check_verdicts.finish(connection, check, now)
+
+    def draw_random_checks(self, cards: Sequence[str]) -> int:
+        """Open alerts for some of these cards, drawn at random; return for how many.
+
+        The cards are those that `random_checks.candidates` returns; one draw per day counts.
+        """
+        now = self.moment()
+        facts = random_checks.AlertFacts(self._sentences_at, self.model_name, self._amount)
+        with self._writing() as connection:
+            return random_checks.draw(connection, cards, facts, now, self.settings)
+
+    @property
+    def _amount(self) -> str:
+        """The field of a payment's amount."""
+        return str(self.model.amount)
+
+    def _sentences_at(self, connection: sa.Connection, position: int) -> Sentences:
+        """Return the reasons of a payment of the log."""
+        (row,) = payment_log.at(connection, [position])
+        found = self._scorer.score([self._stored.read(row)], row.feature_values[np.newaxis])
+        return self._scorer.sentences(found.encoded)[0]
 
     # Looking up
 
@@ -330,13 +396,19 @@ class LiveDesk:
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
-        """Yield the connection for a change; BusyError, before any, if another process writes."""
+        """Yield the connection for a change; BusyError, before any, if someone else writes."""
+        turn = self.desk.database.turn
+        if not turn.acquire(timeout=_LONGEST_WAIT / 1000):
+            raise BusyError(1.0)
         try:
-            transaction = self._connection.begin()
-        except sa.exc.OperationalError:
-            raise BusyError(1.0) from None
-        with transaction:
-            yield self._connection
+            try:
+                transaction = self._connection.begin()
+            except sa.exc.OperationalError:
+                raise BusyError(1.0) from None
+            with transaction:
+                yield self._connection
+        finally:
+            turn.release()
 
     def _data_version(self) -> int:
         """Return a number that changes when another connection has committed something."""

@@ -16,7 +16,7 @@ from toprank.live.rules.circuit_breaker import Breaker, TrippedRule
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_fields import SUSPICION, RuleError
 from toprank.live.rules.rule_life import load_rule_set, trip
-from toprank.live.rules.rule_rows import frame_of_records, records_of
+from toprank.live.rules.rule_rows import RuleRows
 from toprank.live.rules.rule_set import RuleMatch, RuleSet
 from toprank.live.rules.snoozed_cards import load_snoozed_cards
 from toprank.live.store import rule_set_table
@@ -112,6 +112,10 @@ class LiveRules:
         # ended snoozes count for payments of then, and cost nothing now
         self._snoozed = load_snoozed_cards(connection, 0, rules.number)
         self._blocking, self._alerting = rules.of_kind("block"), rules.of_kind("alert")
+        self._rows = {
+            each: RuleRows(self._names, self._fields, each.names)
+            for each in (self._blocking, self._alerting)
+        }
         self.number = rules.number
 
     def _matches(
@@ -124,16 +128,15 @@ class LiveRules:
     ) -> list[list[RuleMatch]]:
         if not len(rules) or not payments:
             return [[] for _ in payments]
-        bodies = [each.body for each in payments]
-        rows = records_of(bodies, features, self._names, self._fields, rules.names)
+        made = self._rows[rules]
+        rows = made.records([each.body for each in payments], features)
         if suspicion is not None:
             for row, score in zip(rows, suspicion.tolist(), strict=True):
                 row[SUSPICION] = score
 
         def frame() -> pl.DataFrame:
-            made = frame_of_records(rows, self._fields, rules.names)
             scored = [] if suspicion is None else [pl.Series(SUSPICION, suspicion)]
-            return made.with_columns(scored)
+            return made.frame(rows).with_columns(scored)
 
         few = len(rows) <= _FEW
         matches = rules.matches_of_rows(rows, frame) if few else rules.matches(frame())

@@ -34,8 +34,24 @@ def compared(sign: str, a: OfRow | None, b: OfRow | None) -> OfRow | None:
     compare = _COMPARE[sign]
 
     def of_row(row: Row) -> bool | None:
-        left, right = a(row), b(row)
-        return None if left is None or right is None else compare(left, right)
+        left = a(row)
+        if left is None:
+            return None
+        right = b(row)
+        return None if right is None else compare(left, right)
+
+    return of_row
+
+
+def compared_with(sign: str, a: OfRow | None, value: Any) -> OfRow | None:
+    """Return whether a value compares so with one that is written in the rule."""
+    if a is None:
+        return None
+    compare = _COMPARE[sign]
+
+    def of_row(row: Row) -> bool | None:
+        left = a(row)
+        return None if left is None else compare(left, value)
 
     return of_row
 

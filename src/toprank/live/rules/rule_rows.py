@@ -17,53 +17,51 @@ from toprank.live.rules.rule_fields import DTYPES, LARGEST, FieldType, RuleField
 _FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def frame_of(
-    rows: Sequence[Mapping[str, Any]],
-    features: NDArray[np.float64],
-    names: Sequence[str],
-    fields: RuleFields,
-    only: Collection[str] | None = None,
-) -> pl.DataFrame:
-    """Return payments and their features as a frame; `only` are the columns that are needed.
+class RuleRows:
+    """Makes the rows that rules are evaluated on of payments and their features.
 
-    `features` has a row per payment and a column per name.
+    Parameters
+    ----------
+    names
+        The features, in the order of their columns.
+    fields
+        The fields of payments and their types; the features are among them.
+    only
+        The fields and features that are needed; None for all.
 
     >>> fields = RuleFields({"amount": "number", "country": "text", "card_count_1h": "number"})
-    >>> rows = [{"amount": 12, "country": "FR"}, {"amount": "odd"}]
-    >>> frame_of(rows, np.array([[3.0], [np.nan]]), ["card_count_1h"], fields).rows()
+    >>> rows = RuleRows(["card_count_1h"], fields)
+    >>> payments = [{"amount": 12, "country": "FR"}, {"amount": "odd"}]
+    >>> rows.frame(rows.records(payments, np.array([[3.0], [np.nan]]))).rows()
     [(12.0, 'FR', 3.0), (None, None, None)]
     """
-    records = records_of(rows, features, names, fields, only)
-    return frame_of_records(records, fields, only)
 
+    def __init__(
+        self, names: Sequence[str], fields: RuleFields, only: Collection[str] | None = None
+    ) -> None:
+        types = {name: kind for name, kind in fields.types.items() if only is None or name in only}
+        self._dtypes = {name: DTYPES[kind] for name, kind in types.items()}
+        self._own = [(name, _VALUE[kind]) for name, kind in types.items() if name not in names]
+        self._places = [place for place, name in enumerate(names) if name in types]
+        self._features = [names[place] for place in self._places]
 
-def frame_of_records(
-    records: Sequence[Mapping[str, Any]], fields: RuleFields, only: Collection[str] | None = None
-) -> pl.DataFrame:
-    """Return what `records_of` gave as a frame."""
-    types = _used(fields, only)
-    return pl.from_dicts(records, schema={name: DTYPES[kind] for name, kind in types.items()})
+    def records(
+        self, payments: Sequence[Mapping[str, Any]], features: NDArray[np.float64]
+    ) -> list[dict[str, Any]]:
+        """Return a row per payment; `features` has a row for each, a column per name."""
+        numbers = features[:, self._places]
+        known = np.where(np.abs(numbers) < LARGEST, numbers, None).tolist()  # type: ignore[call-overload]
+        found = []
+        for payment, values in zip(payments, known, strict=True):
+            row = dict(zip(self._features, values, strict=True))
+            for name, value_of in self._own:
+                row[name] = value_of(payment.get(name))
+            found.append(row)
+        return found
 
-
-def records_of(
-    rows: Sequence[Mapping[str, Any]],
-    features: NDArray[np.float64],
-    names: Sequence[str],
-    fields: RuleFields,
-    only: Collection[str] | None = None,
-) -> list[dict[str, Any]]:
-    """Return payments and their features as rules take single rows: see `frame_of`."""
-    types = _used(fields, only)
-    own = [(name, _VALUE[kind]) for name, kind in types.items() if name not in names]
-    used = [place for place, name in enumerate(names) if name in types]
-    numbers = features[:, used]
-    known = np.where(np.abs(numbers) < LARGEST, numbers, None).tolist()  # type: ignore[call-overload]
-    of_past = [names[place] for place in used]
-    return [
-        dict(zip(of_past, values, strict=True))
-        | {name: value_of(row.get(name)) for name, value_of in own}
-        for row, values in zip(rows, known, strict=True)
-    ]
+    def frame(self, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+        """Return rows as a frame."""
+        return pl.from_dicts(records, schema=self._dtypes)
 
 
 def typed_columns(fields: RuleFields, only: Collection[str]) -> list[pl.Expr]:
@@ -73,10 +71,6 @@ def typed_columns(fields: RuleFields, only: Collection[str]) -> list[pl.Expr]:
         for name, kind in fields.of_kind("alert").items()
         if name in only
     ]
-
-
-def _used(fields: RuleFields, only: Collection[str] | None) -> dict[str, FieldType]:
-    return {name: kind for name, kind in fields.types.items() if only is None or name in only}
 
 
 def _number(value: Any) -> float | None:

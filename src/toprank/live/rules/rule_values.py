@@ -123,7 +123,10 @@ def compared(sign: str, a: TypedValue, b: TypedValue, text: str) -> TypedValue:
     if a.literal is not None:
         # beside a column that is all null, Polars gives one row if the literal comes first
         a, b, sign = b, a, _MIRRORED.get(sign, sign)
-    of_row = row_values.compared(sign, a.of_row, b.of_row)
+    if b.literal is not None:
+        of_row = row_values.compared_with(sign, a.of_row, b.literal)
+    else:
+        of_row = row_values.compared(sign, a.of_row, b.of_row)
     return TypedValue(_COMPARE[sign](a.known, b.known), "boolean", text, of_row=of_row)
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from toprank.live.store.desk_database import metadata
 from toprank.live.store.label_table import labels
-from toprank.live.store.payment_log import Number, payments
+from toprank.live.store.payment_log import Number, StoredScore, payments, scores
 
 alerts = sa.Table(
     "alerts",
@@ -253,6 +253,20 @@ def n_unlabelled(connection: sa.Connection, number: int) -> int:
     is_labelled = sa.exists().where(labels.c.id == payments.c.id)
     query = sa.select(sa.func.count()).select_from(of_alert.where(~is_labelled).subquery())
     return connection.execute(query).scalar_one()
+
+
+def top_unlabelled(connection: sa.Connection, number: int) -> StoredScore | None:
+    """Return the score of an alert's most suspicious payment that has no label, None if none."""
+    query = (
+        sa.select(scores)
+        .join(alert_payments, alert_payments.c.position == scores.c.position)
+        .join(payments, payments.c.position == scores.c.position)
+        .where(alert_payments.c.alert == number)
+        .where(~sa.exists().where(labels.c.id == payments.c.id))
+        .order_by(scores.c.suspicion.desc(), scores.c.position)
+    )
+    row = connection.execute(query.limit(1)).first()
+    return None if row is None else StoredScore(*row)
 
 
 def close_unchanged(connection: sa.Connection, before: int, at: int) -> list[int]:

@@ -108,7 +108,7 @@ def of_alerts(connection: sa.Connection, numbers: Sequence[int]) -> list[Check]:
 
 
 def of_day(connection: sa.Connection, day: int, who: str | None = None) -> list[Check]:
-    """Return the checks of a day of the desk, without those undone; only one person's, if given."""
+    """Return the checks of a day of the desk that were not undone; of one person, if given."""
     query = sa.select(checks).where(
         checks.c.day == day, checks.c.state.in_(("pending", "finished"))
     )

@@ -6,6 +6,7 @@ of SQLAlchemy Core, so that other databases run them, too; what only SQLite need
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,10 +39,17 @@ class Database:
     durability
         "process": what was committed survives a killed process; "power": also a power failure,
         at the price of waiting for the disk at every commit.
+
+    Attributes
+    ----------
+    turn
+        A lock that whoever writes in this process holds: SQLite itself would make others wait in
+        growing steps of milliseconds.
     """
 
     def __init__(self, path: Path, durability: Durability = "process") -> None:
         checks.one_of(durability, "durability", ("process", "power"))
+        self.turn = threading.RLock()
         self.path, self.durability = path, durability
         self.engine = sa.create_engine(
             sa.URL.create("sqlite", database=os.fspath(path)),
@@ -86,7 +94,11 @@ class Database:
     def writing(self) -> Iterator[sa.Connection]:
         """Yield a connection whose changes are committed at the end: all or, on an error, none."""
         options = {"is_writing": True}
-        with self.engine.connect() as connection, connection.execution_options(**options).begin():
+        with (
+            self.turn,
+            self.engine.connect() as connection,
+            connection.execution_options(**options).begin(),
+        ):
             yield connection
 
     @contextmanager
@@ -154,7 +166,13 @@ def _no_desk(folder: Path) -> str:
 def _begin(connection: sa.Connection) -> None:
     """Begin a transaction; a writer takes its turn here, not half-way."""
     is_writing = connection.get_execution_options().get("is_writing", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+    statement = "BEGIN IMMEDIATE" if is_writing else "BEGIN"
+    raw = connection.connection.dbapi_connection
+    assert raw is not None
+    try:
+        raw.execute(statement)
+    except sqlite3.OperationalError as error:
+        raise sa.exc.OperationalError(statement, None, error) from None
 
 
 def import_tables() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from toprank.live.store.compiled_statement import CompiledStatement
 from toprank.live.store.desk_database import metadata
 
 Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # SQLite's row number
@@ -46,12 +47,15 @@ scores = sa.Table(
     sa.Column("scored_at", sa.BigInteger, nullable=False),
 )
 
-_INSERT = payments.insert()
-_INSERT_SCORES = scores.insert()
-_BY_ID = sa.select(payments.c.id, payments.c.body, payments.c.decision, payments.c.matched).where(
-    payments.c.id.in_(sa.bindparam("ids", expanding=True))
+_INSERT = CompiledStatement(payments.insert())
+_INSERT_SCORES = CompiledStatement(scores.insert())
+_KNOWN = CompiledStatement(
+    sa.select(payments.c.id, payments.c.body, payments.c.decision, payments.c.matched).where(
+        payments.c.id == sa.bindparam("id")
+    )
 )
 _CHUNK = 10_000  # rows read at a time
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 class LoggedPayment(NamedTuple):
@@ -107,18 +111,18 @@ class StoredScore(NamedTuple):
 
 def add(connection: sa.Connection, rows: Sequence[LoggedPayment]) -> None:
     """Add payments to the log."""
-    connection.execute(_INSERT, [row._asdict() for row in rows])
+    _INSERT.many(connection, rows)
 
 
 def add_scores(connection: sa.Connection, rows: Sequence[StoredScore]) -> None:
     """Add what the model said of payments."""
-    connection.execute(_INSERT_SCORES, [row._asdict() for row in rows])
+    _INSERT_SCORES.many(connection, rows)
 
 
 def known(connection: sa.Connection, ids: Sequence[str]) -> dict[str, KnownPayment]:
     """Return those of the payments that are in the log already, by id."""
-    found = connection.execute(_BY_ID, {"ids": list(ids)})
-    return {row.id: KnownPayment(*row) for row in found}
+    found = (_KNOWN.one(connection, each) for each in ids)
+    return {row[0]: KnownPayment(*row) for row in found if row is not None}
 
 
 def last_position(connection: sa.Connection) -> int:
@@ -226,4 +230,4 @@ def of_card(
 
 def json_text(value: Any) -> str:
     """Return a value as compact JSON, by which the bodies of two payments can be compared."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _encoder.encode(value)
