@@ -19,8 +19,10 @@ from toprank.live.pages.page_templates import PageTemplates
 from toprank.live.people.desk_roles import ACTIONS, OWNED_ACTIONS, Person
 from toprank.live.people.logins import Logins
 from toprank.live.people.sessions import LoggedIn, SessionBook
+from toprank.live.rules.rule_trials import RuleTrials
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.store.desk_database import Database
+from toprank.live.web.service_metrics import ServiceMetrics
 
 PUBLIC = "public"
 """The action of the few pages for which nobody need be logged in."""
@@ -52,6 +54,10 @@ class PageDesk:
         The desk in memory and what decides; `live` is None for a desk that only has pages.
     keys, sessions, logins
         Who may use the API, who is logged in, and what lets people in.
+    trials
+        Backtests and suggestions of rules.
+    metrics
+        What the server has counted since its start; None without a server.
     """
 
     def __init__(
@@ -71,6 +77,8 @@ class PageDesk:
         self.keys = keys or KeyRing(database)
         self.sessions = sessions or SessionBook(database, settings)
         self.logins = logins or Logins(database, settings, self.sessions)
+        self.trials = RuleTrials(database)
+        self.metrics: ServiceMetrics | None = None  # of the application that serves it
 
     async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Return what `work` returns in a thread; it opens its own connection."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.checks.queue import WORTH
 from toprank.live.rules.rule_backtest import Outcomes
 from toprank.live.store import alert_table, digest_tables, rule_table
 from toprank.live.store.digest_tables import known_frauds, log_hours, rule_matches
@@ -19,7 +20,7 @@ from toprank.metrics.intervals import Interval
 from toprank.metrics.shares import wilson_bounds
 from toprank.wording import percent, plural
 
-LEAST_PRECISION = 1 / 20
+LEAST_PRECISION = WORTH
 """Below it, a check is not worth its time: the queue draws the line there, too."""
 LEAST_DETECTION = 0.01
 """A rule that catches a smaller share of the cards with frauds is hardly missed."""

@@ -31,7 +31,7 @@ def create_app(
     `hosts` are the names under which it may be asked; None for any. With `is_demo`, the index
     shows alerts to anyone.
     """
-    metrics = ServiceMetrics(desk.engine.facts)
+    metrics = desk.pages.metrics = ServiceMetrics(desk.engine.facts)
     demo = DemoIndex(desk) if is_demo else None
     routes = ApiRoutes(desk, metrics, bodies or BodyReader(), demo)
 
