@@ -71,6 +71,7 @@ class DeskSettings:
     idle: str = _setting("30min", "How long a session lasts in which nothing is done.")
     lock_after: int = _setting(
         5, "Failed logins of an account after which the next one has to wait, longer each time."
+    )
     lease: str = _setting(
         "15min", "How long a card is kept for the person who opened it and does nothing."
     )
@@ -133,6 +134,8 @@ class DeskSettings:
     def idle_for(self) -> np.timedelta64:
         """How long a session lasts in which nothing is done."""
         return span_of(self.idle, "idle")
+
+    @property
     def leased(self) -> int:
         """How long a claim lasts, in microseconds."""
         return span_microseconds(self.lease, "lease")

@@ -32,6 +32,7 @@ from toprank.live.store import (
     fraud_terminal_table,
     label_table,
     payment_log,
+    payment_reads,
     purge_table,
 )
 from toprank.live.store.check_table import Check
@@ -271,7 +272,7 @@ class LiveDesk:
         """Write the labels of a check and end it, both or neither."""
         if check.verdict != "unsure":
             is_fraud = check.verdict == "fraud"
-            ids = [row.id for row in payment_log.at(connection, check.positions)]
+            ids = [row.id for row in payment_reads.at(connection, check.positions)]
             labels = [LabelGiven(each, is_fraud, None, "investigator") for each in ids]
             self._label(connection, labels, check.who)
         check_verdicts.finish(connection, check, now)
@@ -293,7 +294,7 @@ class LiveDesk:
 
     def _sentences_at(self, connection: sa.Connection, position: int) -> Sentences:
         """Return the reasons of a payment of the log."""
-        (row,) = payment_log.at(connection, [position])
+        (row,) = payment_reads.at(connection, [position])
         found = self._scorer.score([self._stored.read(row)], row.feature_values[np.newaxis])
         return self._scorer.sentences(found.encoded)[0]
 

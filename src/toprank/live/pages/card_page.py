@@ -12,12 +12,20 @@ from toprank.live.checks.card_view import CardReason, CardView, TimelineRow
 from toprank.live.checks.check_errors import TakenError
 from toprank.live.desk_clock import Moment
 from toprank.live.pages import shown_values
-from toprank.live.pages.check_requests import alert_of, change, look, moment_of, number_in
-from toprank.live.pages.page_kit import PageDesk, PageRequest, PageRoute
+from toprank.live.pages.check_requests import (
+    alert_of,
+    change,
+    look,
+    moment_of,
+    number_in,
+    sentence,
+)
+from toprank.live.pages.page_kit import PageDesk, PageError, PageRequest, PageRoute
 from toprank.live.pages.page_templates import masked
 from toprank.live.pages.time_line import time_line, usual_range
 from toprank.live.pages.undo_banner import UndoBanner, undo_banner
-from toprank.live.people.roles import Person
+from toprank.live.people import unmasking
+from toprank.live.people.desk_roles import Person
 from toprank.live.store import audit_chain, check_table
 
 _DAY = 86_400_000_000
@@ -92,6 +100,21 @@ async def shown_card(
     )
 
 
+async def unmask(page: PageRequest) -> Response:
+    """Let the person see the whole id of a card for a while, for the reason they give."""
+    number = number_in(page)
+
+    def work(connection: sa.Connection) -> None:
+        card = alert_of(connection, number).card
+        unmasking.unmask(connection, page.person, card, page.field("reason"), f"alert:{number}")
+
+    try:
+        await change(page, work)
+    except ValueError as error:
+        raise PageError(422, sentence(error)) from None
+    return page.redirect(f"/alerts/{number}")
+
+
 def _saw(
     connection: sa.Connection, desk: PageDesk, number: int, person: Person, now: Moment
 ) -> None:
@@ -112,7 +135,7 @@ def _load(
     return _Loaded(
         view,
         undo_banner(connection, person.actor, now),
-        False,
+        view.alert.card in unmasking.unmasked_cards(connection, person),
         check_table.has_decided(connection, person.actor),
     )
 
@@ -167,4 +190,5 @@ def _roles(desk: PageDesk) -> dict[str, str]:
 
 CARD_PAGES = [
     PageRoute("GET", "/alerts/{number}", "card.view", card_page),
+    PageRoute("POST", "/alerts/{number}/unmask", "card.unmask", unmask),
 ]

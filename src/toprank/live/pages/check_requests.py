@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-
 import sqlalchemy as sa
 
 from toprank.live.checks import check_verdicts
@@ -87,5 +86,3 @@ def sentence(error: Exception) -> str:
     """Return a message as a sentence that begins with a capital."""
     text = str(error)
     return text[:1].upper() + text[1:]
-
-

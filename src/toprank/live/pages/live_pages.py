@@ -32,9 +32,7 @@ def _stream(page: PageRequest, watched: Watched) -> Response:
     )
 
 
-async def _events(
-    page: PageRequest, updates: LiveUpdates, watched: Watched
-) -> AsyncIterator[str]:
+async def _events(page: PageRequest, updates: LiveUpdates, watched: Watched) -> AsyncIterator[str]:
     yield _AGAIN
     async for text in updates.news(watched, _PATIENCE):
         if not page.is_current():

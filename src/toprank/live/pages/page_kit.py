@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.pages.live_updates import LiveUpdates
 from toprank.live.pages.page_templates import PageTemplates
 from toprank.live.people.desk_roles import ACTIONS, OWNED_ACTIONS, Person
 from toprank.live.people.logins import Logins
@@ -54,6 +55,8 @@ class PageDesk:
         The desk in memory and what decides; `live` is None for a desk that only has pages.
     keys, sessions, logins
         Who may use the API, who is logged in, and what lets people in.
+    updates
+        What keeps open pages up to date.
     trials
         Backtests and suggestions of rules.
     metrics
@@ -77,6 +80,7 @@ class PageDesk:
         self.keys = keys or KeyRing(database)
         self.sessions = sessions or SessionBook(database, settings)
         self.logins = logins or Logins(database, settings, self.sessions)
+        self.updates = LiveUpdates(database)
         self.trials = RuleTrials(database)
         self.metrics: ServiceMetrics | None = None  # of the application that serves it
 

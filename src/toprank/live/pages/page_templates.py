@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from toprank.live.engine.lookups import time_text
+from toprank.live.pages.shown_values import FILTERS
 
 NAVIGATION = (
     ("/queue", "Queue", "queue.view"),
@@ -51,7 +52,7 @@ class PageTemplates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters.update(masked=masked, moment=moment)
+        self._templates.filters.update(FILTERS, masked=masked, moment=moment)
         self._templates.globals.update(static=self._static_path)
 
     def render(self, template: str, **values: Any) -> str:

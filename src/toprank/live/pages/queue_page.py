@@ -1,16 +1,27 @@
 """The queue: which cards to check next, and what checking them is expected to find."""
 
+from typing import NamedTuple
+
+import sqlalchemy as sa
 from starlette.responses import Response
 
 from toprank.live.checks import claims, queue
-from toprank.live.checks.queue import QueueHeader
-from toprank.live.pages.check_requests import change, holder, look, moment_of, number_in
+from toprank.live.checks.queue import QueueHeader, QueueRow
+from toprank.live.pages.check_requests import alert_of, change, holder, look, moment_of, number_in
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
-from toprank.live.pages.undo_banner import undo_banner
+from toprank.live.pages.undo_banner import UndoBanner, undo_banner
 from toprank.live.pages.yield_curve import yield_curve
+from toprank.live.people.desk_roles import authorize
 from toprank.live.store import alert_table
 
 _N_ROWS = 50
+
+
+class _Loaded(NamedTuple):
+    rows: list[QueueRow]
+    header: QueueHeader
+    newest: int
+    undo: UndoBanner | None
 
 
 async def queue_page(page: PageRequest) -> Response:
@@ -26,19 +37,20 @@ async def escalated_page(page: PageRequest) -> Response:
 async def _list(page: PageRequest, *, is_escalated: bool) -> Response:
     now, after = moment_of(page.desk), page.query.get("after")
 
-    def read(connection):
+    def read(connection: sa.Connection) -> _Loaded:
         try:
             rows = queue.queue(connection, _N_ROWS, after, is_escalated=is_escalated)
         except ValueError as error:
             raise PageError(400, str(error)) from None
-        return (
+        return _Loaded(
             rows,
             queue.header(connection, now, page.desk.settings),
             alert_table.next_number(connection) - 1,
             undo_banner(connection, page.person.actor, now),
         )
 
-    rows, header, newest, undo = await look(page, read)
+    loaded = await look(page, read)
+    rows, header = loaded.rows, loaded.header
     first = page.query.get("first", "1")
     return page.render(
         "queue.html",
@@ -48,8 +60,8 @@ async def _list(page: PageRequest, *, is_escalated: bool) -> Response:
         curve=yield_curve(header.curve, header.worth_until),
         first=int(first) if first.isascii() and first.isdigit() and len(first) < 10 else 1,
         more=rows[-1].cursor if len(rows) == _N_ROWS else None,
-        newest=newest,
-        undo=undo,
+        newest=loaded.newest,
+        undo=loaded.undo,
         who=page.person.actor,
         may_claim=page.person.may("check.claim"),
         is_escalated=is_escalated,
@@ -57,10 +69,16 @@ async def _list(page: PageRequest, *, is_escalated: bool) -> Response:
 
 
 async def claim(page: PageRequest) -> Response:
-    """Take a card and open it; if somebody has it, show it without."""
+    """Take a card and open it; the queue says who has it, if somebody does."""
     number, now = number_in(page), moment_of(page.desk)
+
+    def take(connection: sa.Connection) -> None:
+        is_escalated = alert_of(connection, number).state == "escalated"
+        authorize(page.person, "check.take_over" if is_escalated else "check.claim")
+        claims.claim(connection, number, page.person.actor, now, page.desk.settings)
+
     try:
-        await change(page, claims.claim, number, page.person.actor, now, page.desk.settings)
+        await change(page, take)
     except PageError as error:
         if error.status != 409:
             raise

@@ -29,6 +29,7 @@ _ANY: dict[str, Set[str]] = {
     "card.snooze": {"senior"},
     "check.claim": _CHECKING,
     "check.release": {"senior"},
+    "check.take_over": {"senior"},
     "check.correct": {"senior"},
     "check.escalate": _CHECKING,
     "search.view": _READING,

@@ -135,6 +135,14 @@ def by_number(connection: sa.Connection, number: int) -> CardAlert | None:
     return None if row is None else _alert(row)
 
 
+def held_by(connection: sa.Connection, who: str) -> list[int]:
+    """Return the numbers of the alerts that a person holds, in the order of the queue."""
+    is_held = (alerts.c.state == "taken") & (alerts.c.held_by == who)
+    query = sa.select(alerts.c.number).where(IS_LISTED, is_held)
+    order = (alerts.c.rank_value.desc(), alerts.c.number)
+    return list(connection.execute(query.order_by(*order)).scalars())
+
+
 def of_card(connection: sa.Connection, card: str) -> list[CardAlert]:
     """Return all alerts of a card, the newest first."""
     query = sa.select(alerts).where(alerts.c.card == card).order_by(alerts.c.number.desc())

@@ -123,6 +123,20 @@ def in_state(connection: sa.Connection, state: CheckState) -> list[Check]:
     return _found(connection, query)
 
 
+def last_pending(connection: sa.Connection, who: str, wall: int) -> Check | None:
+    """Return the last check of a person that can still be undone, None if none can."""
+    is_pending = (checks.c.state == "pending") & (checks.c.due_at > wall)
+    query = sa.select(checks).where(is_pending, checks.c.who == who)
+    found = _found(connection, query.order_by(checks.c.number.desc()).limit(1))
+    return found[0] if found else None
+
+
+def has_decided(connection: sa.Connection, who: str) -> bool:
+    """Return whether a person has ever given a verdict that holds."""
+    query = sa.select(checks.c.number).where(checks.c.who == who, checks.c.state != "undone")
+    return connection.execute(query.limit(1)).first() is not None
+
+
 def _found(connection: sa.Connection, query: sa.Select[Any]) -> list[Check]:
     return [
         Check(**{**row._mapping, "positions": json.loads(row.positions)})

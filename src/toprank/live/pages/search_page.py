@@ -1,0 +1,37 @@
+"""Search: a card, a payment or an alert, by what a caller on the phone can name."""
+
+import sqlalchemy as sa
+from starlette.responses import Response
+
+from toprank.live.checks.day import Found, search
+from toprank.live.desk_clock import wall_time
+from toprank.live.pages.check_requests import change
+from toprank.live.pages.page_kit import PageRequest, PageRoute
+from toprank.live.store import audit_chain
+
+_LONGEST = 200
+_SHORTEST = 3
+
+
+async def search_page(page: PageRequest) -> Response:
+    """Return what a text names; the audit has that it was searched for, and what was shown."""
+    text = page.query.get("q", "").strip()[:_LONGEST]
+    found: list[Found] = []
+    message = ""
+    if text and len(text) < _SHORTEST:
+        message = f"Search for at least {_SHORTEST} characters."
+    elif text:
+        found = await change(page, _search, page.person.actor, text)
+        message = "" if found else f"Nothing is found for “{text}”."
+    return page.render("search.html", text=text, found=found, message=message)
+
+
+def _search(connection: sa.Connection, who: str, text: str) -> list[Found]:
+    found = search(connection, text)
+    # what was typed may be a card, and the audit names none
+    details = {"alerts": [each.alert for each in found if each.alert is not None]}
+    audit_chain.add(connection, wall_time(), who, "searched", f"{len(found)} found", details)
+    return found
+
+
+SEARCH_PAGES = [PageRoute("GET", "/search", "search.view", search_page)]

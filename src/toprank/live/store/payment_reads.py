@@ -1,0 +1,72 @@
+"""The log as those who check read it: by position, by card, from a moment on."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+import sqlalchemy as sa
+
+from toprank.live.store.payment_log import LoggedPayment, StoredScore, payments, scores
+
+
+def at(connection: sa.Connection, positions: Sequence[int]) -> list[LoggedPayment]:
+    """Return the payments at positions, in the order of the log; without those purged."""
+    query = sa.select(payments).where(payments.c.position.in_(list(positions)))
+    found = connection.execute(query.order_by(payments.c.position))
+    return [LoggedPayment(*row) for row in found]
+
+
+def scores_at(connection: sa.Connection, positions: Sequence[int]) -> dict[int, StoredScore]:
+    """Return the scores of payments, by position."""
+    found = connection.execute(sa.select(scores).where(scores.c.position.in_(list(positions))))
+    return {row.position: StoredScore(*row) for row in found}
+
+
+def first_since(connection: sa.Connection, moment: int) -> int:
+    """Return a position from which on payments were received at a moment or later.
+
+    Payments are logged in the order in which they are received, so it is found by halving: there
+    is no index, which would slow down every payment.
+    """
+    ends = sa.select(sa.func.min(payments.c.position), sa.func.max(payments.c.position))
+    first, last = connection.execute(ends).one()
+    if first is None:
+        return 0
+    at_or_after = (
+        sa.select(payments.c.received_at)
+        .where(payments.c.position >= sa.bindparam("place"))
+        .order_by(payments.c.position)
+        .limit(1)
+    )
+
+    def received(place: int) -> int:
+        return connection.execute(at_or_after, {"place": place}).scalar_one()
+
+    return int(bisect_left(range(first, last + 1), moment, key=received) + first)
+
+
+def cards_from(connection: sa.Connection, position: int) -> list[str]:
+    """Return the cards with a payment at a position or after it."""
+    query = sa.select(payments.c.card).where(payments.c.position >= position).distinct()
+    return list(connection.execute(query).scalars())
+
+
+def of_card_from(connection: sa.Connection, card: str, position: int) -> list[int]:
+    """Return the positions of a card's payments from one on, in order."""
+    query = sa.select(payments.c.position).where(
+        payments.c.card == card, payments.c.position >= position
+    )
+    return sorted(connection.execute(query).scalars())
+
+
+def newest_of_card(connection: sa.Connection, card: str) -> int:
+    """Return the position of a card's newest payment, 0 if there is none."""
+    query = sa.select(sa.func.max(payments.c.position)).where(payments.c.card == card)
+    return connection.execute(query).scalar() or 0
+
+
+def ids_at(connection: sa.Connection, positions: Iterable[int]) -> dict[int, str]:
+    """Return the ids of the payments at positions, by position; without those purged."""
+    query = sa.select(payments.c.position, payments.c.id).where(
+        payments.c.position.in_(list(positions))
+    )
+    return {row.position: row.id for row in connection.execute(query)}
