@@ -2,8 +2,8 @@
 
 Pages that read millions of payments at every view would be slow, and counting at every payment
 would cost payments time. So the log is counted some time later, in transactions so short that
-payments hardly wait for them. A payment is counted when it has been scored, a label when its payment has been
-counted; a label that is corrected is counted anew.
+payments hardly wait for them. A payment is counted when it has been scored, a label when its
+payment has been counted; a label that is corrected is counted anew.
 """
 
 import json

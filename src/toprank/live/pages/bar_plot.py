@@ -83,7 +83,8 @@ def bar_plot(
     """Return the picture of counts in their order; a small one has neither levels nor names."""
     left, top = (0, 1) if is_small else (_LEFT, _TOP)
     bottom = height - (1 if is_small else _BELOW)
-    highest = max((max(each.total, each.high or 0.0) for each in counts), default=0.0) or 1.0
+    heights = (max(each.total, each.part, each.high or 0.0) for each in counts)
+    highest = max(heights, default=0.0) or 1.0
     step = (width - left) / max(len(counts), 1)
 
     def y(value: float) -> float:
@@ -96,7 +97,7 @@ def bar_plot(
             y(each.part), round(bottom - y(each.part), 1),
             None if each.low is None else y(each.low),
             None if each.high is None else y(each.high),
-            f"{each.name}: {_number(each.total)}" + (f", {_number(each.part)}" if each.part else ""),
+            _title(each),
         )
         for place, each in enumerate(counts)
     ]  # fmt: skip
@@ -124,6 +125,11 @@ def _levels(highest: float) -> list[float]:
         step *= factors[place % 3]
         place += 1
     return [step * number for number in range(1, int(highest / step) + 1)]
+
+
+def _title(each: Counted) -> str:
+    title = f"{each.name}: {_number(each.total)}"
+    return f"{title}, {_number(each.part)}" if each.part else title
 
 
 def _number(value: float) -> str:

@@ -1,6 +1,6 @@
 """Trials of rules that pages asked for: backtests and suggestions, with what came of them.
 
-    running -> done | failed
+running -> done | failed
 """
 
 import json
