@@ -2,24 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 _LEFT, _TOP, _BELOW = 34, 8, 18
 _GAP = 0.25  # of a bar's place
 
 
+PlotStyle = Literal["filled", "line", "range"]
+"""How parts are drawn: as a filled part of the bar, a line across it, a dot beside a range."""
+
+
 class Counted(NamedTuple):
-    """A bar: its name, its height, the part of it that is filled, and a range expected of that."""
+    """A bar: its name, its height, a part of it, and the range in which that was expected."""
 
     name: str
     total: float
     part: float = 0.0
-    low: float | None = None
-    high: float | None = None
+    low: float = 0.0
+    high: float = 0.0
 
 
 class Bar(NamedTuple):
-    """A bar in a picture; `part_y` and below it is filled, a range is from `low_y` to `high_y`."""
+    """A bar in a picture, its part and its range."""
 
     x: float
     width: float
@@ -27,8 +31,8 @@ class Bar(NamedTuple):
     height: float
     part_y: float
     part_height: float
-    low_y: float | None
-    high_y: float | None
+    high_y: float
+    range_height: float
     title: str
 
     @property
@@ -64,11 +68,7 @@ class BarPlot:
     height: int
     left: int
     bottom: int
-
-    @property
-    def has_range(self) -> bool:
-        """Whether any bar has a range."""
-        return any(bar.low_y is not None for bar in self.bars)
+    style: PlotStyle
 
 
 def bar_plot(
@@ -78,12 +78,13 @@ def bar_plot(
     width: int = 560,
     height: int = 130,
     n_names: int = 6,
+    style: PlotStyle = "filled",
     is_small: bool = False,
 ) -> BarPlot:
     """Return the picture of counts in their order; a small one has neither levels nor names."""
     left, top = (0, 1) if is_small else (_LEFT, _TOP)
     bottom = height - (1 if is_small else _BELOW)
-    heights = (max(each.total, each.part, each.high or 0.0) for each in counts)
+    heights = (max(each.total, each.part, each.high) for each in counts)
     highest = max(heights, default=0.0) or 1.0
     step = (width - left) / max(len(counts), 1)
 
@@ -95,8 +96,7 @@ def bar_plot(
             round(left + step * place + step * _GAP / 2, 1), round(step * (1 - _GAP), 1),
             y(each.total), round(bottom - y(each.total), 1),
             y(each.part), round(bottom - y(each.part), 1),
-            None if each.low is None else y(each.low),
-            None if each.high is None else y(each.high),
+            y(each.high), round(y(each.low) - y(each.high), 1),
             _title(each),
         )
         for place, each in enumerate(counts)
@@ -110,7 +110,7 @@ def bar_plot(
     levels = [PlotText(y(each), _number(each)) for each in _levels(highest)]
     if is_small:
         levels, names = [], []
-    return BarPlot(bars, levels, names, text, width, height, left, bottom)
+    return BarPlot(bars, levels, names, text, width, height, left, bottom, style)
 
 
 def _levels(highest: float) -> list[float]:

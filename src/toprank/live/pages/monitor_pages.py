@@ -68,17 +68,11 @@ def _plots(found: DeskMonitor) -> dict[str, BarPlot]:
     ]
     return {
         "hours": bar_plot(hours, _text("payments", "blocked", hours, "hours")),
-        "alerts": _side_by_side(alerts),
+        "alerts": bar_plot(alerts, _text("alerts opened", "closed", alerts, "days"), style="line"),
         "checks": bar_plot(checks, _text("checks", "frauds found", checks, "days with checks")),
-        "promised": bar_plot(promised, _promise_text(promised)),
+        "promised": bar_plot(promised, _promise_text(promised), style="range"),
         "weeks": bar_plot(weeks, _text("payments", "with a final label", weeks, "weeks")),
     }
-
-
-def _side_by_side(counts: Sequence[Counted]) -> BarPlot:
-    """Return opened alerts as bars, and closed ones as lines across them."""
-    shown = [Counted(each.name, each.total, 0.0, 0.0, each.part) for each in counts]
-    return bar_plot(shown, _text("alerts opened", "closed", counts, "days"))
 
 
 def _text(what: str, part: str, counts: Sequence[Counted], of: str) -> str:
@@ -88,7 +82,7 @@ def _text(what: str, part: str, counts: Sequence[Counted], of: str) -> str:
 
 def _promise_text(counts: Sequence[Counted]) -> str:
     total, filled = sum(each.total for each in counts), sum(each.part for each in counts)
-    within = sum((each.low or 0) <= each.part <= (each.high or 0) for each in counts)
+    within = sum(each.low <= each.part <= each.high for each in counts)
     return (
         f"{total:,.1f} frauds expected in {len(counts)} days with checks, {filled:,.0f} found; "
         f"on {within} days as many as expected."
