@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from toprank.live.desk import Desk, archive_of
 from toprank.live.desk_clock import wall_time
 from toprank.live.snapshots import LogPlace
-from toprank.live.store import audit_chain, unmask_table
+from toprank.live.store import audit_chain, digest_tables, unmask_table
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.digest_tables import known_frauds, rule_matches
 from toprank.live.store.label_table import labels
@@ -46,6 +46,8 @@ def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> P
     # each of these may have been left over by a purge that was interrupted
     _drop_labels(desk, before)
     _drop_snoozes(desk, before)
+    with desk.database.writing() as connection:
+        digest_tables.drop_before(connection, before)
     with desk.database.writing() as connection:
         unmask_table.drop_ended(connection, wall_time())
     desk.snapshots.drop_before(snapshot)

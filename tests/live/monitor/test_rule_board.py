@@ -7,9 +7,9 @@ from live import desks
 from live.monitor import board_desk
 from toprank.live.monitor import log_digest
 from toprank.live.rules.rule_backtest import Outcomes
-from toprank.live.rules.rule_board import DAY, BoardPeriod, BoardRow, rule_board
+from toprank.live.rules.rule_board import BoardPeriod, BoardRow, rule_board
 from toprank.live.store import alert_table, digest_tables, label_table, payment_log
-from toprank.live.store.digest_tables import HOUR
+from toprank.live.store.digest_tables import DAY
 from toprank.live.store.rule_table import StoredRule
 
 SILENCE = 2 * DAY
@@ -23,10 +23,8 @@ def counted_board(live, n_days=5, **options):
 
 def slow_figures(live, n_days=5):
     """The figures of the board, from log, scores, labels and alerts, one row at a time."""
-    since = live.now() - n_days * DAY
-    since -= since % HOUR
-    mature_until = live.now() - SILENCE
-    mature_until -= mature_until % HOUR
+    since = (live.now() // DAY - n_days + 1) * DAY
+    mature_until = (live.now() - SILENCE) // DAY * DAY
     with live.desk.database.reading() as connection:
         rows = list(payment_log.scored_after(connection, 0))
         held = label_table.holding(label_table.after(connection, 0))

@@ -15,10 +15,9 @@ from toprank.live.rules.rule_board import share_with_interval
 from toprank.live.store import check_day_table, digest_tables
 from toprank.live.store.alert_table import IS_LISTED, alerts
 from toprank.live.store.check_day_table import CheckDay
-from toprank.live.store.digest_tables import HOUR, known_frauds, log_hours
+from toprank.live.store.digest_tables import DAY, HOUR, known_frauds, log_hours
 from toprank.metrics.intervals import Interval
 
-DAY = 24 * HOUR
 WEEK = 7 * DAY
 N_HOURS, N_DAYS, N_WEEKS = 48, 30, 13
 
@@ -136,7 +135,7 @@ def _by_day(
 ) -> Counter[int]:
     day = at // DAY
     query = sa.select(day, sa.func.count()).where(condition).group_by(day)
-    return Counter({day: count for day, count in connection.execute(query)})
+    return Counter({row[0]: row[1] for row in connection.execute(query)})
 
 
 def _checked(counts: CheckDay) -> CheckedDay:

@@ -8,7 +8,8 @@ payment has been counted; a label that is corrected is counted anew.
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -16,10 +17,12 @@ import sqlalchemy as sa
 from toprank.live.store import digest_tables, label_table
 from toprank.live.store.desk_database import Database
 from toprank.live.store.digest_tables import (
+    DAY,
     HOUR,
     DigestPlace,
     known_frauds,
     log_hours,
+    rule_days,
     rule_matches,
 )
 from toprank.live.store.label_table import DeskLabel, labels
@@ -29,6 +32,9 @@ AT_ONCE = 1_000
 """Payments and labels per transaction: milliseconds in which nobody else can write."""
 
 _NONE = "[]"
+
+DayOutcome = tuple[int, str, int, bool | None]
+"""Day, name and version of a rule, and what became of payments that it matched."""
 
 
 def catch_up(
@@ -122,6 +128,7 @@ def _add_payments(connection: sa.Connection, some: _SomePayments) -> None:
         _add_to_hour(connection, *hour)
     if some.matches:
         connection.execute(rule_matches.insert(), some.matches)
+        _add_to_days(connection, Counter((*_day_of(each), None) for each in some.matches))
 
 
 def _add_to_hour(
@@ -196,7 +203,7 @@ def _count_labels(connection: sa.Connection, place: DigestPlace, most: int) -> D
     # a label after this place is counted next time, and must not be counted as known before
     given = [each for each in given if each.number <= new[-1].number]
     held = label_table.holding(given)
-    _judge(connection, [(row.position, held[row.id].is_fraud) for row in logged])
+    _judge(connection, {row.position: held[row.id].is_fraud for row in logged})
     _set_frauds(connection, [row.position for row in logged], [
         {"position": row.position, "at": row.received_at, "card": row.card,
          "known_at": held[row.id].known_at, "source": held[row.id].source}
@@ -224,9 +231,15 @@ def _new_labels(connection: sa.Connection, place: DigestPlace, most: int) -> lis
     return list(connection.execute(query))
 
 
-def _judge(connection: sa.Connection, outcomes: Iterable[tuple[int, bool]]) -> None:
+def _judge(connection: sa.Connection, outcomes: dict[int, bool]) -> None:
     """Write down what became of payments that rules matched."""
-    rows = [{"of_position": position, "outcome": is_fraud} for position, is_fraud in outcomes]
+    query = sa.select(rule_matches).where(rule_matches.c.position.in_(outcomes))
+    changes: Counter[DayOutcome] = Counter()
+    for row in connection.execute(query).mappings():
+        changes[*_day_of(row), row["is_fraud"]] -= 1
+        changes[*_day_of(row), outcomes[row["position"]]] += 1
+    _add_to_days(connection, changes)
+    rows = [{"of_position": place, "outcome": outcome} for place, outcome in outcomes.items()]
     if rows:
         connection.execute(
             rule_matches.update()
@@ -234,6 +247,30 @@ def _judge(connection: sa.Connection, outcomes: Iterable[tuple[int, bool]]) -> N
             .values(is_fraud=sa.bindparam("outcome")),
             rows,
         )
+
+
+def _day_of(match: Mapping[Any, Any]) -> tuple[int, str, int]:
+    return match["at"] // DAY, match["name"], match["version"]
+
+
+def _add_to_days(connection: sa.Connection, changes: Counter[DayOutcome]) -> None:
+    """Add to the matches of days, by rule and outcome; None is the outcome that is not known."""
+    by_day: defaultdict[tuple[int, str, int], Counter[bool | None]] = defaultdict(Counter)
+    for (day, name, version, outcome), count in changes.items():
+        by_day[day, name, version][outcome] += count
+    columns = rule_days.c
+    for (day, name, version), counts in by_day.items():
+        key = {"day": day, "name": name, "version": version}
+        numbers = {
+            "n_fraud": counts[True], "n_genuine": counts[False], "n_unknown": counts[None]
+        }  # fmt: skip
+        changed = connection.execute(
+            rule_days.update()
+            .where(*(columns[each] == value for each, value in key.items()))
+            .values({each: columns[each] + number for each, number in numbers.items()})
+        )
+        if not changed.rowcount:
+            connection.execute(rule_days.insert().values(key | numbers))
 
 
 def _set_frauds(

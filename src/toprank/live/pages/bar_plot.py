@@ -75,7 +75,7 @@ def bar_plot(
     counts: Sequence[Counted],
     text: str,
     *,
-    width: int = 560,
+    width: int = 440,
     height: int = 130,
     n_names: int = 6,
     style: PlotStyle = "filled",

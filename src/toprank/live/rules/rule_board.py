@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from toprank.live.checks.queue import WORTH
 from toprank.live.rules.rule_backtest import Outcomes
 from toprank.live.store import alert_table, digest_tables, rule_table
-from toprank.live.store.digest_tables import known_frauds, log_hours, rule_matches
+from toprank.live.store.digest_tables import DAY, known_frauds, log_hours, rule_days, rule_matches
 from toprank.live.store.rule_table import StoredRule
 from toprank.metrics.intervals import Interval
 from toprank.metrics.shares import wilson_bounds
@@ -27,10 +27,15 @@ LEAST_DETECTION = 0.01
 MOST_FALSE = 0.005
 """A rule that matches a larger share of the genuine payments disturbs too many people."""
 
-DAY = 86_400_000_000
-WEEK = 7 * DAY
-
 Key = tuple[str, int]
+"""Name and version of a rule."""
+
+
+class DailyMatches(NamedTuple):
+    """Matches of a day, which is counted from 1970."""
+
+    day: int
+    matches: Outcomes
 
 
 class WeekMatches(NamedTuple):
@@ -64,7 +69,7 @@ class BoardPeriod(NamedTuple):
     @property
     def n_weeks(self) -> int:
         """The number of weeks, the first of which may be shorter."""
-        return -(-(self.until - self.since) // WEEK)
+        return (self.until // DAY - self.since // DAY) // 7 + 1
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,7 @@ def rule_board(
     """
     period = _period(connection, now, silence, n_days)
     first = digest_tables.first_position(connection, period.since)
-    counts = _counts(connection, period, first)
+    counts = _counts(connection, period)
     cards, only = _frauds(connection, first)
     n_alerts = _alerts(connection, period.since, alert_from)
     rules = {(each.name, each.version): each for each in _stored(connection)}
@@ -208,13 +213,13 @@ def _retire_reasons(row: BoardRow) -> Iterable[str]:
 
 
 def _period(connection: sa.Connection, now: int, silence: int, n_days: int) -> BoardPeriod:
-    since = max(now - n_days * DAY, 0)
-    since -= since % digest_tables.HOUR
-    mature_until = max(now - silence, since)
-    mature_until -= mature_until % digest_tables.HOUR  # payments are counted by the hour
+    """Return the last days, today included; a day is mature as a whole."""
+    since = max(now // DAY - n_days + 1, 0) * DAY
+    mature_until = max((now - silence) // DAY * DAY, since)
     hours, frauds = log_hours.c, known_frauds.c
-    is_in = hours.hour >= since
-    n_payments = sa.select(sa.func.coalesce(sa.func.sum(hours.n_payments), 0)).where(is_in)
+    n_payments = sa.select(sa.func.coalesce(sa.func.sum(hours.n_payments), 0)).where(
+        hours.hour >= since
+    )
     first = digest_tables.first_position(connection, since)
     cards = sa.select(sa.func.count(frauds.card.distinct())).where(frauds.position >= first)
     n_frauds = sa.select(sa.func.count()).where(frauds.position >= first, frauds.at < mature_until)
@@ -229,24 +234,12 @@ def _period(connection: sa.Connection, now: int, silence: int, n_days: int) -> B
     )
 
 
-Counts = dict[Key, dict[tuple[int, bool], Counter[bool | None]]]
-
-
-def _counts(connection: sa.Connection, period: BoardPeriod, first: int) -> Counts:
-    """Return matches by version, by week and whether mature, and by outcome."""
-    columns = rule_matches.c
-    weeks_ago = (period.until - columns.at) // WEEK
-    is_mature = columns.at < period.mature_until
-    query = (
-        sa.select(
-            columns.name, columns.version, weeks_ago, is_mature, columns.is_fraud, sa.func.count()
-        )
-        .where(columns.position >= first)
-        .group_by(columns.name, columns.version, weeks_ago, is_mature, columns.is_fraud)
-    )
-    found: Counts = defaultdict(lambda: defaultdict(Counter))
-    for name, version, week, mature, is_fraud, count in connection.execute(query):
-        found[name, version][max(week, 0), bool(mature)][is_fraud] += count
+def _counts(connection: sa.Connection, period: BoardPeriod) -> dict[Key, list[DailyMatches]]:
+    """Return the matches of versions by day."""
+    found: defaultdict[Key, list[DailyMatches]] = defaultdict(list)
+    query = sa.select(rule_days).where(rule_days.c.day >= period.since // DAY)
+    for day, name, version, *counts in connection.execute(query):
+        found[name, version].append(DailyMatches(day, Outcomes(*counts)))
     return found
 
 
@@ -257,7 +250,7 @@ def _frauds(
     columns = rule_matches.c
     query = sa.select(
         columns.position, columns.name, columns.version, columns.is_live, columns.card
-    ).where(columns.position >= first, columns.is_fraud)
+    ).where(columns.position >= first, columns.is_fraud == sa.true())
     cards: defaultdict[Key, set[str]] = defaultdict(set)
     finders: defaultdict[int, set[str]] = defaultdict(set)
     pairs: list[tuple[int, Key]] = []
@@ -289,30 +282,20 @@ def _row(
     key: Key,
     rule: StoredRule | None,
     period: BoardPeriod,
-    counts: dict[tuple[int, bool], Counter[bool | None]],
+    days: list[DailyMatches],
     n_alerts: Counter[str],
     n_cards: int,
     n_only: int,
 ) -> BoardRow:
-    by_week: dict[int, list[Outcomes]] = defaultdict(list)
-    of_age: dict[bool, list[Outcomes]] = {True: [], False: []}
-    for (week, is_mature), by_outcome in counts.items():
-        outcomes = _outcomes(by_outcome, is_mature)
-        by_week[week].append(outcomes)
-        of_age[is_mature].append(outcomes)
+    mature = _sum(each.matches for each in days if each.day * DAY < period.mature_until)
+    newer = _sum(each.matches for each in days if each.day * DAY >= period.mature_until)
+    by_week: defaultdict[int, list[Outcomes]] = defaultdict(list)
+    for each in days:
+        by_week[(period.until // DAY - each.day) // 7].append(each.matches)
     weeks = [WeekMatches(week, _sum(by_week[week])) for week in reversed(range(period.n_weeks))]
+    silent = Outcomes(mature.fraud, mature.genuine + mature.unknown, 0)
     name = "." if rule is None else key[0]
-    return BoardRow(
-        *key, rule, period, _sum(of_age[True]), _sum(of_age[False]), n_alerts[name], n_cards,
-        n_only, weeks,
-    )  # fmt: skip
-
-
-def _outcomes(counts: Counter[bool | None], is_mature: bool) -> Outcomes:
-    """Return matches by outcome; of mature ones, silence is genuine."""
-    if is_mature:
-        return Outcomes(counts[True], counts[False] + counts[None], 0)
-    return Outcomes(counts[True], counts[False], counts[None])
+    return BoardRow(*key, rule, period, silent, newer, n_alerts[name], n_cards, n_only, weeks)
 
 
 def _sum(outcomes: Iterable[Outcomes]) -> Outcomes:

@@ -2,6 +2,7 @@
 
     log_hours        payments of an hour: how many, blocked, labelled
     rule_matches     a row per payment and rule that matched it; the model counts as a rule
+    rule_days        the same by rule and day, with what became of the payments
     known_frauds     the payments of the log whose label that holds is fraud
     digest_places    one row: up to which payment and which label all of this has been counted
 
@@ -16,6 +17,7 @@ from toprank.live.store.desk_database import metadata
 from toprank.live.store.payment_log import Number
 
 HOUR = 3_600_000_000  # microseconds
+DAY = 24 * HOUR
 
 log_hours = sa.Table(
     "log_hours",
@@ -37,6 +39,29 @@ rule_matches = sa.Table(
     sa.Column("at", sa.BigInteger, nullable=False),  # when the payment was received
     sa.Column("card", sa.Text, nullable=False),
     sa.Column("is_fraud", sa.Boolean),  # null while there is no label
+    sqlite_with_rowid=False,
+)
+
+_IS_FRAUD = sa.text("is_fraud = 1")
+sa.Index(
+    "fraud_matches",
+    rule_matches.c.position,
+    rule_matches.c.name,
+    rule_matches.c.version,
+    rule_matches.c.is_live,
+    rule_matches.c.card,
+    sqlite_where=_IS_FRAUD,
+)
+
+rule_days = sa.Table(
+    "rule_days",
+    metadata,
+    sa.Column("day", sa.Integer, primary_key=True, autoincrement=False),  # from 1970
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("n_fraud", sa.Integer, nullable=False),
+    sa.Column("n_genuine", sa.Integer, nullable=False),
+    sa.Column("n_unknown", sa.Integer, nullable=False),
     sqlite_with_rowid=False,
 )
 
@@ -85,3 +110,10 @@ def first_position(connection: sa.Connection, since: int) -> int:
     query = sa.select(sa.func.min(log_hours.c.first_position)).where(log_hours.c.hour >= since)
     found = connection.execute(query).scalar()
     return 2**62 if found is None else found
+
+
+def drop_before(connection: sa.Connection, moment: int) -> None:
+    """Remove what was counted of the days before that of a moment."""
+    day = moment // DAY
+    connection.execute(rule_days.delete().where(rule_days.c.day < day))
+    connection.execute(log_hours.delete().where(log_hours.c.hour < day * DAY))
