@@ -32,6 +32,7 @@ from toprank.cli.rule_commands import rules
 from toprank.cli.serve import serve
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
+from toprank.cli.users import users
 from toprank.cli.version_option import print_versions
 from toprank.cli.warm_up import warm_up
 
@@ -57,7 +58,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
-    simulate, feedback, desk, keys, rules, serve, replay, audit, warm_up, completion,
+    simulate, feedback, desk, users, keys, rules, serve, replay, audit, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 

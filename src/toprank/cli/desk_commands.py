@@ -80,7 +80,9 @@ def init(
     with screen.busy("computing the features of the model's payments"):
         init_desk(folder, model, settings, card_key=card_key)
     screen.show(
-        f"{folder} is ready. Give a key to whoever sends payments, and start it:\n"
+        f"{folder} is ready. Make an account for whoever looks after it, give a key to whoever "
+        "sends payments, and start it:\n"
+        f"  toprank users add {folder} NAME --role admin\n"
         f"  toprank keys add {folder} payments --scope payments\n"
         f"  toprank serve {folder}"
     )

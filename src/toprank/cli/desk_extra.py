@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 _NEEDED = (
+    "argon2",
     "polars",
     "sqlalchemy",
     "sqlglot",
@@ -11,11 +12,12 @@ _NEEDED = (
     "prometheus_client",
     "jinja2",
 )
+_PACKAGES = {"argon2": "argon2-cffi"}
 
 
 def check_installed() -> None:
     """Raise, with the command that installs them, if libraries of the live system are missing."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [_PACKAGES.get(name, name) for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ImportError(
             f"the live system needs {', '.join(missing)}; install it with: "

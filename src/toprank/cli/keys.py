@@ -1,7 +1,5 @@
 """`toprank keys`: who may send payments and labels to a desk, and read from it."""
 
-import getpass
-import time
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +38,13 @@ def add(folder: Path, name: str, scopes: tuple[str, ...]) -> None:
     with the key.
     """
     from toprank.cli import screen
+    from toprank.cli.desk_actor import actor
 
     api_keys, database = _opened(folder)
+    from toprank.live.desk_clock import wall_time
+
     with database.writing() as connection:
-        key = api_keys.add(connection, name, scopes, _now(), _actor())
+        key = api_keys.add(connection, name, scopes, wall_time(), actor())
     screen.show(key)
     screen.remark(f"Made key {name!r} ({', '.join(scopes)}). Keep it: it is not shown again.")
 
@@ -54,6 +55,7 @@ def add(folder: Path, name: str, scopes: tuple[str, ...]) -> None:
 def list_keys(folder: Path, as_json: bool) -> None:
     """Print the keys of the desk in FOLDER: name, scopes, when made, last used and revoked."""
     from toprank.cli import screen
+    from toprank.cli.desk_actor import minute_text
     from toprank.wording import aligned
 
     api_keys, database = _opened(folder)
@@ -63,9 +65,9 @@ def list_keys(folder: Path, as_json: bool) -> None:
         {
             "name": each.name,
             "scopes": sorted(each.scopes),
-            "made": _at(each.made_at),
-            "used": _at(each.used_at),
-            "revoked": _at(each.revoked_at),
+            "made": minute_text(each.made_at),
+            "used": minute_text(each.used_at),
+            "revoked": minute_text(each.revoked_at),
         }
         for each in found
     ]
@@ -83,10 +85,13 @@ def list_keys(folder: Path, as_json: bool) -> None:
 def revoke(folder: Path, name: str) -> None:
     """Revoke the key called NAME of the desk in FOLDER; it cannot be used any more."""
     from toprank.cli import screen
+    from toprank.cli.desk_actor import actor
 
     api_keys, database = _opened(folder)
+    from toprank.live.desk_clock import wall_time
+
     with database.writing() as connection:
-        api_keys.revoke(connection, name, _now(), _actor())
+        api_keys.revoke(connection, name, wall_time(), actor())
     screen.remark(f"Revoked key {name!r}.")
 
 
@@ -99,21 +104,3 @@ def _opened(folder: Path) -> tuple[Any, Any]:
     from toprank.live.store.desk_database import Database
 
     return api_keys, Database.open(folder)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000
-
-
-def _actor() -> str:
-    try:
-        return f"person:{getpass.getuser()}"
-    except (OSError, KeyError):  # a user without a name, as in some containers
-        return "person:command line"
-
-
-def _at(microseconds: int | None) -> str | None:
-    """Return a time to the minute, in UTC."""
-    if microseconds is None:
-        return None
-    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(microseconds / 1e6))

@@ -1,6 +1,5 @@
 """`toprank rules`: write rules, try them, and bring them into use, in a desk."""
 
-import getpass
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import click
 
+from toprank.cli import desk_actor
 from toprank.cli.rule_trials import backtest, suggest
 
 EXAMPLES = """
@@ -245,10 +245,7 @@ def _print(rules: list[Any], as_json: bool) -> None:
 def _actor(by: str | None) -> str:
     if by is not None and not by.strip():
         raise click.UsageError("--by must name a person; it is empty.")
-    try:
-        return f"person:{by or getpass.getuser()}"
-    except (OSError, KeyError):  # a user without a name, as in some containers
-        return "person:command line"
+    return desk_actor.actor(by)
 
 
 def _moment(microseconds: int) -> str:

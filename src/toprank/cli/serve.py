@@ -85,6 +85,11 @@ def serve(
 
     def started(address: str) -> None:
         screen.remark(f"Serving {folder} at {address} (stop with Ctrl-C).")
+        if not serving.has_people and not demo:
+            screen.remark(
+                "Nobody has an account for its pages yet. Make the first one with:\n"
+                f"  toprank users add {folder} NAME --role admin --address {address}"
+            )
         if demo:
             from toprank.live.demo_world import start_paying
 

@@ -13,13 +13,19 @@ from toprank.live.people.passwords import Passwords
 
 FORM = "application/x-www-form-urlencoded"
 PASSWORD = "a horse with a hat"
+_TOKEN = r'name="token" value="([^"]*)"'
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+def logins_of(desk, hasher=CHEAP):
+    """What lets people in, with hashes that take no time."""
+    pages = desk.pages
+    return Logins(pages.database, pages.settings, pages.sessions, Passwords(hasher))
 
 
 def with_cheap_passwords(desk):
     """Let a desk's logins take no time."""
-    pages = desk.pages
-    pages.logins = Logins(pages.database, pages.settings, pages.sessions, Passwords(CHEAP))
+    desk.pages.logins = logins_of(desk)
     return desk
 
 
@@ -44,14 +50,15 @@ class Browser:
 
     @property
     def token(self):
-        return re.search(r'name="token" value="([^"]*)"', self.text)[1]
+        found = None if self.page is None else re.search(_TOKEN, self.text)
+        return "" if found is None else found[1]
 
     def get(self, path, follow=True, **headers):
         return self._ask("GET", path, b"", headers, follow)
 
     def post(self, path, fields=None, follow=True, **headers):
         """Send a form as a page of this server does; its token is that of the last page."""
-        fields = {"token": self.token if self.page else "", **(fields or {})}
+        fields = {"token": self.token, **(fields or {})}
         headers = {"content-type": FORM, "sec-fetch-site": "same-origin", **headers}
         return self._ask("POST", path, urlencode(fields, doseq=True).encode(), headers, follow)
 
@@ -61,7 +68,7 @@ class Browser:
 
     def _ask(self, method, path, body, headers, follow):
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        sent = {"authorization": None, "cookie": cookie or None, **_dashed(headers)}
+        sent = {"authorization": None, "cookie": cookie or None, **headers}
         if self._address:
             sent.setdefault("x-forwarded-for", self._address)
         reply = self._client.request(method, path, body, sent)
@@ -80,7 +87,3 @@ class Browser:
             self.cookies.pop(name, None)
         else:
             self.cookies[name] = value
-
-
-def _dashed(headers):
-    return {name.replace("_", "-"): value for name, value in headers.items()}

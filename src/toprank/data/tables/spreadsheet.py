@@ -28,6 +28,16 @@ def without_formulas(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=names)
 
 
+def harmless(text: str) -> str:
+    """Return one text as `without_formulas` has it.
+
+    >>> harmless("@SUM(A1)"), harmless("-12.50")
+    ("'@SUM(A1)", '-12.50')
+    """
+    is_escaped = re.match(_IS_FORMULA, text) and not re.match(_IS_NUMBER, text)
+    return f"'{text}" if is_escaped else text
+
+
 def as_it_was(text: str) -> str:
     """Return a text as it was before `without_formulas`.
 

@@ -7,28 +7,20 @@ from typing import Any
 
 from starlette.responses import Response
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+from toprank.data.tables.spreadsheet import harmless
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table as CSV; a text that begins as a formula does gets a quote before it.
+    """Return a table as CSV; a text that begins as a formula does gets an apostrophe before it.
 
-    >>> csv_text(["shop", "amount"], [["=1+1", -2.5]])
-    'shop,amount\\r\\n\\'=1+1,-2.5\\r\\n'
+    >>> csv_text(["shop", "amount"], [["=1+1", -2.5]]).splitlines()
+    ['shop,amount', "'=1+1,-2.5"]
     """
     written = io.StringIO()
     writer = csv.writer(written)
-    writer.writerow([cell(each) for each in header])
-    writer.writerows([cell(each) for each in row] for row in rows)
+    for row in (header, *rows):
+        writer.writerow([harmless(each) if isinstance(each, str) else each for each in row])
     return written.getvalue()
-
-
-def cell(value: Any) -> Any:
-    """Return a value as it is written: numbers as they are, texts so that they stay texts."""
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    text = str(value)
-    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
 
 
 def csv_response(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Response:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toprank.live.desk import Desk
 from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.store import account_table
 from toprank.live.web.application import create_app
 from toprank.live.web.desk_service import DeskService
 from toprank.live.web.gate import LOOPBACK
@@ -36,6 +37,8 @@ class Serving:
     ----------
     notes
         What whoever starts the server should know, in sentences.
+    has_people
+        Whether anybody has an account.
     """
 
     def __init__(
@@ -56,6 +59,8 @@ class Serving:
             raise
         self._host, self._port, self._is_demo = host, port, demo
         self.notes = []
+        with desk.database.reading() as connection:
+            self.has_people = account_table.n_active(connection) > 0
         if host not in LOOPBACK:
             self.notes.append(
                 f"{host} can be reached from other machines, and what is sent is not encrypted; "
