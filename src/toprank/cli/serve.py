@@ -50,7 +50,7 @@ Examples:
 )
 @click.option(
     "--seconds-per-day",
-    default=60.0,
+    default=600.0,
     show_default=True,
     type=click.FloatRange(1),
     help="How long a day of the demo takes.",
@@ -78,23 +78,25 @@ def serve(
         raise click.UsageError("name the folder of a live system, or use --demo.")
     from toprank.live.web.serving import Serving
 
-    serving = Serving(folder, host, port, card_key, demo=demo)
+    serving = Serving(folder, host, port, card_key)
     for each in serving.notes:
         screen.remark(f"note: {each}")
     feeding: list[Any] = []
 
     def started(address: str) -> None:
         screen.remark(f"Serving {folder} at {address} (stop with Ctrl-C).")
-        if not serving.has_people and not demo:
+        if not serving.has_people:
             screen.remark(
                 "Nobody has an account for its pages yet. Make the first one with:\n"
                 f"  toprank users add {folder} NAME --role admin --address {address}"
             )
         if demo:
-            from toprank.live.demo_world import start_paying
+            from toprank.live.demo_world import new_links, start_paying
 
             feeding.append(start_paying(folder, address, seconds_per_day))
-            screen.remark(f"A day passes in {seconds_per_day:g} s. Watch it at {address}/")
+            screen.remark(f"A day of this world passes in {seconds_per_day:g} s. Log in once as:")
+            for name, path in new_links(folder).items():
+                screen.remark(f"  {name:<14}{address}{path}")
 
     try:
         serving.run(started)

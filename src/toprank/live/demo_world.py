@@ -17,6 +17,7 @@ from toprank.data.atomic import atomic_path
 from toprank.live.desk import Desk, init_desk
 from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
+from toprank.live.people import accounts
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_fields import RuleKind
@@ -25,8 +26,9 @@ from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
 
 WORLD, LATER, KEY = "world", "later.parquet", "key"
-N_DAYS, N_LATER, CAPACITY = 60, 30, 20
+N_DAYS, N_LATER, CAPACITY = 60, 45, 20
 COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "channel", "night")
+PEOPLE = {"investigator": "investigator", "lead": "senior"}
 NAMES = {"night": "at night", "distance_from_home": "distance from home"}
 
 _RULES: tuple[tuple[str, RuleKind, str, str], ...] = (
@@ -83,6 +85,14 @@ def start_paying(folder: Path, address: str, seconds_per_day: float) -> subproce
     return subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 
+def new_links(folder: Path) -> dict[str, str]:
+    """Return by name, for each person of a world, the path of a one-time link to log in with."""
+    with Desk.open(folder) as desk, desk.database.writing() as connection:
+        now, actor = wall_time(), "person:command line"
+        secrets = {name: accounts.new_link(connection, name, now, actor) for name in PEOPLE}
+    return {name: f"/link/{secret}" for name, secret in secrets.items()}
+
+
 def _fit(table: pa.Table, path: Path, seed: int) -> None:
     model = PaymentModel(
         "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
@@ -95,7 +105,7 @@ def _fit(table: pa.Table, path: Path, seed: int) -> None:
 
 
 def _furnish(folder: Path, model: Path, later: pa.Table) -> None:
-    """Add rules, the key of the world and its payments; the last of these makes it complete."""
+    """Add rules, people, the key of the world and its payments; with these it is complete."""
     with PaymentModel.load(model) as loaded:
         fields = rule_fields(loaded)
     with Desk.open(folder) as desk, desk.database.writing() as connection:
@@ -104,6 +114,8 @@ def _furnish(folder: Path, model: Path, later: pa.Table) -> None:
             rule_life.add_rule(connection, now, "person:anna", name, text, kind, fields, says)
             rule_life.stage(connection, now, "person:anna", name)
             rule_life.approve(connection, now, "person:ben", name)
+        for name, role in PEOPLE.items():
+            accounts.add(connection, name, role, now, "person:anna")
         key = api_keys.add(connection, "world", ["payments", "labels", "read"], now, "person:anna")
     world = folder / WORLD
     world.mkdir(mode=0o700)

@@ -58,6 +58,10 @@ class AsgiClient:
 
         return self._runner.run(ask_all())
 
+    def run(self, work):
+        """Return what a coroutine returns, in the event loop of the application."""
+        return self._runner.run(work)
+
     def wait(self, seconds):
         """Let the application run."""
         self._runner.run(asyncio.sleep(seconds))

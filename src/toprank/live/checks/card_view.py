@@ -1,14 +1,41 @@
 """What an investigator sees of a card: its payments, what is unusual, why it is listed, links."""
 
+import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.checks import card_reasons
+from toprank.live.checks.card_reasons import CardReason, MatchedRule
+from toprank.live.checks.check_errors import NoAlertError
+from toprank.live.checks.linked_cards import LinkedCard, linked_cards
+from toprank.live.checks.unusual_cells import CardPayment, unusual_cells
 from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.messages import PaymentField
+from toprank.live.store import (
+    alert_table,
+    check_table,
+    label_table,
+    note_table,
+    outbox_table,
+    payment_log,
+    payment_reads,
+)
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.check_table import Check
+from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.note_table import AlertNote
 from toprank.live.store.outbox_table import Message
+from toprank.live.store.payment_log import LoggedPayment, StoredScore
+
+DAYS = 30
+"""Days of the card that are shown."""
+
+_DAY = 86_400_000_000
+_COMPARED_DAYS = 180  # whose payments say what is usual for the card
+_MOST_PAYMENTS = 2_000
+_MOST_TERMINALS = 20  # whose other cards are looked up
 
 
 class TimelineRow(NamedTuple):
@@ -16,7 +43,7 @@ class TimelineRow(NamedTuple):
 
     `fields` are the others than time, amount, card, terminal and id. `label` is "fraud",
     "genuine" or None; `unusual` has the names of fields that are unusual for this card, "hour" of
-    the time, with a sentence each in `why`.
+    the time, with a sentence each.
     """
 
     position: int
@@ -32,31 +59,18 @@ class TimelineRow(NamedTuple):
     unusual: dict[str, str]
 
 
-class CardReason(NamedTuple):
-    """A sentence, the feature it is about (or empty), and the payments that it filters."""
+class _Names(NamedTuple):
+    """What the fields of payments are called."""
 
-    text: str
-    feature: str
-    positions: list[int]
-
-
-class MatchedRule(NamedTuple):
-    """A rule that put the card on the list, and how many of its last checked alerts were frauds."""
-
-    name: str
-    version: int
-    n_checked: int
-    n_frauds: int
-
-
-class LinkedCard(NamedTuple):
-    """Another card with frauds at a terminal of this one; `alert` is its newest, if any."""
-
-    card: str
+    amount: str
     terminal: str
-    n_frauds: int
-    last_at: int
-    alert: int | None
+    others: list[str]
+
+    @classmethod
+    def of(cls, fields: Sequence[PaymentField]) -> "_Names":
+        roles = {each.role: each.name for each in fields if each.role is not None}
+        others = [each.name for each in fields if each.role is None]
+        return cls(roles["amount"], roles["terminal"], others)
 
 
 class CardView(NamedTuple):
@@ -65,7 +79,7 @@ class CardView(NamedTuple):
     alert: CardAlert
     payments: list[TimelineRow]  # the suspicious ones, the oldest first
     timeline: list[TimelineRow]  # 30 days, the newest first
-    field_names: list[str]
+    field_names: list[str]  # those of `TimelineRow.fields`
     reasons: list[CardReason]
     less_suspicious: list[str]
     rules: list[MatchedRule]
@@ -82,4 +96,98 @@ def card_view(connection: sa.Connection, live: LiveDesk, alert: int, now: int) -
 
     NoAlertError if there is none of this number.
     """
-    raise NotImplementedError
+    found = alert_table.by_number(connection, alert)
+    if found is None:
+        raise NoAlertError(f"there is no alert {alert}.")
+    names = _Names.of(live.fields)
+    rows = _payments(connection, found, now)
+    positions = set(alert_table.positions_of(connection, alert))
+    scores = payment_reads.scores_at(
+        connection, [row.position for row in rows if row.paid_at > now - DAYS * _DAY]
+    )
+    held = label_table.holding(label_table.of_cards(connection, [found.card]))
+    timeline = _timeline(rows, names, positions, scores, held)
+    suspicious = [row for row in timeline if row.is_suspicious]
+    earlier = [each.number for each in alert_table.of_card(connection, found.card)]
+    assert live.model.state_ is not None and live.model.roles is not None
+    features = live.model.state_.history.features
+    return CardView(
+        found,
+        suspicious,
+        [row for row in reversed(timeline) if row.paid_at > now - DAYS * _DAY],
+        names.others,
+        card_reasons.reasons(found, rows, features, live.model.roles),
+        found.less_suspicious,
+        card_reasons.matched_rules(
+            connection, found, [scores[each] for each in positions if each in scores]
+        ),
+        linked_cards(
+            connection, found.card, [row.terminal for row in suspicious[-_MOST_TERMINALS:]], now
+        ),
+        found.expected,
+        note_table.of_alerts(connection, earlier),
+        check_table.of_alerts(connection, earlier),
+        outbox_table.of_alert(connection, alert),
+        max((row.position for row in rows), default=0),
+    )
+
+
+def newest_payment(connection: sa.Connection, card: str) -> int:
+    """Return the position of a card's newest payment, to notice later ones; 0 if none."""
+    return payment_reads.newest_of_card(connection, card)
+
+
+def _payments(connection: sa.Connection, alert: CardAlert, now: int) -> list[LoggedPayment]:
+    """Return the payments of a card in order of time, with those of the alert."""
+    since = now - _COMPARED_DAYS * _DAY
+    rows = payment_log.of_card(connection, alert.card, since, _MOST_PAYMENTS)
+    known = {row.position for row in rows}
+    left = [
+        each for each in alert_table.positions_of(connection, alert.number) if each not in known
+    ]
+    rows += payment_reads.at(connection, left) if left else []
+    return sorted(rows, key=lambda row: (row.paid_at, row.position))
+
+
+def _timeline(
+    rows: Sequence[LoggedPayment],
+    names: _Names,
+    positions: set[int],
+    scores: dict[int, StoredScore],
+    held: dict[str, DeskLabel],
+) -> list[TimelineRow]:
+    bodies = [json.loads(row.body) for row in rows]
+    frauds = {each for each, label in held.items() if label.is_fraud}
+    compared = [
+        CardPayment(
+            row.paid_at,
+            body.get(names.amount),
+            {names.terminal: row.terminal}
+            | {name: body[name] for name in names.others if isinstance(body.get(name), str)},
+            row.position not in positions and row.id not in frauds,
+        )
+        for row, body in zip(rows, bodies, strict=True)
+    ]
+    unusual = unusual_cells(compared, names.amount)
+    return [
+        TimelineRow(
+            row.position,
+            row.id,
+            row.paid_at,
+            body.get(names.amount),
+            row.terminal,
+            {name: body[name] for name in names.others if name in body},
+            row.decision,
+            _label(held.get(row.id)),
+            scores[row.position].probability if row.position in scores else None,
+            row.position in positions,
+            cells,
+        )
+        for row, body, cells in zip(rows, bodies, unusual, strict=True)
+    ]
+
+
+def _label(label: DeskLabel | None) -> str | None:
+    if label is None:
+        return None
+    return "fraud" if label.is_fraud else "genuine"

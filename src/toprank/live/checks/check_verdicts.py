@@ -64,7 +64,7 @@ def decide(
         connection,
         Check(
             0, alert, who, said, sorted(positions), reason_code, note.strip(), "pending",
-            now.desk, now.day, now.wall, now.wall + settings.undone, held.probability,
+            now.desk, now.day, now.wall, now.wall + settings.undone, held.expected,
             random_check_table.is_random(connection, alert), max(known, default=0),
         ),
     )  # fmt: skip

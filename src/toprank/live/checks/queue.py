@@ -1,4 +1,8 @@
-"""The queue: cards in the order of what a check of each is expected to find."""
+"""The queue: cards in the order of what a check of each is expected to find.
+
+A check finds a fraud if any of the card's open payments is one: `card_chance`. Of equal cards,
+the one that has waited longest comes first.
+"""
 
 from typing import NamedTuple
 
@@ -124,9 +128,9 @@ def _row(alert: CardAlert) -> QueueRow:
 
 
 def _chances(connection: sa.Connection, limit: int) -> list[float]:
-    """Return the probabilities of the first free alerts, in the order of the queue."""
+    """Return the chances of the first free alerts, in the order of the queue."""
     query = (
-        sa.select(alerts.c.probability)
+        sa.select(alerts.c.expected)
         .where(alert_table.IS_LISTED, alerts.c.state == "open")
         .order_by(alerts.c.rank_value.desc(), alerts.c.number)
     )

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.alerting import SentencesAt, known_frauds
+from toprank.live.engine.card_chance import card_chance
 from toprank.live.store import alert_table, audit_chain, payment_reads, random_check_table
 from toprank.live.store.alert_table import CardAlert, alerts
 from toprank.live.store.random_check_table import RandomDraw, random_checks
@@ -125,7 +126,8 @@ def _open(
         0.0 if score is None else score.probability,
         -math.inf if score is None else score.suspicion,
         top.position, sentences.reasons, sentences.less_suspicious, [], facts.model,
-        sentences.features, rank_value, len(rows),
+        sentences.features, card_chance([each.probability for each in scores.values()]),
+        rank_value, len(rows),
         sum(json.loads(row.body).get(facts.amount) or 0.0 for row in rows),
         max(row.paid_at for row in rows),
     )  # fmt: skip

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.desk_clock import wall_time
+from toprank.live.engine.card_chance import card_chance
 from toprank.live.store import alert_table, audit_chain, label_table, random_check_table
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.audit_chain import Action
-from toprank.live.store.payment_log import LoggedPayment
+from toprank.live.store.payment_log import LoggedPayment, StoredScore
 
 ACTOR = "job:scores"
 
@@ -71,13 +72,16 @@ def raise_alerts(
     ]
     found = sentences_of([top[card].place for card in explained]) if explained else []
     sentences = dict(zip(explained, found, strict=True))
+    chances = alert_table.open_chances(connection, [each.number for each in before.values()])
     number, after = alert_table.next_number(connection), {}
     for card, some in by_card.items():
         alert = before.get(card) or _new(number, card, now, model)
         number += card not in before
         if card in sentences:
-            alert = _with_top(alert, top[card], sentences[card], model)
-        after[card] = _with_payments(alert, some, now, amount)
+            worst = top[card]
+            alert = _with_score(alert, worst.row.position, worst, sentences[card])
+            alert = alert._replace(model=model)
+        after[card] = _with_payments(alert, some, chances.get(alert.number, []), now, amount)
     alert_table.open_new(connection, [after[card] for card in after if card not in before])
     alert_table.update(connection, [after[card] for card in after if card in before])
     for alert in before.values():
@@ -101,33 +105,38 @@ def raise_alerts(
 
 
 def _new(number: int, card: str, now: int, model: str) -> CardAlert:
-    return CardAlert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model, [], 0.0)
+    return CardAlert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model, [])
 
 
-def _with_payments(alert: CardAlert, some: Sequence[Suspect], now: int, amount: str) -> CardAlert:
-    """Return an alert with further payments."""
+def _with_payments(
+    alert: CardAlert, some: Sequence[Suspect], chances: list[float], now: int, amount: str
+) -> CardAlert:
+    """Return an alert with further payments; `chances` are those of its other open ones."""
     amounts = (json.loads(each.row.body).get(amount) or 0.0 for each in some)
+    expected = card_chance([*chances, *(each.probability for each in some)])
     return alert._replace(
         rules=sorted({*alert.rules, *(rule for each in some for rule in each.rules)}),
         updated_at=now,
+        expected=expected,
+        # a card that was drawn at random keeps its place, unless this is a better one
+        rank_value=max(alert.rank_value, expected),
         n_payments=alert.n_payments + len(some),
         amount=alert.amount + sum(amounts),
         last_at=max(alert.last_at, *(each.row.paid_at for each in some)),
     )
 
 
-def _with_top(alert: CardAlert, top: Suspect, sentences: Sentences, model: str) -> CardAlert:
-    """Return an alert whose most suspicious payment is a new one."""
+def _with_score(
+    alert: CardAlert, position: int, top: Suspect | StoredScore, sentences: Sentences
+) -> CardAlert:
+    """Return an alert whose most suspicious payment is another one."""
     return alert._replace(
         probability=top.probability,
         suspicion=top.suspicion,
-        position=top.row.position,
+        position=position,
         reasons=sentences.reasons,
         less_suspicious=sentences.less_suspicious,
-        model=model,
         reason_features=sentences.features,
-        # a card that was drawn at random stays at its place, unless this is a better one
-        rank_value=max(alert.rank_value, top.probability),
     )
 
 
@@ -162,20 +171,20 @@ def rank_again(
     connection: sa.Connection, cards: Sequence[str], sentences_at: SentencesAt, now: int
 ) -> None:
     """Rank the alerts of cards by those of their payments that have no label yet."""
-    for alert in alert_table.open_of(connection, cards).values():
+    found = alert_table.open_of(connection, cards).values()
+    chances = alert_table.open_chances(connection, [alert.number for alert in found])
+    for alert in found:
         top = alert_table.top_unlabelled(connection, alert.number)
-        if top is None or top.position == alert.position:
+        if top is None:
             continue
-        sentences = sentences_at(connection, top.position)
+        if top.position != alert.position:
+            sentences = sentences_at(connection, top.position)
+            alert = _with_score(alert, top.position, top, sentences)
+        expected = card_chance(chances[alert.number])
         is_drawn = random_check_table.is_random(connection, alert.number)
         again = alert._replace(
-            probability=top.probability,
-            suspicion=top.suspicion,
-            position=top.position,
-            reasons=sentences.reasons,
-            less_suspicious=sentences.less_suspicious,
-            reason_features=sentences.features,
-            rank_value=alert.rank_value if is_drawn else top.probability,
+            expected=expected,
+            rank_value=alert.rank_value if is_drawn else expected,
             updated_at=now,
         )
         alert_table.update(connection, [again])

@@ -125,6 +125,15 @@ class DecisionEngine:
             self.desk.recover(error)
             raise BusyError(2.0) from None
 
+    async def draw_random_checks(self, cards: Sequence[str]) -> int:
+        """Open today's random checks, drawn from these cards; return how many."""
+        if not self.is_ready:
+            return 0
+        try:
+            return self.desk.draw_random_checks(cards)
+        except BusyError:
+            return 0  # another process writes: later
+
     def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
         """Return what is known of a payment, None if there is none of this id; audited."""
         return self.desk.payment(payment_id, who)
@@ -135,10 +144,6 @@ class DecisionEngine:
         `after` is the cursor of the last alert that was returned before.
         """
         return self.desk.alerts(state, limit, after, who)
-
-    def n_open(self) -> int:
-        """Return how many alerts are open."""
-        return self.desk.n_open()
 
     def facts(self) -> dict[str, Any]:
         """Return what the engine is doing."""

@@ -15,13 +15,14 @@ from toprank.live.pages import shown_values
 from toprank.live.pages.check_requests import (
     alert_of,
     change,
+    field_names,
     look,
     moment_of,
     number_in,
-    sentence,
 )
 from toprank.live.pages.page_kit import PageDesk, PageError, PageRequest, PageRoute
 from toprank.live.pages.page_templates import masked
+from toprank.live.pages.shown_values import capital
 from toprank.live.pages.time_line import time_line, usual_range
 from toprank.live.pages.undo_banner import UndoBanner, undo_banner
 from toprank.live.people import unmasking
@@ -29,7 +30,7 @@ from toprank.live.people.desk_roles import Person
 from toprank.live.store import audit_chain, check_table
 
 _DAY = 86_400_000_000
-_N_DAYS, _N_SHOWN = 30, 12  # of the time line: days, and payments until all are asked for
+_N_SHOWN = 12  # payments of the time line, until all are asked for
 _SNOOZE_DAYS = (1, 7, 30, 90, 180)
 
 
@@ -78,7 +79,7 @@ async def shown_card(
         is_mine=is_mine,
         is_first=is_mine and not loaded.has_decided,
         suspicious=suspicious,
-        roles=_roles(page.desk),
+        roles=field_names(page.desk),
         timeline=timeline,
         n_left_out=0 if reason else len(view.timeline) - len(timeline),
         reason=reason,
@@ -86,7 +87,7 @@ async def shown_card(
             view.timeline,
             suspicious,
             usual_range(view.timeline, suspicious),
-            page.now - _N_DAYS * _DAY,
+            page.now - card_view.DAYS * _DAY,
             page.now,
             None if reason is None else reason.positions,
         ),
@@ -111,7 +112,7 @@ async def unmask(page: PageRequest) -> Response:
     try:
         await change(page, work)
     except ValueError as error:
-        raise PageError(422, sentence(error)) from None
+        raise PageError(422, capital(str(error))) from None
     return page.redirect(f"/alerts/{number}")
 
 
@@ -182,13 +183,7 @@ def _listed(
     return list(rows if is_all else rows[:_N_SHOWN])
 
 
-def _roles(desk: PageDesk) -> dict[str, str]:
-    """Return the names of the fields that a payment has by its nature."""
-    assert desk.live is not None
-    return {each.role: each.name for each in desk.live.fields if each.role is not None}
-
-
 CARD_PAGES = [
-    PageRoute("GET", "/alerts/{number}", "card.view", card_page),
-    PageRoute("POST", "/alerts/{number}/unmask", "card.unmask", unmask),
+    PageRoute("GET", "/alerts/{number:int}", "card.view", card_page),
+    PageRoute("POST", "/alerts/{number:int}/unmask", "card.unmask", unmask),
 ]

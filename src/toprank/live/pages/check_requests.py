@@ -10,8 +10,11 @@ from toprank.live.checks import check_verdicts
 from toprank.live.checks.check_errors import CheckError, NoAlertError
 from toprank.live.desk_clock import Moment, wall_time
 from toprank.live.pages.page_kit import PageDesk, PageError, PageRequest
+from toprank.live.pages.shown_values import capital
 from toprank.live.store import alert_table
 from toprank.live.store.alert_table import CardAlert
+
+_LARGEST = 2**53  # far above any number, and below what a database can take
 
 Result = TypeVar("Result")
 
@@ -21,12 +24,18 @@ def moment_of(desk: PageDesk) -> Moment:
     return Moment(desk.now(), wall_time())
 
 
-def number_in(page: PageRequest, name: str = "number") -> int:
-    """Return the number in the path of a request; a page says that there is none like it."""
-    text = page.request.path_params[name]
-    if not (text.isascii() and text.isdigit() and len(text) < 18):
-        raise PageError(404, f"There is no {name} {text[:40]!r}.")
-    return int(text)
+def field_names(desk: PageDesk) -> dict[str, str]:
+    """Return by role what the fields are called that every payment has."""
+    assert desk.live is not None
+    return {each.role: each.name for each in desk.live.fields if each.role is not None}
+
+
+def number_in(page: PageRequest) -> int:
+    """Return the number in the path of a request; a page says if there can be none like it."""
+    number: int = page.request.path_params["number"]
+    if number > _LARGEST:
+        raise PageError(404, f"There is no number {number:.3g}.")
+    return number
 
 
 def alert_of(connection: sa.Connection, number: int) -> CardAlert:
@@ -77,12 +86,6 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except NoAlertError as error:
-        raise PageError(404, sentence(error)) from None
+        raise PageError(404, capital(str(error))) from None
     except CheckError as error:
-        raise PageError(409, sentence(error)) from None
-
-
-def sentence(error: Exception) -> str:
-    """Return a message as a sentence that begins with a capital."""
-    text = str(error)
-    return text[:1].upper() + text[1:]
+        raise PageError(409, capital(str(error))) from None

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from toprank.live.checks.day import DecisionRow, decisions
 from toprank.live.desk_clock import wall_time
 from toprank.live.engine.lookups import time_text
-from toprank.live.pages.check_requests import change, look
+from toprank.live.pages.check_requests import change, field_names, look
 from toprank.live.pages.csv_export import csv_response
 from toprank.live.pages.page_kit import PageDesk, PageError, PageRequest, PageRoute
 from toprank.live.pages.page_templates import masked
@@ -81,8 +81,7 @@ def _read(
     after: int | None = None,
     limit: int = _N_ROWS,
 ) -> list[DecisionRow]:
-    assert desk.live is not None
-    amount = next((each.name for each in desk.live.fields if each.role == "amount"), None)
+    amount = field_names(desk)["amount"]
     return decisions(connection, amount, after=after, limit=limit, **filters.arguments())
 
 

@@ -48,5 +48,5 @@ def _seen(page: PageRequest) -> int:
 
 LIVE_PAGES = [
     PageRoute("GET", "/live/queue", "queue.view", queue_stream, is_use=False),
-    PageRoute("GET", "/live/alert/{number}", "card.view", alert_stream, is_use=False),
+    PageRoute("GET", "/live/alert/{number:int}", "card.view", alert_stream, is_use=False),
 ]

@@ -128,12 +128,6 @@ class LiveUpdates:
             }
 
 
-def newest_payment(connection: sa.Connection, card: str) -> int:
-    """Return the position of a card's newest payment, 0 if it has none."""
-    rows = payment_log.of_card(connection, card, 0, _MOST_NEW)
-    return max((each.position for each in rows), default=0)
-
-
 def _of_queue(n_new: int) -> str:
     if n_new <= 0:
         return ""

@@ -128,8 +128,8 @@ QUEUE_PAGES = [
     PageRoute("GET", "/queue", "queue.view", queue_page),
     PageRoute("GET", "/escalated", "check.take_over", escalated_page),
     PageRoute("POST", "/queue/next", "check.claim", claim_next),
-    PageRoute("POST", "/alerts/{number}/claim", "check.claim", claim),
-    PageRoute("POST", "/alerts/{number}/take-over", "check.take_over", take_over),
-    PageRoute("POST", "/alerts/{number}/release", "check.release", release, holder),
-    PageRoute("POST", "/alerts/{number}/renew", "check.decide", renew, holder),
+    PageRoute("POST", "/alerts/{number:int}/claim", "check.claim", claim),
+    PageRoute("POST", "/alerts/{number:int}/take-over", "check.take_over", take_over),
+    PageRoute("POST", "/alerts/{number:int}/release", "check.release", release, holder),
+    PageRoute("POST", "/alerts/{number:int}/renew", "check.decide", renew, holder),
 ]

@@ -10,20 +10,15 @@ from toprank.live.pages.page_kit import PageRequest, PageRoute
 from toprank.live.store import audit_chain
 
 _LONGEST = 200
-_SHORTEST = 3
 
 
 async def search_page(page: PageRequest) -> Response:
     """Return what a text names; the audit has that it was searched for, and what was shown."""
     text = page.query.get("q", "").strip()[:_LONGEST]
     found: list[Found] = []
-    message = ""
-    if text and len(text) < _SHORTEST:
-        message = f"Search for at least {_SHORTEST} characters."
-    elif text:
+    if text:
         found = await change(page, _search, page.person.actor, text)
-        message = "" if found else f"Nothing is found for “{text}”."
-    return page.render("search.html", text=text, found=found, message=message)
+    return page.render("search.html", text=text, found=found)
 
 
 def _search(connection: sa.Connection, who: str, text: str) -> list[Found]:

@@ -123,14 +123,22 @@ def plain(value: Any) -> str:
     return str(value)
 
 
+def capital(text: str) -> str:
+    """Return a text that begins with a capital.
+
+    >>> capital("amount 488; others: 6-132")
+    'Amount 488; others: 6-132'
+    """
+    return text[:1].upper() + text[1:]
+
+
 def title_of(name: str) -> str:
     """Return the name of a field as the head of a column.
 
     >>> title_of("card_country")
     'Card country'
     """
-    words = name.replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
+    return capital(name.replace("_", " ").strip())
 
 
 def person_name(actor: str) -> str:
@@ -148,6 +156,7 @@ FILTERS = {
     for each in (
         ago,
         amount,
+        capital,
         whole,
         day,
         decimal,

@@ -16,9 +16,9 @@ from toprank.live.pages.check_requests import (
     holder,
     moment_of,
     number_in,
-    sentence,
 )
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
+from toprank.live.pages.shown_values import capital
 from toprank.live.store import alert_table
 
 _DAY = 86_400_000_000
@@ -125,10 +125,10 @@ async def _then_next(page: PageRequest, work: Work) -> Response:
     try:
         following = await page.desk.run(whole)
     except (TakenError, NoAlertError) as error:
-        return page.redirect("/queue", flash=sentence(error))
+        return page.redirect("/queue", flash=capital(str(error)))
     except ValueError as error:
         given = GivenVerdict(
-            page.field("reason_code"), page.field("note"), _ticked(page), sentence(error)
+            page.field("reason_code"), page.field("note"), _ticked(page), capital(str(error))
         )
         return await shown_card(page, number_in(page), given)
     if following is None:
@@ -156,13 +156,13 @@ def _is_number(text: str) -> bool:
 
 
 VERDICT_PAGES = [
-    PageRoute("POST", "/alerts/{number}/decide", "check.decide", decide, holder),
-    PageRoute("POST", "/alerts/{number}/escalate", "check.escalate", escalate),
-    PageRoute("POST", "/alerts/{number}/snooze", "card.snooze", snooze),
-    PageRoute("POST", "/alerts/{number}/block", "card.block", block),
-    PageRoute("POST", "/alerts/{number}/note", "check.decide", note, holder),
-    PageRoute("POST", "/checks/{number}/undo", "check.undo", undo, decider),
-    PageRoute("POST", "/checks/{number}/correct", "check.correct", correct, decider),
-    PageRoute("POST", "/checks/{number}/approve", "check.take_over", approve),
-    PageRoute("POST", "/checks/{number}/reject", "check.take_over", reject),
+    PageRoute("POST", "/alerts/{number:int}/decide", "check.decide", decide, holder),
+    PageRoute("POST", "/alerts/{number:int}/escalate", "check.escalate", escalate),
+    PageRoute("POST", "/alerts/{number:int}/snooze", "card.snooze", snooze),
+    PageRoute("POST", "/alerts/{number:int}/block", "card.block", block),
+    PageRoute("POST", "/alerts/{number:int}/note", "check.decide", note, holder),
+    PageRoute("POST", "/checks/{number:int}/undo", "check.undo", undo, decider),
+    PageRoute("POST", "/checks/{number:int}/correct", "check.correct", correct, decider),
+    PageRoute("POST", "/checks/{number:int}/approve", "check.take_over", approve),
+    PageRoute("POST", "/checks/{number:int}/reject", "check.take_over", reject),
 ]

@@ -4,9 +4,9 @@
     unsure, snoozed                        not in the queue until something happens, or some time
     escalated                              as open, for seniors
 
-`probability` is that of the card's most suspicious payment, as on the list of `toprank rank`. An
-alert is updated until it is closed; after that, new payments of the card open another. The queue
-is in the order of `rank_value`: see `toprank.live.checks.queue`.
+`probability` is that of the card's most suspicious payment, as on the list of `toprank rank`. The
+queue is in the order of `rank_value`. An alert is updated until it is closed; after that, new
+payments of the card open another.
 """
 
 import json
@@ -35,7 +35,8 @@ alerts = sa.Table(
     sa.Column("rules", sa.Text, nullable=False),
     sa.Column("model", sa.Text, nullable=False),
     sa.Column("reason_features", sa.Text, nullable=False),  # of the reasons, in their order
-    sa.Column("rank_value", sa.Double, nullable=False),
+    sa.Column("expected", sa.Double, nullable=False),  # chance that any of its payments is fraud
+    sa.Column("rank_value", sa.Double, nullable=False),  # that, or one drawn for a random check
     sa.Column("n_payments", sa.Integer, nullable=False),
     sa.Column("amount", sa.Double, nullable=False),  # of all its payments
     sa.Column("last_at", sa.BigInteger, nullable=False),  # when the newest of them was paid
@@ -97,7 +98,8 @@ _AS_JSON = ("reasons", "less_suspicious", "rules", "reason_features")
 class CardAlert(NamedTuple):
     """A card on the list; `reasons` are those of its most suspicious payment, in sentences.
 
-    `amount` is that of all its payments together, and `last_at` when the newest was paid.
+    `probability` is that payment's, and `expected` the chance that any of its payments is a fraud.
+    `amount` is that of all of them together, and `last_at` when the newest was paid.
     """
 
     number: int
@@ -113,7 +115,8 @@ class CardAlert(NamedTuple):
     rules: list[str]
     model: str
     reason_features: list[str]
-    rank_value: float
+    expected: float = 0.0
+    rank_value: float = 0.0
     n_payments: int = 0
     amount: float = 0.0
     last_at: int = 0
@@ -147,6 +150,13 @@ def of_card(connection: sa.Connection, card: str) -> list[CardAlert]:
     """Return all alerts of a card, the newest first."""
     query = sa.select(alerts).where(alerts.c.card == card).order_by(alerts.c.number.desc())
     return [_alert(row) for row in connection.execute(query)]
+
+
+def cards_ending(connection: sa.Connection, text: str, limit: int) -> list[CardAlert]:
+    """Return the alerts of cards that end with a text, the newest first."""
+    query = sa.select(alerts).where(alerts.c.card.endswith(text, autoescape=True))
+    found = connection.execute(query.order_by(alerts.c.number.desc()).limit(limit))
+    return [_alert(row) for row in found]
 
 
 def next_number(connection: sa.Connection) -> int:
@@ -275,6 +285,21 @@ def top_unlabelled(connection: sa.Connection, number: int) -> StoredScore | None
     )
     row = connection.execute(query.limit(1)).first()
     return None if row is None else StoredScore(*row)
+
+
+def open_chances(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, list[float]]:
+    """Return the probabilities of the payments of alerts that have no label, by alert."""
+    query = (
+        sa.select(alert_payments.c.alert, scores.c.probability)
+        .join(scores, scores.c.position == alert_payments.c.position)
+        .join(payments, payments.c.position == alert_payments.c.position)
+        .where(alert_payments.c.alert.in_(list(numbers)))
+        .where(~sa.exists().where(labels.c.id == payments.c.id))
+    )
+    found: dict[int, list[float]] = {number: [] for number in numbers}
+    for number, probability in connection.execute(query) if numbers else ():
+        found[number].append(probability)
+    return found
 
 
 def close_unchanged(connection: sa.Connection, before: int, at: int) -> list[int]:

@@ -79,6 +79,11 @@ def of_payment(connection: sa.Connection, payment_id: str) -> list[DeskLabel]:
     return _found(connection, labels.c.id == payment_id)
 
 
+def of_payments(connection: sa.Connection, ids: Iterable[str]) -> list[DeskLabel]:
+    """Return the labels of payments."""
+    return _found(connection, labels.c.id.in_(list(ids)))
+
+
 def holding(rows: Iterable[DeskLabel]) -> dict[str, DeskLabel]:
     """Return the label that holds of each payment, by its id.
 

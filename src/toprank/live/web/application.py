@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from toprank.live.pages.all_pages import PAGES
 from toprank.live.pages.page_doors import mounted
-from toprank.live.web.demo_index import DemoIndex
 from toprank.live.web.gate import LOOPBACK, Gate
 from toprank.live.web.request_body import BodyReader
 from toprank.live.web.routes import ApiRoutes
@@ -23,17 +22,13 @@ def create_app(
     desk: ServedDesk,
     hosts: Collection[str] | None = LOOPBACK,
     bodies: BodyReader | None = None,
-    *,
-    is_demo: bool = False,
 ) -> Starlette:
     """Return the application that serves a desk; it starts the desk, and closes it at the end.
 
-    `hosts` are the names under which it may be asked; None for any. With `is_demo`, the index
-    shows alerts to anyone.
+    `hosts` are the names under which it may be asked; None for any.
     """
     metrics = desk.pages.metrics = ServiceMetrics(desk.engine.facts)
-    demo = DemoIndex(desk) if is_demo else None
-    routes = ApiRoutes(desk, metrics, bodies or BodyReader(), demo)
+    routes = ApiRoutes(desk, metrics, bodies or BodyReader())
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

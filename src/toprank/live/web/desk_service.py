@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from toprank.live.checks import outbox, random_checks
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import PaymentField, TimeRange
@@ -16,6 +17,8 @@ _log = logging.getLogger("toprank.live")
 
 _BETWEEN_RELOADS = 0.5  # seconds after which a revoked key or a disabled account is known
 _RELOADS_PER_WRITE = 600  # when keys and sessions were last used is written every five minutes
+_BETWEEN_DELIVERIES = 0.5  # seconds
+_BETWEEN_DRAWS = 5.0  # seconds between two looks at whether random checks are to be drawn
 
 
 class DeskService:
@@ -35,7 +38,7 @@ class DeskService:
             live.desk.database, live.settings, live.now,
             live=live, engine=self.engine, keys=self.keys,
         )  # fmt: skip
-        self._following: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._upkeep = UpkeepSchedule(live.desk, live.history.position)
 
     @property
@@ -58,17 +61,18 @@ class DeskService:
         return self._live.now()
 
     async def start(self) -> None:
-        """Begin to decide, and to follow changes of keys and accounts."""
+        """Begin to decide, to follow changes of keys and people, and to do what checks ask for."""
         await self.engine.start()
-        self._following = asyncio.create_task(self._follow_changes())
+        found = (self._follow_changes(), self._deliver(), self._draw())
+        self._tasks = [asyncio.create_task(each) for each in found]
 
     async def close(self) -> None:
         """Answer and score what is waiting, then close everything."""
         await self.engine.stop()
-        if self._following is not None:
-            self._following.cancel()
+        for task in self._tasks:
+            task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._following
+                await task
         with _logged("the use of keys and sessions could not be written"):
             self._write_uses()
         self._upkeep.stop()
@@ -95,6 +99,30 @@ class DeskService:
     def _write_uses(self) -> None:
         self.keys.write_uses()
         self.pages.sessions.write_uses()
+
+    async def _deliver(self) -> None:
+        """Send what other systems are asked to do, and send it again where that failed."""
+        desk = self._live.desk
+        while True:
+            await asyncio.sleep(_BETWEEN_DELIVERIES)
+            with _logged("requests to other systems could not be sent"):
+                await asyncio.to_thread(outbox.deliver, desk.database, desk.settings)
+
+    async def _draw(self) -> None:
+        """Draw random checks once per day of the desk; a thread reads the cards of the day."""
+        while True:
+            await asyncio.sleep(_BETWEEN_DRAWS)
+            with _logged("random checks could not be drawn"):
+                cards = await asyncio.to_thread(self._drawn_from)
+                if cards:
+                    await self.engine.draw_random_checks(cards)
+
+    def _drawn_from(self) -> list[str]:
+        """Return the cards that random checks are drawn from, none if no draw is due."""
+        now = self._live.moment()
+        with self._live.desk.database.reading() as connection:
+            is_due = random_checks.is_due(connection, now, self._live.settings)
+            return random_checks.candidates(connection, now) if is_due else []
 
 
 @contextmanager

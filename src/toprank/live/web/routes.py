@@ -15,7 +15,6 @@ from toprank.live.store.alert_table import STATES
 from toprank.live.store.api_keys import ApiKey
 from toprank.live.web import api_description, batches, strict_json
 from toprank.live.web.api_description import CURSOR_PATTERN, MOST_ALERTS
-from toprank.live.web.demo_index import DemoIndex
 from toprank.live.web.gate import ROUTE
 from toprank.live.web.label_reader import label_given
 from toprank.live.web.payment_reader import PaymentReader
@@ -55,8 +54,6 @@ class ApiRoutes:
         What counts decisions and labels.
     bodies
         What reads the bodies of requests.
-    demo
-        The index of a demo, in place of the pages' own; None for that.
     """
 
     def __init__(
@@ -64,9 +61,8 @@ class ApiRoutes:
         desk: ServedDesk,
         metrics: ServiceMetrics,
         bodies: BodyReader,
-        demo: DemoIndex | None = None,
     ) -> None:
-        self._desk, self._metrics, self._bodies, self._demo = desk, metrics, bodies, demo
+        self._desk, self._metrics, self._bodies = desk, metrics, bodies
         self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.times)
         self._description = api_description.description(desk.fields)
 
@@ -82,9 +78,6 @@ class ApiRoutes:
             ("GET", "/metrics", self._get_metrics),
             ("GET", "/openapi.json", self._get_description),
         ]
-        if self._demo is not None:
-            found.append(("GET", "/", self._demo.page))
-            found.append(("GET", "/demo.css", self._demo.style))
         return [
             Route(
                 path, Endpoint(f"{method} {path.replace(':path', '')}", handler), methods=[method]

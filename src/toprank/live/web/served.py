@@ -37,9 +37,6 @@ class ServedEngine(Protocol):
         `after` is the `cursor` of the alert after which to begin, ValueError if it is none.
         """
 
-    def n_open(self) -> int:
-        """Return how many alerts are open; called in a thread of its own."""
-
     def facts(self) -> dict[str, Any]:
         """Return what the engine is doing, for metrics."""
 

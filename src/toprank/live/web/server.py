@@ -23,18 +23,20 @@ def run(
     host: str = "127.0.0.1",
     port: int = 8321,
     started: Callable[[str], None] | None = None,
+    stopping: Callable[[], None] | None = None,
 ) -> None:
     """Serve an application until SIGTERM or Ctrl-C.
 
     Then no connection is accepted any more, requests that are under way get their answer, and the
-    application closes its desk. `started` is called with the address when requests are accepted.
-    Port 0 takes a free one.
+    application closes its desk. `started` is called with the address when requests are accepted,
+    and `stopping` when no more are: it ends answers that would go on for ever. Port 0 takes a free
+    one.
     """
     listening = _listen(host, port)
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{listening.getsockname()[1]}"
     with _signals_taken():
-        _Server(config_of(app), address, started).run([listening])
+        _Server(config_of(app), address, started, stopping).run([listening])
 
 
 def config_of(app: ASGIApp) -> uvicorn.Config:
@@ -56,19 +58,29 @@ def config_of(app: ASGIApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which reports its address when it accepts requests."""
+    """uvicorn's server, which reports when it accepts requests, and when it stops to."""
 
     def __init__(
-        self, config: uvicorn.Config, address: str, started: Callable[[str], None] | None
+        self,
+        config: uvicorn.Config,
+        address: str,
+        started: Callable[[str], None] | None,
+        stopping: Callable[[], None] | None,
     ) -> None:
         super().__init__(config)
-        self._address, self._report = address, started
+        self._address, self._report, self._stopping = address, started, stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and report it."""
         await super().startup(sockets)
         if self.started and self._report is not None:
             self._report(self._address)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop, when what would go on for ever has ended."""
+        if self._stopping is not None:
+            self._stopping()
+        await super().shutdown(sockets)
 
 
 @contextmanager

@@ -30,8 +30,6 @@ class Serving:
         The desk, and the file of the key of its cards.
     host, port
         Where to listen.
-    demo
-        Whether the index shows alerts without a key: only for made-up payments.
 
     Attributes
     ----------
@@ -47,8 +45,6 @@ class Serving:
         host: str = "127.0.0.1",
         port: int = 8321,
         card_key: str | os.PathLike[str] | None = None,
-        *,
-        demo: bool = False,
     ) -> None:
         desk = Desk.open(folder)
         self._lock = WriterLock(folder / LOCK, folder, wait=0.0)
@@ -57,7 +53,7 @@ class Serving:
         except BaseException:
             self._lock.release()
             raise
-        self._host, self._port, self._is_demo = host, port, demo
+        self._host, self._port = host, port
         self.notes = []
         with desk.database.reading() as connection:
             self.has_people = account_table.n_active(connection) > 0
@@ -71,12 +67,13 @@ class Serving:
         """Serve until SIGTERM or Ctrl-C, then close the desk."""
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
         hosts = LOOPBACK if self._host in LOOPBACK else None
-        app = create_app(DeskService(self._live), hosts, is_demo=self._is_demo)
+        service = DeskService(self._live)
+        app = create_app(service, hosts)
         sys.setswitchinterval(_SWITCH)
         # what was loaded stays: looking through it for garbage would keep payments waiting
         gc.collect()
         gc.freeze()
         try:
-            run(app, self._host, self._port, started)
+            run(app, self._host, self._port, started, service.pages.updates.stop)
         finally:
             self._lock.release()

@@ -1,0 +1,74 @@
+"""A desk served by a process of its own, with people who can log in, for a real browser."""
+
+import numpy as np
+
+from live.pages.browser import CHEAP, PASSWORD
+from live.served_desk import ServedProcess
+from toprank.live.desk import Desk
+from toprank.live.desk_clock import wall_time
+from toprank.live.people import accounts
+from toprank.live.store import alert_table, api_keys, check_table
+
+PEOPLE = {"anna": "investigator", "ben": "investigator", "sara": "senior", "root": "admin"}
+_BATCH = 500
+
+
+class DeskServer:
+    """The server of a desk to which payments were sent; a context manager."""
+
+    def __init__(self, folder, payments):
+        self._desk = Desk.open(folder)
+        self.database, self._payments = self._desk.database, payments
+        with self.database.writing() as connection:
+            key = api_keys.add(connection, "shop", ["payments"], wall_time(), "person:test")
+            for name, role in PEOPLE.items():
+                accounts.add(connection, name, role, wall_time(), "person:test")
+                accounts.set_password(connection, name, CHEAP.hash(PASSWORD), wall_time())
+        self._process = ServedProcess(folder, key)
+
+    def __enter__(self):
+        self._process.start()
+        for first in range(0, len(self._payments), _BATCH):
+            some = [sent(each.body) for each in self._payments[first : first + _BATCH]]
+            self._process.post("/v1/payments", {"payments": some})
+        return self
+
+    def __exit__(self, *_):
+        self._process.stop()
+        self._desk.close()
+
+    @property
+    def address(self):
+        return self._process.address
+
+    def log_in(self, context, name):
+        """Return a page of a browser's context in which a person has logged in."""
+        page = context.new_page()
+        page.goto(f"{self.address}/login")
+        page.fill("#name", name)
+        page.fill("#password", PASSWORD)
+        page.press("#password", "Enter")
+        page.wait_for_url(lambda url: "/login" not in url)
+        return page
+
+    def pay(self, card, payment_id, amount):
+        """Send one more payment of a card, at the time of the newest."""
+        last = self._payments[-1].body
+        body = last | {"tx": payment_id, "card": card, "amount": amount}
+        self._process.post("/v1/payments", sent(body))
+
+    def alert(self, number):
+        with self.database.reading() as connection:
+            return alert_table.by_number(connection, number)
+
+    def checks(self, who):
+        """The checks of a person in their order."""
+        with self.database.reading() as connection:
+            query = check_table.checks.select().where(check_table.checks.c.who == f"person:{who}")
+            rows = connection.execute(query.order_by(check_table.checks.c.number))
+            return [row._mapping for row in rows]
+
+
+def sent(body):
+    """A payment as it is sent: with its time as text."""
+    return body | {"paid_at": f"{np.datetime64(body['paid_at'], 'us')}Z"}
