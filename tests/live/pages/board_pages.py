@@ -6,7 +6,7 @@ from live.monitor import board_desk
 from live.pages.browser import Browser, add_person, with_cheap_passwords
 from live.web.asgi_client import AsgiClient
 from toprank.live.people.desk_roles import ROLES
-from toprank.live.rules.rule_trials import RuleTrials, run_trial
+from toprank.live.rules.rule_trial_runs import RuleTrials, run_trial
 from toprank.live.web.application import create_app
 from toprank.live.web.desk_service import DeskService
 

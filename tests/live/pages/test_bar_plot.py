@@ -1,11 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toprank.live.pages.bar_plot import Counted, bar_plot
+from toprank.live.pages.bar_plot import BarCount, bar_plot
 
 numbers = st.floats(0, 1e9)
 counted = st.tuples(numbers, numbers, numbers, numbers).map(
-    lambda drawn: Counted("name", *drawn[:2], *sorted(drawn[2:]))
+    lambda drawn: BarCount("name", *drawn[:2], *sorted(drawn[2:]))
 )
 
 
@@ -22,13 +22,13 @@ def test_any_counts_give_bars_within_the_picture_higher_ones_higher(counts):
 
 
 def test_names_and_levels_are_round_and_few():
-    plot = bar_plot([Counted(str(day), day) for day in range(30)], "text")
+    plot = bar_plot([BarCount(str(day), day) for day in range(30)], "text")
     assert [each.text for each in plot.levels] == ["10", "20"]
     assert [each.text for each in plot.names] == ["0", "5", "10", "15", "20", "25"]
-    small = bar_plot([Counted("a", 3)], "text", is_small=True)
+    small = bar_plot([BarCount("a", 3)], "text", is_small=True)
     assert not small.levels and not small.names
 
 
 def test_nothing_counted_is_an_empty_picture():
     assert bar_plot([], "nothing").bars == []
-    assert bar_plot([Counted("a", 0)], "nothing").bars[0].height == 0
+    assert bar_plot([BarCount("a", 0)], "nothing").bars[0].height == 0

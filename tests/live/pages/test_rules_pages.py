@@ -11,7 +11,7 @@ from live.pages.board_pages import FinishedProcess, served_board
 from toprank.live.desk_clock import wall_time
 from toprank.live.pages.rules_pages import counted_board
 from toprank.live.rules import rule_life
-from toprank.live.rules.rule_trials import RuleTrials, TrialBusyError
+from toprank.live.rules.rule_trial_runs import RuleTrials, TrialBusyError
 from toprank.live.rules.snoozed_cards import snooze
 from toprank.live.store import rule_table, rule_trial_table
 
@@ -181,7 +181,7 @@ def test_hostile_texts_and_names_are_shown_as_text(pages, as_role):
 def test_a_backtest_is_kept_with_its_figures_and_without_whole_cards(pages, as_role, later):
     author = as_role("rule-author")
     author.get("/rules/large")
-    reply = author.post("/trials/backtest", {"rule": "large", "version": 1, "allow_immature": "y"})
+    reply = author.post("/rules/large/backtest", {"version": 1, "allow_immature": "y"})
     text = words(reply.content.decode())
     assert "Backtest of large" in text and "Precision on mature days" in text
     with pages.database.reading() as connection:
@@ -198,6 +198,7 @@ def test_a_backtest_of_a_text_that_is_no_rule_or_of_too_few_labels_says_so(as_ro
     author.get("/new-rule")
     wrong = author.post("/trials/backtest", {"text": "amuont > 1", "kind": "alert"})
     assert wrong.status == 400 and "did you mean" in words(wrong.content.decode())
+    assert b"amuont &gt; 1</textarea>" in wrong.content
     author.get("/new-rule")
     fields = {"text": "amount > 1", "kind": "alert", "since": "yesterday"}
     assert author.post("/trials/backtest", fields).status == 400
@@ -277,3 +278,15 @@ def test_the_monitor_shows_what_came_in_and_how_mature_it_is(pages, as_role):
     for part in ("Payments per hour", "Maturity", "How long until a fraud is known", "claim"):
         assert part in text
     assert "No payment was sent since the server started" in text
+
+
+@pytest.mark.slow
+def test_a_backtest_and_suggestions_run_in_a_process_of_their_own(pages):
+    trials = RuleTrials(pages.database)
+    for task, text in (("backtest", "amount > 30"), ("suggest", "")):
+        number = trials.start(task, "person:anna", text, "alert", None, {"allow_immature": True})
+        assert trials.find(number).state in ("running", "done")
+        trials.wait()
+        found = trials.find(number)
+        assert (found.state, found.error) == ("done", None)
+    assert isinstance(found.result, list)

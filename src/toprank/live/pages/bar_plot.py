@@ -12,7 +12,7 @@ PlotStyle = Literal["filled", "line", "range"]
 """How parts are drawn: as a filled part of the bar, a line across it, a dot beside a range."""
 
 
-class Counted(NamedTuple):
+class BarCount(NamedTuple):
     """A bar: its name, its height, a part of it, and the range in which that was expected."""
 
     name: str
@@ -72,7 +72,7 @@ class BarPlot:
 
 
 def bar_plot(
-    counts: Sequence[Counted],
+    counts: Sequence[BarCount],
     text: str,
     *,
     width: int = 440,
@@ -127,7 +127,7 @@ def _levels(highest: float) -> list[float]:
     return [step * number for number in range(1, int(highest / step) + 1)]
 
 
-def _title(each: Counted) -> str:
+def _title(each: BarCount) -> str:
     title = f"{each.name}: {_number(each.total)}"
     return f"{title}, {_number(each.part)}" if each.part else title
 

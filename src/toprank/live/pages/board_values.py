@@ -1,6 +1,6 @@
 """Figures of rules as their pages show them."""
 
-from toprank.live.pages.bar_plot import BarPlot, Counted, bar_plot
+from toprank.live.pages.bar_plot import BarCount, BarPlot, bar_plot
 from toprank.live.rules.rule_board import BoardRow
 from toprank.metrics.intervals import Interval
 from toprank.wording import percent, plural
@@ -27,7 +27,7 @@ def share_range(found: Interval | None) -> str:
 def trend(row: BoardRow) -> BarPlot:
     """Return the matches of a rule by week, frauds filled."""
     counts = [
-        Counted(_week(each.weeks_ago), each.matches.total, each.matches.fraud)
+        BarCount(_week(each.weeks_ago), each.matches.total, each.matches.fraud)
         for each in row.weeks
     ]
     n = len(counts)

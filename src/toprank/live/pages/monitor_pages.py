@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from toprank.live.monitor.desk_monitor import DAY, DeskMonitor, desk_monitor
 from toprank.live.pages import board_values
-from toprank.live.pages.bar_plot import BarPlot, Counted, bar_plot
+from toprank.live.pages.bar_plot import BarCount, BarPlot, bar_plot
 from toprank.live.pages.page_kit import PageRequest, PageRoute
 from toprank.live.pages.rules_pages import catch_up
 
@@ -51,20 +51,20 @@ async def monitor_page(page: PageRequest) -> Response:
 
 def _plots(found: DeskMonitor) -> dict[str, BarPlot]:
     hours = [
-        Counted(_time(each.at, "%H:%M"), each.n_payments, each.n_blocked) for each in found.hours
+        BarCount(_time(each.at, "%H:%M"), each.n_payments, each.n_blocked) for each in found.hours
     ]
-    alerts = [Counted(_day(each.day), each.n_opened, each.n_closed) for each in found.alert_days]
+    alerts = [BarCount(_day(each.day), each.n_opened, each.n_closed) for each in found.alert_days]
     checks = [
-        Counted(_day(each.counts.day), each.counts.n_checks, each.counts.n_found)
+        BarCount(_day(each.counts.day), each.counts.n_checks, each.counts.n_found)
         for each in found.checked_days
     ]
     promised = [
-        Counted(_day(day.day), day.expected, day.n_found, each.low, each.high)
+        BarCount(_day(day.day), day.expected, day.n_found, each.low, each.high)
         for each in found.checked_days
         for day in [each.counts]
     ]
     weeks = [
-        Counted(_time(each.at, "%d %b"), each.n_payments, each.n_final) for each in found.weeks
+        BarCount(_time(each.at, "%d %b"), each.n_payments, each.n_final) for each in found.weeks
     ]
     return {
         "hours": bar_plot(hours, _text("payments", "blocked", hours, "hours")),
@@ -75,12 +75,12 @@ def _plots(found: DeskMonitor) -> dict[str, BarPlot]:
     }
 
 
-def _text(what: str, part: str, counts: Sequence[Counted], of: str) -> str:
+def _text(what: str, part: str, counts: Sequence[BarCount], of: str) -> str:
     total, filled = sum(each.total for each in counts), sum(each.part for each in counts)
     return f"{total:,.0f} {what} in {len(counts)} {of}, {filled:,.0f} {part}."
 
 
-def _promise_text(counts: Sequence[Counted]) -> str:
+def _promise_text(counts: Sequence[BarCount]) -> str:
     total, filled = sum(each.total for each in counts), sum(each.part for each in counts)
     within = sum(each.low <= each.part <= each.high for each in counts)
     return (
@@ -97,7 +97,7 @@ def _latency(page: PageRequest) -> Latency | None:
     if not total:
         return None
     last = max(place for place, (_, count) in enumerate(found) if count)
-    counts = [Counted(_bound(bound), count) for bound, count in found[: last + 1]]
+    counts = [BarCount(_bound(bound), count) for bound, count in found[: last + 1]]
     median, slowest = (_quantile(found, total, share) for share in (0.5, 0.99))
     text = f"Of {total:,} answers, half came within {median} and 99 % within {slowest}."
     return Latency(bar_plot(counts, text, n_names=8), total, median, slowest)

@@ -20,7 +20,7 @@ from toprank.live.pages.page_templates import PageTemplates
 from toprank.live.people.desk_roles import ACTIONS, OWNED_ACTIONS, Person
 from toprank.live.people.logins import Logins
 from toprank.live.people.sessions import LoggedIn, SessionBook
-from toprank.live.rules.rule_trials import RuleTrials
+from toprank.live.rules.rule_trial_runs import RuleTrials
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.store.desk_database import Database
 from toprank.live.web.service_metrics import ServiceMetrics

@@ -1,7 +1,7 @@
 """The page on which rules are written: the text, what it may name, and what is wrong with it."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
@@ -22,7 +22,7 @@ class Draft(NamedTuple):
     """What somebody has written."""
 
     name: str = ""
-    kind: str = "alert"
+    kind: Any = "alert"
     text: str = ""
     description: str = ""
 
@@ -51,33 +51,39 @@ async def editor_page(page: PageRequest) -> Response:
             return Draft(newest.name, newest.kind, newest.text, newest.description)
 
         draft = await page.desk.run(read)
-    return _editor(page, draft)
+    return editor(page, draft)
 
 
 async def write_rule(page: PageRequest) -> Response:
     """Check what was written, look for fields, or store it as a draft."""
-    draft = Draft(*(page.field(name)[:_LONGEST] for name in Draft._fields))
-    if draft.kind not in KINDS:
-        raise PageError(400, f"A rule is of kind {' or '.join(KINDS)}.")
+    draft = draft_of(page)
     step, fields = page.field("step"), fields_in(page.desk)
     if step == "search":
-        return _editor(page, draft)
+        return editor(page, draft)
     try:
         condition = parse(draft.text, fields, draft.kind)
         if step == "check":
-            return _editor(page, draft, used=sorted(condition.names))
+            return editor(page, draft, used=sorted(condition.names))
 
         def store() -> int:
             with page.desk.database.writing() as connection:
                 return rule_life.add_rule(
                     connection, wall_time(), page.person.actor, draft.name, draft.text,
-                    draft.kind, fields, draft.description,  # type: ignore[arg-type]
+                    draft.kind, fields, draft.description,
                 ).version  # fmt: skip
 
         version = await page.desk.run(store)
     except RuleError as error:
-        return _editor(page, draft, error=str(error), status=400)
+        return editor(page, draft, error=str(error), status=400)
     return page.redirect(f"/rules/{draft.name}", f"Version {version} is stored as a draft.")
+
+
+def draft_of(page: PageRequest) -> Draft:
+    """Return what is in the fields of the form."""
+    draft = Draft(*(page.field(name)[:_LONGEST] for name in Draft._fields))
+    if draft.kind not in KINDS:
+        raise PageError(400, f"A rule is of kind {' or '.join(KINDS)}.")
+    return draft
 
 
 def fields_in(desk: PageDesk) -> RuleFields:
@@ -87,7 +93,7 @@ def fields_in(desk: PageDesk) -> RuleFields:
     return rule_fields(desk.live.model)
 
 
-def _editor(
+def editor(
     page: PageRequest,
     draft: Draft,
     *,
@@ -95,6 +101,7 @@ def _editor(
     used: list[str] | None = None,
     status: int = 200,
 ) -> Response:
+    """Return the page on which a rule is written, with what is wrong or which fields it uses."""
     search = (page.field("search") or page.query.get("search", "")).strip()[:100]
     named = list(_named(page.desk))
     words = search.casefold().split()

@@ -4,14 +4,14 @@ from typing import Any
 
 from starlette.responses import Response
 
-from toprank.live.pages.bar_plot import Counted, bar_plot
+from toprank.live.pages.bar_plot import BarCount, bar_plot
 from toprank.live.pages.check_requests import number_in
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
-from toprank.live.pages.rule_editor import fields_in
+from toprank.live.pages.rule_editor import draft_of, editor, fields_in
 from toprank.live.pages.rules_pages import sentence
 from toprank.live.rules.rule_fields import KINDS, RuleError
 from toprank.live.rules.rule_language import parse
-from toprank.live.rules.rule_trials import TrialBusyError, check_days
+from toprank.live.rules.rule_trial_runs import TrialBusyError, check_days
 from toprank.live.store import rule_table, rule_trial_table
 from toprank.live.store.rule_trial_table import RuleTrial
 from toprank.wording import percent
@@ -19,10 +19,9 @@ from toprank.wording import percent
 _SECONDS = 2  # after which a page of a trial that is running is loaded again
 
 
-async def start_backtest(page: PageRequest) -> Response:
-    """Start the backtest of a stored version, or of a text."""
-    name, version = page.field("rule"), page.field("version")
-    text, kind = page.field("text"), page.field("kind", "alert")
+async def backtest_version(page: PageRequest) -> Response:
+    """Start the backtest of a stored version."""
+    name, version = page.request.path_params["name"], page.field("version")
 
     def stored() -> tuple[str, str]:
         with page.desk.database.reading() as connection:
@@ -31,15 +30,26 @@ async def start_backtest(page: PageRequest) -> Response:
                     return each.text, each.kind
         raise PageError(404, "There is no such version of a rule.")
 
-    if version:
-        text, kind = await page.desk.run(stored)
-    if kind not in KINDS:
-        raise PageError(400, f"A rule is of kind {' or '.join(KINDS)}.")
+    text, kind = await page.desk.run(stored)
     try:
-        parse(text, fields_in(page.desk), kind)
-        return await _start(page, "backtest", text, kind, name or None)
+        return await _start(page, "backtest", text, kind, name)
     except RuleError as error:
         raise PageError(400, sentence(error)) from None
+
+
+async def backtest_text(page: PageRequest) -> Response:
+    """Start the backtest of what somebody has written; a mistake is shown beside it."""
+    draft = draft_of(page)
+
+    def is_stored() -> bool:
+        with page.desk.database.reading() as connection:
+            return bool(rule_table.versions_of(connection, draft.name))
+
+    rule = draft.name if await page.desk.run(is_stored) else None
+    try:
+        return await _start(page, "backtest", draft.text, draft.kind, rule)
+    except RuleError as error:
+        return editor(page, draft, error=str(error), status=400)
 
 
 async def start_suggestions(page: PageRequest) -> Response:
@@ -53,7 +63,9 @@ async def start_suggestions(page: PageRequest) -> Response:
         raise PageError(400, sentence(error)) from None
 
 
-async def _start(page: PageRequest, task: Any, text: str, kind: str, rule: str | None) -> Response:
+async def _start(page: PageRequest, task: Any, text: str, kind: Any, rule: str | None) -> Response:
+    if task == "backtest":
+        parse(text, fields_in(page.desk), kind)
     options: dict[str, Any] = dict(check_days(page.field("since"), page.field("until")))
     if page.field("allow_immature"):
         options["allow_immature"] = True
@@ -98,7 +110,7 @@ def _plot(trial: RuleTrial) -> Any:
         return None
     days = trial.result["days"][-60:]
     counts = [
-        Counted(each["day"][5:], sum(each["matches"].values()), each["matches"]["fraud"])
+        BarCount(each["day"][5:], sum(each["matches"].values()), each["matches"]["fraud"])
         for each in days
     ]
     n_matches, n_frauds = (sum(getattr(each, of) for each in counts) for of in ("total", "part"))
@@ -108,7 +120,8 @@ def _plot(trial: RuleTrial) -> Any:
 
 TRIAL_PAGES = [
     PageRoute("GET", "/trials", "rules.view", suggestions_page),
-    PageRoute("GET", "/trials/{number}", "rules.view", trial_page),
-    PageRoute("POST", "/trials/backtest", "rules.edit", start_backtest),
+    PageRoute("GET", "/trials/{number:int}", "rules.view", trial_page),
+    PageRoute("POST", "/rules/{name}/backtest", "rules.edit", backtest_version),
+    PageRoute("POST", "/trials/backtest", "rules.edit", backtest_text),
     PageRoute("POST", "/trials/suggest", "rules.edit", start_suggestions),
 ]

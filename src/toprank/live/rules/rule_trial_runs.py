@@ -2,7 +2,7 @@
 
 They read months of payments, which would keep payments waiting in the process that answers them.
 The process reads the trial from the database and writes there what came of it:
-`python -m toprank.live.rules.rule_trials FOLDER NUMBER`.
+`python -m toprank.live.rules.rule_trial_runs FOLDER NUMBER`.
 """
 
 import argparse
@@ -104,7 +104,7 @@ class RuleTrials:
 
 def start_process(folder: Path, number: int) -> subprocess.Popen[bytes]:
     """Start a trial in a process of its own, which gives way to others."""
-    command = [sys.executable, "-m", "toprank.live.rules.rule_trials", os.fspath(folder)]
+    command = [sys.executable, "-m", "toprank.live.rules.rule_trial_runs", os.fspath(folder)]
     return subprocess.Popen([*command, str(number)], stdin=subprocess.DEVNULL)
 
 
