@@ -13,7 +13,8 @@ _log = logging.getLogger("toprank.live")
 
 _BETWEEN_CHECKPOINTS = 1.0  # seconds
 _CHECKPOINTS_PER_TRUNCATION = 60
-_COUNTING = (10.0, 0.05)  # seconds in all, and between two transactions
+_CHECKPOINTS_PER_COUNT = 10
+_COUNTING = (2.0, 0.05)  # seconds in all, and between two transactions
 _DAY = 86_400.0  # seconds after which what is too old is removed, however few payments came
 
 
@@ -21,7 +22,7 @@ class UpkeepSchedule:
     """Starts upkeep when it is due, one process at a time.
 
     A thread of its own moves the database's write-ahead log into the database: at a commit, that
-    would keep a payment waiting for the disk.
+    would keep a payment waiting for the disk. The same thread counts the log for board and monitor.
 
     Parameters
     ----------
@@ -65,6 +66,7 @@ class UpkeepSchedule:
                 self._desk.database.checkpoint()
                 if n_done % _CHECKPOINTS_PER_TRUNCATION == 0:
                     self._desk.database.truncate_log()
+                if n_done % _CHECKPOINTS_PER_COUNT == 0:
                     alert_from = self._desk.settings.alert_from
                     log_digest.catch_up(self._desk.database, alert_from, *_COUNTING)
             except Exception:

@@ -155,6 +155,7 @@ def test_a_rule_page_shows_why_the_breaker_paused_it_and_which_cards_are_snoozed
     assert "Paused by the circuit breaker" in page and str(escape(sentence)) in page
     assert "•••• 4711" in page and "secret-card" not in page
     assert "on &lt;i&gt;holiday" in page
+    assert str(escape(sentence)) in as_role("auditor").get("/rules").content.decode()
     with pages.database.writing() as connection:
         rule_life.approve(connection, wall_time(), "person:ben", "night", 1)
     again = as_role("auditor").get("/rules/night").content.decode()

@@ -35,10 +35,11 @@ _ORDER = ("live", "shadow", "draft", "retired")
 
 
 class CountedBoard(NamedTuple):
-    """A board, and how many payments are not in it yet."""
+    """A board, how many payments are not in it yet, and why rules were paused, by name."""
 
     board: RuleBoard
     n_left: int
+    pauses: dict[str, AuditEntry]
 
 
 class _RuleFacts(NamedTuple):
@@ -58,6 +59,7 @@ async def board_page(page: PageRequest) -> Response:
         groups=_groups(found.board.rows),
         period=found.board.period,
         n_left=found.n_left,
+        pauses=found.pauses,
         n_days=n_days,
         periods=PERIODS,
         silence=page.desk.settings.silence,
@@ -74,7 +76,13 @@ def counted_board(desk: PageDesk, n_days: int) -> CountedBoard:
         place = digest_tables.place(connection)
         n_left = payment_log.last_position(connection) - (0 if place is None else place.position)
         board = rule_board(connection, desk.now(), silence, settings.alert_from, n_days)
-    return CountedBoard(board, n_left)
+        shadow = [row.rule for row in board.rows if row.rule and row.state == "shadow"]
+        pauses = {
+            rule.name: pause
+            for rule in shadow
+            for pause in _pauses([rule], audit_chain.of_rule(connection, rule.name))
+        }
+    return CountedBoard(board, n_left, pauses)
 
 
 def catch_up(desk: PageDesk) -> None:
@@ -116,7 +124,7 @@ async def _rule_page(page: PageRequest, error: str = "", status: int = 200) -> R
         name=name,
         facts=found,
         n_days=PERIODS[1],
-        pauses=_pauses(found),
+        pauses=_pauses(found.versions, found.steps),
         may_approve=[
             each.version
             for each in found.versions
@@ -127,12 +135,12 @@ async def _rule_page(page: PageRequest, error: str = "", status: int = 200) -> R
     )
 
 
-def _pauses(facts: _RuleFacts) -> list[AuditEntry]:
+def _pauses(versions: list[StoredRule], steps: list[AuditEntry]) -> list[AuditEntry]:
     """Return why versions are in shadow that the circuit breaker has moved there."""
     newest: dict[str, AuditEntry] = {}
-    for entry in facts.steps:
+    for entry in steps:
         newest.setdefault(entry.subject.rpartition(":")[2], entry)
-    shadow = [str(each.version) for each in facts.versions if each.state == "shadow"]
+    shadow = [str(each.version) for each in versions if each.state == "shadow"]
     return [newest[each] for each in shadow if newest[each].action == "rule.trip"]
 
 

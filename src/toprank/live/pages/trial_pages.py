@@ -120,7 +120,7 @@ def _plot(trial: RuleTrial) -> Any:
 
 TRIAL_PAGES = [
     PageRoute("GET", "/trials", "rules.view", suggestions_page),
-    PageRoute("GET", "/trials/{number:int}", "rules.view", trial_page),
+    PageRoute("GET", "/trials/{number:int}", "rules.view", trial_page, is_use=False),
     PageRoute("POST", "/rules/{name}/backtest", "rules.edit", backtest_version),
     PageRoute("POST", "/trials/backtest", "rules.edit", backtest_text),
     PageRoute("POST", "/trials/suggest", "rules.edit", start_suggestions),
