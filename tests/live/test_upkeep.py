@@ -7,12 +7,13 @@ import pytest
 
 from live import desks
 from toprank.live import upkeep_schedule
+from toprank.live.checks import actions, check_verdicts, claims
 from toprank.live.desk import Desk, archive_of
 from toprank.live.desk_backup import back_up
 from toprank.live.desk_summary import desk_summary
 from toprank.live.log_replay import replay
 from toprank.live.messages import LabelGiven
-from toprank.live.store import digest_tables, payment_log
+from toprank.live.store import alert_table, digest_tables, payment_log
 from toprank.live.upkeep import keep_up, start_process
 from toprank.live.upkeep_schedule import UpkeepSchedule
 
@@ -71,13 +72,15 @@ def test_upkeep_runs_in_a_process_of_its_own(desk, later):
 
 def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, later, tmp_path):
     with desks.new_desk(
-        tmp_path / "desk", model_file, keep="50d", alert_from=0.0, purge_hour=0
-    ) as desk:
+        tmp_path / "desk", model_file, keep="50d", alert_from=0.0, purge_hour=0, undo="0s",
+        block_url="https://bank.example/block",
+    ) as desk:  # fmt: skip
         planted = replace(
             later[0], id="planted-id", card="planted-card",
             body=later[0].body | {"tx": "planted-id", "card": "planted-card"},
         )  # fmt: skip
         live = filled(desk, [planted, *later[1:60]])
+        check_planted(live)
         live.label([LabelGiven("planted-id", False, None, "claim")], "key:claims")
         live.close()
         keep_up(desk)
@@ -101,6 +104,21 @@ def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, la
         assert again.payment("planted-id") is None
         assert replay(desk).n_different == 0
         assert "job:retention" in {each.actor for each in entries(desk)}
+
+
+def check_planted(live):
+    """Do with the planted card all that leaves a trace of it."""
+    now, who = live.moment(), "person:anna"
+    with live.desk.database.writing() as connection:
+        (alert,) = alert_table.of_card(connection, "planted-card")
+        claims.claim(connection, alert.number, who, now, live.settings)
+        actions.add_note(connection, alert.number, who, "about planted-card", now)
+        actions.block_card(connection, alert.number, who, "planted-card", now, live.settings)
+        check_verdicts.decide(
+            connection, alert.number, who, "fraud", [alert.position], "", "planted-card", now,
+            live.settings,
+        )  # fmt: skip
+    assert live.finish_checks() == 1
 
 
 def files_with(folder, text):

@@ -1,8 +1,9 @@
 """Forgetting: what is older than a desk keeps is removed from every one of its files.
 
-These are the log, scores, matches of rules, labels, alerts with their reasons, the archive and the
-snapshots. What is removed from the database is overwritten there and in the write-ahead log. The
-audit stays: it names payments and alerts by their ids, never cards.
+These are the log, scores, matches of rules, labels, alerts with their reasons, checks with their
+notes, requests to other systems, the archive and the snapshots. What is removed from the database
+is overwritten there and in the write-ahead log. The audit stays: it names payments and alerts by
+their ids, never cards; so do the counts of each day's checks.
 """
 
 from typing import NamedTuple
@@ -14,9 +15,14 @@ from toprank.live.desk_clock import wall_time
 from toprank.live.snapshots import LogPlace
 from toprank.live.store import audit_chain, digest_tables, unmask_table
 from toprank.live.store.alert_table import alert_payments, alerts
+from toprank.live.store.check_table import checks
 from toprank.live.store.digest_tables import known_frauds, rule_matches
+from toprank.live.store.fraud_terminal_table import fraud_terminals
 from toprank.live.store.label_table import labels
+from toprank.live.store.note_table import notes
+from toprank.live.store.outbox_table import outbox
 from toprank.live.store.payment_log import payments, scores
+from toprank.live.store.random_check_table import random_checks
 from toprank.live.store.snooze_table import snoozes
 from toprank.payments.payment_model import PaymentModel
 
@@ -60,10 +66,14 @@ def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> P
 
 
 def _drop_alerts(desk: Desk, before: int) -> int:
-    """Remove alerts that nothing has happened to since a moment, open ones included."""
+    """Remove alerts that nothing has happened to since a moment, and all that is about them.
+
+    Open ones are included.
+    """
     with desk.database.writing() as connection:
         old = sa.select(alerts.c.number).where(alerts.c.updated_at < before)
-        connection.execute(alert_payments.delete().where(alert_payments.c.alert.in_(old)))
+        for table in (alert_payments, checks, notes, outbox, random_checks):
+            connection.execute(table.delete().where(table.c.alert.in_(old)))
         return connection.execute(alerts.delete().where(alerts.c.updated_at < before)).rowcount
 
 
@@ -81,7 +91,10 @@ def _drop_payments(desk: Desk, before: int, until: int) -> int:
             if not found:
                 return n_dropped
             positions, ids = ([row[i] for row in found] for i in (0, 1))
-            for table in (alert_payments, rule_matches, known_frauds, scores, payments):
+            of_payments = (
+                alert_payments, fraud_terminals, rule_matches, known_frauds, scores, payments
+            )  # fmt: skip
+            for table in of_payments:
                 connection.execute(table.delete().where(table.c.position.in_(positions)))
             connection.execute(labels.delete().where(labels.c.id.in_(ids)))
             n_dropped += len(found)

@@ -1,5 +1,6 @@
 """A desk at work: payments are in, cards are on its list, people are logged in."""
 
+import asyncio
 import html
 import re
 
@@ -38,10 +39,14 @@ class Shift:
 
     def pay(self, n):
         """Let the next payments come in, and their alerts be raised."""
+        self.client.run(self.paid(n))
+
+    async def paid(self, n):
+        """As `pay`, in the event loop of the application."""
         some, self._payments = self._payments[:n], self._payments[n:]
-        self.client.run(self._service.engine.decide(some))
+        await self._service.engine.decide(some)
         while self._live.n_unscored:
-            self.client.wait(0.01)
+            await asyncio.sleep(0.01)
 
     def alert(self, number):
         with self.database.reading() as connection:

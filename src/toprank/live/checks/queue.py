@@ -56,7 +56,7 @@ class QueueRow(NamedTuple):
         return f"{self.expected.hex()}_{self.alert}"
 
 
-class CurvePoint(NamedTuple):
+class YieldPoint(NamedTuple):
     """The frauds that a number of checks is expected to find, and their range."""
 
     checks: int
@@ -82,7 +82,7 @@ class QueueHeader(NamedTuple):
     next_low: float
     next_high: float
     worth_until: int
-    curve: list[CurvePoint]
+    curve: list[YieldPoint]
     maturity: float | None
     days: list[CheckDay]  # with checks, of the last 30
 
@@ -137,18 +137,18 @@ def _chances(connection: sa.Connection, limit: int) -> list[float]:
     return list(connection.execute(query.limit(limit)).scalars())
 
 
-def _curve(chances: list[float]) -> list[CurvePoint]:
+def _curve(chances: list[float]) -> list[YieldPoint]:
     n = len(chances)
     n_points = min(n, _MOST_POINTS)
     ends = sorted({round(n * (place + 1) / n_points) for place in range(n_points)})
     return [_point(chances[:end]) for end in ends]
 
 
-def _point(chances: list[float]) -> CurvePoint:
+def _point(chances: list[float]) -> YieldPoint:
     """Return the frauds among cards, each of which is one with its own chance."""
     expected = sum(chances)
     variance = sum(chance * (1 - chance) for chance in chances)
-    return CurvePoint(
+    return YieldPoint(
         len(chances), expected, *count_range(expected, variance, len(chances), LEVEL)
     )
 

@@ -9,6 +9,7 @@ card, the ones that were checked are a random sample, too.
 """
 
 import hashlib
+import heapq
 import json
 import math
 import secrets
@@ -21,14 +22,20 @@ from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.alerting import SentencesAt, known_frauds
 from toprank.live.engine.card_chance import card_chance
-from toprank.live.store import alert_table, audit_chain, payment_reads, random_check_table
+from toprank.live.store import (
+    alert_table,
+    audit_chain,
+    label_table,
+    payment_reads,
+    random_check_table,
+)
 from toprank.live.store.alert_table import CardAlert, alerts
 from toprank.live.store.random_check_table import RandomDraw, random_checks
 
 JOB = "job:random checks"
 
 _DAY = 86_400_000_000
-_AT_ONCE = 500  # cards looked up in one statement
+_SPARE = 10  # cards beyond those drawn, in case some get on the list meanwhile
 
 
 class AlertFacts(NamedTuple):
@@ -39,57 +46,68 @@ class AlertFacts(NamedTuple):
     amount: str
 
 
-def is_due(connection: sa.Connection, now: Moment, settings: DeskSettings) -> bool:
-    """Return whether today's draw is still to be made."""
-    last = random_check_table.last_day(connection)
-    return settings.random_share > 0 and (last is None or last < now.day)
+class PlannedDraw(NamedTuple):
+    """A draw of `n_drawn` of `n_cards` cards; `cards` are the first in order, and a few more."""
+
+    seed: str
+    since: int  # by the desk's clock, from which on cards were active
+    n_cards: int
+    n_drawn: int
+    cards: list[str]
 
 
-def candidates(connection: sa.Connection, now: Moment) -> list[str]:
-    """Return the cards that were active in the last day, those on the list included.
+def planned(connection: sa.Connection, now: Moment, settings: DeskSettings) -> PlannedDraw | None:
+    """Return today's draw, None if it has been made.
 
     It reads a day of the log, so it is not for the thread that decides on payments.
     """
-    first = payment_reads.first_since(connection, now.desk - _DAY)
-    return sorted(payment_reads.cards_from(connection, first))
+    if not settings.random_share or random_check_table.last_day(connection) == now.day:
+        return None
+    since = now.desk - _DAY
+    first = payment_reads.first_since(connection, since)
+    eligible = _not_listed(connection, payment_reads.cards_from(connection, first))
+    seed = secrets.token_hex(16)
+    n_drawn = min(_rounded(settings.random_share * settings.capacity, seed), len(eligible))
+    chosen = heapq.nsmallest(
+        n_drawn + _SPARE, eligible, key=lambda card: (place_of(seed, card), card)
+    )
+    return PlannedDraw(seed, since, len(eligible), n_drawn, chosen)
 
 
 def draw(
     connection: sa.Connection,
-    cards: Sequence[str],
+    plan: PlannedDraw,
     facts: AlertFacts,
     now: Moment,
     settings: DeskSettings,
 ) -> int:
-    """Draw today's random checks from candidates and open their alerts; return how many."""
-    if not is_due(connection, now, settings):
+    """Open the alerts of a draw, unless today's has been made; return how many.
+
+    Cards that have got on the list since it was planned give way to the next ones.
+    """
+    if random_check_table.last_day(connection) == now.day:
         return 0
     _close_unchecked(connection, now)
-    eligible = _not_listed(connection, cards)
-    seed = secrets.token_hex(16)
-    n_drawn = min(_rounded(settings.random_share * settings.capacity, seed), len(eligible))
-    chosen = sorted(eligible, key=lambda card: _hash(seed, card))[:n_drawn]
-    first = payment_reads.first_since(connection, now.desk - _DAY)
-    places = _rank_values(connection, n_drawn, seed, settings)
+    cards = _not_listed(connection, plan.cards)[: plan.n_drawn]
+    first = payment_reads.first_since(connection, plan.since)
+    places = _rank_values(connection, len(cards), plan.seed, settings)
     opened = [
         _open(connection, card, place, first, facts, now)
-        for card, place in zip(chosen, places, strict=True)
+        for card, place in zip(cards, places, strict=True)
     ]
-    drawn = RandomDraw(now.day, now.desk, now.desk - _DAY, len(eligible), n_drawn, seed)
+    drawn = RandomDraw(now.day, now.desk, plan.since, plan.n_cards, len(cards), plan.seed)
     random_check_table.add(connection, drawn, opened)
-    details = {"cards": len(eligible), "drawn": n_drawn}
+    details = {"cards": plan.n_cards, "drawn": len(cards)}
     audit_chain.add(connection, now.wall, JOB, "cards drawn", f"day:{now.day}", details)
-    return n_drawn
+    return len(cards)
 
 
 def _not_listed(connection: sa.Connection, cards: Sequence[str]) -> list[str]:
     """Return the cards that have no alert which is not closed, and no known fraud."""
-    eligible = []
-    for start in range(0, len(cards), _AT_ONCE):
-        some = cards[start : start + _AT_ONCE]
-        listed = set(alert_table.open_of(connection, some)) | known_frauds(connection, some)
-        eligible += [card for card in some if card not in listed]
-    return eligible
+    listed = alert_table.cards_not_closed(connection)
+    suspects = label_table.cards_called_fraud(connection).intersection(cards)
+    frauds = known_frauds(connection, sorted(suspects))
+    return [card for card in cards if card not in listed and card not in frauds]
 
 
 def _rank_values(
@@ -99,7 +117,7 @@ def _rank_values(
     query = sa.select(alerts.c.rank_value).where(alert_table.IS_LISTED)
     order = query.order_by(alerts.c.rank_value.desc()).limit(settings.capacity)
     values = list(connection.execute(order).scalars()) or [settings.alert_from]
-    places = [_hash(seed, f"place {number}") for number in range(n)]
+    places = [place_of(seed, f"place {number}") for number in range(n)]
     return [values[int(place * len(values))] for place in places]
 
 
@@ -149,10 +167,10 @@ def _close_unchecked(connection: sa.Connection, now: Moment) -> None:
 
 def _rounded(number: float, seed: str) -> int:
     """Return one of the whole numbers around a number, so that it is right on average."""
-    return math.floor(number + _hash(seed, "rounding"))
+    return math.floor(number + place_of(seed, "rounding"))
 
 
-def _hash(seed: str, text: str) -> float:
-    """Return a number from 0 to below 1 that seed and text give."""
+def place_of(seed: str, text: str) -> float:
+    """Return a number from 0 to below 1 that seed and text give; all are equally likely."""
     digest = hashlib.sha256(f"{seed} {text}".encode()).digest()
     return int.from_bytes(digest[:6]) / 2**48

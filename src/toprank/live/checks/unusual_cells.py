@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from toprank.rankers.reasons import number_text
-
 _FEWEST_AMOUNTS = 6
 _FEWEST_VALUES = 5
 _FEWEST_HOURS = 15
@@ -89,7 +87,7 @@ class _Known:
         reach = max(_FENCE * (high - low), _FACTOR)
         if low - reach <= _scaled(amount) <= high + reach:
             return ""
-        ends = [number_text(_unscaled(end)) for end in (self.amounts[0], self.amounts[-1])]
+        ends = [f"{_unscaled(end):,.2f}" for end in (self.amounts[0], self.amounts[-1])]
         return f"usual for this card: {ends[0] if ends[0] == ends[1] else ' to '.join(ends)}"
 
     def _is_new(self, name: str, value: Any) -> bool:

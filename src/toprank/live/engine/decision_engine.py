@@ -17,6 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
 from toprank.payments.features.past import LabelCounts
@@ -125,12 +126,12 @@ class DecisionEngine:
             self.desk.recover(error)
             raise BusyError(2.0) from None
 
-    async def draw_random_checks(self, cards: Sequence[str]) -> int:
-        """Open today's random checks, drawn from these cards; return how many."""
+    async def draw_random_checks(self, plan: PlannedDraw) -> int:
+        """Open the alerts of a random draw, one per day; return how many."""
         if not self.is_ready:
             return 0
         try:
-            return self.desk.draw_random_checks(cards)
+            return self.desk.draw_random_checks(plan)
         except BusyError:
             return 0  # another process writes: later
 

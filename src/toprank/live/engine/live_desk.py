@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from toprank.live.checks import check_verdicts, claims, random_checks
+from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.desk import Desk, clock_of, fields_of, stored_payments
 from toprank.live.desk_clock import Moment, wall_time
 from toprank.live.engine import alerting, lookups
@@ -277,15 +278,12 @@ class LiveDesk:
             self._label(connection, labels, check.who)
         check_verdicts.finish(connection, check, now)
 
-    def draw_random_checks(self, cards: Sequence[str]) -> int:
-        """Open alerts for some of these cards, drawn at random; return for how many.
-
-        The cards are those that `random_checks.candidates` returns; one draw per day counts.
-        """
+    def draw_random_checks(self, plan: PlannedDraw) -> int:
+        """Open the alerts of a random draw, one per day; return how many."""
         now = self.moment()
         facts = random_checks.AlertFacts(self._sentences_at, self.model_name, self._amount)
         with self._writing() as connection:
-            return random_checks.draw(connection, cards, facts, now, self.settings)
+            return random_checks.draw(connection, plan, facts, now, self.settings)
 
     @property
     def _amount(self) -> str:

@@ -31,6 +31,7 @@ from toprank.live.store import audit_chain, check_table
 
 _DAY = 86_400_000_000
 _N_SHOWN = 12  # payments of the time line, until all are asked for
+_N_LINKED = 4  # cards shown per terminal
 _SNOOZE_DAYS = (1, 7, 30, 90, 180)
 
 
@@ -93,6 +94,7 @@ async def shown_card(
         ),
         reason_codes=check_verdicts.REASON_CODES,
         snooze_days=_SNOOZE_DAYS,
+        n_linked=_N_LINKED,
         given=given or GivenVerdict(),
         may_claim=person.may("check.claim"),
         may_take_over=person.may("check.take_over"),

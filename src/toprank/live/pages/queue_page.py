@@ -5,7 +5,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from starlette.responses import Response
 
-from toprank.live.checks import claims, queue
+from toprank.live.checks import check_verdicts, claims, queue
 from toprank.live.checks.queue import QueueHeader, QueueRow
 from toprank.live.pages.check_requests import alert_of, change, holder, look, moment_of, number_in
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
@@ -13,6 +13,7 @@ from toprank.live.pages.undo_banner import UndoBanner, undo_banner
 from toprank.live.pages.yield_curve import yield_curve
 from toprank.live.people.desk_roles import authorize
 from toprank.live.store import alert_table
+from toprank.live.store.check_table import Check
 
 _N_ROWS = 50
 
@@ -22,6 +23,7 @@ class _Loaded(NamedTuple):
     header: QueueHeader
     newest: int
     undo: UndoBanner | None
+    proposed: list[Check]
 
 
 async def queue_page(page: PageRequest) -> Response:
@@ -47,6 +49,7 @@ async def _list(page: PageRequest, *, is_escalated: bool) -> Response:
             queue.header(connection, now, page.desk.settings),
             alert_table.next_number(connection) - 1,
             undo_banner(connection, page.person.actor, now),
+            check_verdicts.proposed(connection) if is_escalated else [],
         )
 
     loaded = await look(page, read)
@@ -63,7 +66,9 @@ async def _list(page: PageRequest, *, is_escalated: bool) -> Response:
         newest=loaded.newest,
         undo=loaded.undo,
         who=page.person.actor,
+        proposed=loaded.proposed,
         may_claim=page.person.may("check.claim"),
+        may_take_over=page.person.may("check.take_over"),
         is_escalated=is_escalated,
     )
 

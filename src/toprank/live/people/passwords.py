@@ -1,12 +1,17 @@
-"""Passwords by argon2id: hashed and checked in threads, a few at a time.
+"""Passwords by argon2id: hashed and checked in two threads that let others go first.
 
 A hash takes a core for a tenth of a second and 64 MiB, on purpose. The library works without the
-interpreter's lock, so payments are decided meanwhile; but more than two at once would take all
-cores of a small machine from them, and the memory as well.
+interpreter's lock, so payments are decided meanwhile; but more than two at once would take the
+memory and all cores of a small machine from them. Where the system knows priorities of threads,
+these two have a low one: whoever logs in waits for payments, not the other way around.
 """
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from argon2 import PasswordHasher
@@ -15,6 +20,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from toprank.live.messages import BusyError
 
 _AT_ONCE = 2
+_NICENESS = 10
 _MOST_WAITING = 40
 _RETRY = 2.0  # seconds
 
@@ -37,7 +43,7 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or default_hasher()
-        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "passwords", _let_others_go_first)
         self._n_waiting = 0
         self._nobodys: str | None = None
 
@@ -58,8 +64,8 @@ class Passwords:
             raise BusyError(_RETRY)
         self._n_waiting += 1
         try:
-            async with self._free:
-                return await asyncio.to_thread(work, *arguments)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, work, *arguments)
         finally:
             self._n_waiting -= 1
 
@@ -70,3 +76,9 @@ class Passwords:
             return self._hasher.verify(stored or self._nobodys, password) and stored is not None
         except (VerificationError, InvalidHashError):
             return False
+
+
+def _let_others_go_first() -> None:
+    """Give this thread a low priority; elsewhere than on Linux, that is one of processes alone."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

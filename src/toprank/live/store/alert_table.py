@@ -159,6 +159,11 @@ def cards_ending(connection: sa.Connection, text: str, limit: int) -> list[CardA
     return [_alert(row) for row in found]
 
 
+def cards_not_closed(connection: sa.Connection) -> set[str]:
+    """Return the cards with an alert that is not closed."""
+    return set(connection.execute(sa.select(alerts.c.card).where(_IS_OPEN)).scalars())
+
+
 def next_number(connection: sa.Connection) -> int:
     """Return the number of the next alert."""
     return (connection.execute(_LAST).scalar() or 0) + 1

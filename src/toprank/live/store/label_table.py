@@ -84,6 +84,12 @@ def of_payments(connection: sa.Connection, ids: Iterable[str]) -> list[DeskLabel
     return _found(connection, labels.c.id.in_(list(ids)))
 
 
+def cards_called_fraud(connection: sa.Connection) -> set[str]:
+    """Return the cards with a payment that anyone has called a fraud, corrected or not."""
+    query = sa.select(labels.c.card).where(labels.c.is_fraud, labels.c.card.is_not(None))
+    return set(connection.execute(query).scalars())
+
+
 def holding(rows: Iterable[DeskLabel]) -> dict[str, DeskLabel]:
     """Return the label that holds of each payment, by its id.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from toprank.live.checks import outbox, random_checks
+from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import PaymentField, TimeRange
@@ -109,20 +110,17 @@ class DeskService:
                 await asyncio.to_thread(outbox.deliver, desk.database, desk.settings)
 
     async def _draw(self) -> None:
-        """Draw random checks once per day of the desk; a thread reads the cards of the day."""
+        """Draw random checks once per day of the desk; a thread reads the day's cards."""
         while True:
             await asyncio.sleep(_BETWEEN_DRAWS)
             with _logged("random checks could not be drawn"):
-                cards = await asyncio.to_thread(self._drawn_from)
-                if cards:
-                    await self.engine.draw_random_checks(cards)
+                plan = await asyncio.to_thread(self._planned_draw)
+                if plan is not None:
+                    await self.engine.draw_random_checks(plan)
 
-    def _drawn_from(self) -> list[str]:
-        """Return the cards that random checks are drawn from, none if no draw is due."""
-        now = self._live.moment()
+    def _planned_draw(self) -> PlannedDraw | None:
         with self._live.desk.database.reading() as connection:
-            is_due = random_checks.is_due(connection, now, self._live.settings)
-            return random_checks.candidates(connection, now) if is_due else []
+            return random_checks.planned(connection, self._live.moment(), self._live.settings)
 
 
 @contextmanager
