@@ -22,7 +22,7 @@ class UpkeepSchedule:
     """Starts upkeep when it is due, one process at a time.
 
     A thread of its own moves the database's write-ahead log into the database: at a commit, that
-    would keep a payment waiting for the disk. The same thread counts the log for the board of rules
+    would keep a payment waiting for the disk. The same thread counts the log for the board
     and the monitor.
 
     Parameters
