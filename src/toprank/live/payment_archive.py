@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -119,6 +120,25 @@ class PaymentArchive:
             whole.join(known, on="id", how="left")
             .with_columns(is_fraud=pl.coalesce("label", "is_fraud"))
             .drop("label")
+        )
+
+    def before_of_card(self, card: str, since: int) -> list[dict[str, Any]]:
+        """Return a card's payments of before the desk, from a moment in microseconds on.
+
+        Each has `id`, `terminal`, `paid_at` in microseconds, and the fields of payments.
+        """
+        path = self.folder / _BEFORE
+        if not path.is_file():
+            return []
+        whole = pl.scan_parquet(path)
+        names = set(whole.collect_schema().names())
+        wanted = {each.name for each in self._fields if each.kind != "time"} & names
+        return (
+            whole.filter(pl.col("card") == card, pl.col("paid_at") >= np.datetime64(since, "us"))
+            .with_columns(paid_at=pl.col("paid_at").dt.epoch("us"))
+            .select({"id", "terminal", "paid_at"} | wanted)
+            .collect()
+            .to_dicts()
         )
 
     def drop_before(self, moment: int) -> int:

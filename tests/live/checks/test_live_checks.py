@@ -8,7 +8,7 @@ import pytest
 
 from live import desks
 from toprank.live.checks import check_verdicts, claims, queue, random_checks
-from toprank.live.checks.card_view import card_view, newest_payment
+from toprank.live.checks.card_view import BEFORE, card_view, newest_payment
 from toprank.live.checks.check_errors import NoAlertError
 from toprank.live.checks.day import decisions, search
 from toprank.live.desk_clock import Moment
@@ -134,7 +134,7 @@ def test_the_view_of_a_card_has_its_payments_reasons_and_links(live):
         logged = payment_log.of_card(connection, alert.card, live.now() - 30 * DAY)
         assert newest_payment(connection, alert.card) == view.newest
     assert [row.position for row in view.payments] == positions
-    assert {row.position for row in view.timeline} == {row.position for row in logged}
+    assert {row.position for row in view.timeline} - {BEFORE} == {row.position for row in logged}
     times = [row.paid_at for row in view.timeline]
     assert times == sorted(times, reverse=True)
     assert [each.text for each in view.reasons] == alert.reasons
@@ -145,6 +145,23 @@ def test_the_view_of_a_card_has_its_payments_reasons_and_links(live):
     assert view.chance == alert.expected
     with live.desk.database.reading() as connection, pytest.raises(NoAlertError):
         card_view(connection, live, 10_000, live.now())
+
+
+def test_a_young_desk_shows_what_the_card_paid_before_it_was_made(live, made):
+    alert = taken(live)
+    since = live.now() - 30 * DAY
+    times = made[0]["paid_at"].to_numpy().astype("datetime64[us]").astype(int).tolist()
+    columns = (made[0][name].to_pylist() for name in ("tx", "card", "amount"))
+    paid = {
+        name: amount
+        for name, card, amount, at in zip(*columns, times, strict=True)
+        if card == alert.card and at > since
+    }
+    with live.desk.database.reading() as connection:
+        view = card_view(connection, live, alert.number, live.now())
+    before = [row for row in view.timeline if row.position == BEFORE]
+    assert before and all(paid[row.id] == row.amount for row in before)
+    assert all(set(row.fields) == {"channel", "country"} for row in before)
 
 
 def test_cards_with_known_frauds_at_the_same_terminal_are_linked(live, later):
@@ -193,6 +210,13 @@ def test_random_checks_are_drawn_once_a_day_and_look_like_any_other(live):
         random_checks.draw(connection, empty, facts, tomorrow, live.settings)
         states = {alert_table.by_number(connection, each.alert).state for each in drawn}
     assert states == {"closed"}
+
+
+def test_nothing_is_drawn_before_the_log_goes_back_a_day(live):
+    with live.desk.database.reading() as connection:
+        (first,) = payment_log.after(connection, 0, 1)
+        early = Moment(first.received_at + DAY // 2, 0)
+        assert random_checks.planned(connection, early, live.settings) is None
 
 
 def test_a_card_that_gets_on_the_list_gives_way_to_the_next_of_the_draw(live, later):

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from toprank_bench.commands.attack_command import attack
+from toprank_bench.commands.desk_command import desk
 from toprank_bench.commands.live_command import live
 from toprank_bench.commands.speed_command import speed
 
@@ -25,6 +26,7 @@ Examples:
   toprank bench speed --quick
   toprank bench attack --quick
   toprank bench live --quick
+  toprank bench desk --quick
 """
 
 _FORMATS = {".txt": "text", ".md": "markdown", ".html": "html", ".json": "json"}
@@ -50,6 +52,7 @@ def bench() -> None:
 bench.add_command(speed)
 bench.add_command(attack)
 bench.add_command(live)
+bench.add_command(desk)
 
 
 @bench.command("list", short_help="List all experiments.")

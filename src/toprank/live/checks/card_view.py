@@ -11,6 +11,7 @@ from toprank.live.checks.card_reasons import CardReason, MatchedRule
 from toprank.live.checks.check_errors import NoAlertError
 from toprank.live.checks.linked_cards import LinkedCard, linked_cards
 from toprank.live.checks.unusual_cells import CardPayment, unusual_cells
+from toprank.live.desk import archive_of
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import PaymentField
 from toprank.live.store import (
@@ -32,6 +33,9 @@ from toprank.live.store.payment_log import LoggedPayment, StoredScore
 DAYS = 30
 """Days of the card that are shown."""
 
+BEFORE = 0
+"""The position of payments from before the desk, which no verdict is about."""
+
 _DAY = 86_400_000_000
 _COMPARED_DAYS = 180  # whose payments say what is usual for the card
 _MOST_PAYMENTS = 2_000
@@ -43,7 +47,7 @@ class TimelineRow(NamedTuple):
 
     `fields` are the others than time, amount, card, terminal and id. `label` is "fraud",
     "genuine" or None; `unusual` has the names of fields that are unusual for this card, "hour" of
-    the time, with a sentence each.
+    the time, with a sentence each. The position is `BEFORE` of payments from before the desk.
     """
 
     position: int
@@ -100,7 +104,8 @@ def card_view(connection: sa.Connection, live: LiveDesk, alert: int, now: int) -
     if found is None:
         raise NoAlertError(f"there is no alert {alert}.")
     names = _Names.of(live.fields)
-    rows = _payments(connection, found, now)
+    rows = _payments(connection, found, now) + _payments_before(connection, live, found, now)
+    rows.sort(key=lambda row: (row.paid_at, row.position))
     positions = set(alert_table.positions_of(connection, alert))
     scores = payment_reads.scores_at(
         connection, [row.position for row in rows if row.paid_at > now - DAYS * _DAY]
@@ -138,15 +143,36 @@ def newest_payment(connection: sa.Connection, card: str) -> int:
 
 
 def _payments(connection: sa.Connection, alert: CardAlert, now: int) -> list[LoggedPayment]:
-    """Return the payments of a card in order of time, with those of the alert."""
+    """Return the payments of a card in the log, with those of the alert."""
     since = now - _COMPARED_DAYS * _DAY
     rows = payment_log.of_card(connection, alert.card, since, _MOST_PAYMENTS)
     known = {row.position for row in rows}
     left = [
         each for each in alert_table.positions_of(connection, alert.number) if each not in known
     ]
-    rows += payment_reads.at(connection, left) if left else []
-    return sorted(rows, key=lambda row: (row.paid_at, row.position))
+    return rows + (payment_reads.at(connection, left) if left else [])
+
+
+def _payments_before(
+    connection: sa.Connection, live: LiveDesk, alert: CardAlert, now: int
+) -> list[LoggedPayment]:
+    """Return the payments of a card from before the desk, while these are among the days shown.
+
+    They are in a file, which takes longer to read than the log, and have no position.
+    """
+    if payment_reads.first_received_at(connection) < now - DAYS * _DAY:
+        return []
+    earlier = archive_of(live.desk, live.model).before_of_card(
+        alert.card, now - _COMPARED_DAYS * _DAY
+    )
+    return [
+        LoggedPayment(
+            BEFORE, row["id"], alert.card, row["terminal"], row["paid_at"], row["paid_at"],
+            json.dumps({name: value for name, value in row.items() if value is not None}),
+            b"", "accept", "[]", 0,
+        )
+        for row in earlier[-_MOST_PAYMENTS:]
+    ]  # fmt: skip
 
 
 def _timeline(

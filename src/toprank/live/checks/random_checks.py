@@ -57,7 +57,7 @@ class PlannedDraw(NamedTuple):
 
 
 def planned(connection: sa.Connection, now: Moment, settings: DeskSettings) -> PlannedDraw | None:
-    """Return today's draw, None if it has been made.
+    """Return today's draw, None if it has been made or the log does not go back a day yet.
 
     It reads a day of the log, so it is not for the thread that decides on payments.
     """
@@ -65,6 +65,8 @@ def planned(connection: sa.Connection, now: Moment, settings: DeskSettings) -> P
         return None
     since = now.desk - _DAY
     first = payment_reads.first_since(connection, since)
+    if first <= payment_reads.first_position(connection):
+        return None
     eligible = _not_listed(connection, payment_reads.cards_from(connection, first))
     seed = secrets.token_hex(16)
     n_drawn = min(_rounded(settings.random_share * settings.capacity, seed), len(eligible))

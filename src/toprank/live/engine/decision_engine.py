@@ -134,6 +134,9 @@ class DecisionEngine:
             return self.desk.draw_random_checks(plan)
         except BusyError:
             return 0  # another process writes: later
+        except Exception:
+            _log.exception("random checks could not be drawn.")
+            return 0
 
     def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
         """Return what is known of a payment, None if there is none of this id; audited."""

@@ -21,6 +21,17 @@ def scores_at(connection: sa.Connection, positions: Sequence[int]) -> dict[int, 
     return {row.position: StoredScore(*row) for row in found}
 
 
+def first_position(connection: sa.Connection) -> int:
+    """Return the position of the oldest payment, 0 of an empty log."""
+    return connection.execute(sa.select(sa.func.min(payments.c.position))).scalar() or 0
+
+
+def first_received_at(connection: sa.Connection) -> int:
+    """Return when the oldest payment was received, 0 of an empty log."""
+    query = sa.select(payments.c.received_at).order_by(payments.c.position).limit(1)
+    return connection.execute(query).scalar() or 0
+
+
 def first_since(connection: sa.Connection, moment: int) -> int:
     """Return a position from which on payments were received at a moment or later.
 

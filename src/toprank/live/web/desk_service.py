@@ -5,8 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from toprank.live.checks import outbox, random_checks
-from toprank.live.checks.random_checks import PlannedDraw
+from toprank.live.engine.check_jobs import CheckJobs
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import PaymentField, TimeRange
@@ -18,8 +17,6 @@ _log = logging.getLogger("toprank.live")
 
 _BETWEEN_RELOADS = 0.5  # seconds after which a revoked key or a disabled account is known
 _RELOADS_PER_WRITE = 600  # when keys and sessions were last used is written every five minutes
-_BETWEEN_DELIVERIES = 0.5  # seconds
-_BETWEEN_DRAWS = 5.0  # seconds between two looks at whether random checks are to be drawn
 
 
 class DeskService:
@@ -64,8 +61,8 @@ class DeskService:
     async def start(self) -> None:
         """Begin to decide, to follow changes of keys and people, and to do what checks ask for."""
         await self.engine.start()
-        found = (self._follow_changes(), self._deliver(), self._draw())
-        self._tasks = [asyncio.create_task(each) for each in found]
+        jobs = (self._follow_changes(), CheckJobs(self.engine).run())
+        self._tasks = [asyncio.create_task(each) for each in jobs]
 
     async def close(self) -> None:
         """Answer and score what is waiting, then close everything."""
@@ -100,27 +97,6 @@ class DeskService:
     def _write_uses(self) -> None:
         self.keys.write_uses()
         self.pages.sessions.write_uses()
-
-    async def _deliver(self) -> None:
-        """Send what other systems are asked to do, and send it again where that failed."""
-        desk = self._live.desk
-        while True:
-            await asyncio.sleep(_BETWEEN_DELIVERIES)
-            with _logged("requests to other systems could not be sent"):
-                await asyncio.to_thread(outbox.deliver, desk.database, desk.settings)
-
-    async def _draw(self) -> None:
-        """Draw random checks once per day of the desk; a thread reads the day's cards."""
-        while True:
-            await asyncio.sleep(_BETWEEN_DRAWS)
-            with _logged("random checks could not be drawn"):
-                plan = await asyncio.to_thread(self._planned_draw)
-                if plan is not None:
-                    await self.engine.draw_random_checks(plan)
-
-    def _planned_draw(self) -> PlannedDraw | None:
-        with self._live.desk.database.reading() as connection:
-            return random_checks.planned(connection, self._live.moment(), self._live.settings)
 
 
 @contextmanager
