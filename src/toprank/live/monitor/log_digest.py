@@ -28,10 +28,29 @@ from toprank.live.store.digest_tables import (
 from toprank.live.store.label_table import DeskLabel, labels
 from toprank.live.store.payment_log import payments, scores
 
-AT_ONCE = 1_000
+AT_ONCE = 500
 """Payments and labels per transaction: milliseconds in which nobody else can write."""
 
 _NONE = "[]"
+_NOTHING = {"n_fraud": 0, "n_genuine": 0, "n_unknown": 0}
+_ADD_TO_DAY = (
+    rule_days.update()
+    .where(
+        rule_days.c.day == sa.bindparam("of_day"),
+        rule_days.c.name == sa.bindparam("of_name"),
+        rule_days.c.version == sa.bindparam("of_version"),
+    )
+    .values(
+        n_fraud=rule_days.c.n_fraud + sa.bindparam("more_fraud"),
+        n_genuine=rule_days.c.n_genuine + sa.bindparam("more_genuine"),
+        n_unknown=rule_days.c.n_unknown + sa.bindparam("more_unknown"),
+    )
+)
+_ADD_LABELLED = (
+    log_hours.update()
+    .where(log_hours.c.hour == sa.bindparam("of_hour"))
+    .values(n_labelled=log_hours.c.n_labelled + sa.bindparam("more"))
+)
 
 DayOutcome = tuple[int, str, int, bool | None]
 """Day, name and version of a rule, and what became of payments that it matched."""
@@ -210,13 +229,12 @@ def _count_labels(connection: sa.Connection, place: DigestPlace, most: int) -> D
         for row in logged if held[row.id].is_fraud
     ])  # fmt: skip
     known_before = {each.id for each in given if each.number <= place.label}
-    for row in logged:
-        if row.id not in known_before:
-            connection.execute(
-                log_hours.update()
-                .where(log_hours.c.hour == row.received_at - row.received_at % HOUR)
-                .values(n_labelled=log_hours.c.n_labelled + 1)
-            )
+    hours = Counter(
+        row.received_at - row.received_at % HOUR for row in logged if row.id not in known_before
+    )
+    if hours:
+        rows = [{"of_hour": hour, "more": count} for hour, count in hours.items()]
+        connection.execute(_ADD_LABELLED, rows)
     return place._replace(label=new[-1].number)
 
 
@@ -259,18 +277,23 @@ def _add_to_days(connection: sa.Connection, changes: Counter[DayOutcome]) -> Non
     for (day, name, version, outcome), count in changes.items():
         by_day[day, name, version][outcome] += count
     columns = rule_days.c
-    for (day, name, version), counts in by_day.items():
-        key = {"day": day, "name": name, "version": version}
-        numbers = {
-            "n_fraud": counts[True], "n_genuine": counts[False], "n_unknown": counts[None]
-        }  # fmt: skip
-        changed = connection.execute(
-            rule_days.update()
-            .where(*(columns[each] == value for each, value in key.items()))
-            .values({each: columns[each] + number for each, number in numbers.items()})
-        )
-        if not changed.rowcount:
-            connection.execute(rule_days.insert().values(key | numbers))
+    days = {day for day, _, _ in by_day}
+    query = sa.select(columns.day, columns.name, columns.version).where(columns.day.in_(days))
+    known = {tuple(row) for row in connection.execute(query)}
+    new = [key for key in by_day if key not in known]
+    if new:
+        names = ("day", "name", "version")
+        rows = [dict(zip(names, key, strict=True)) | _NOTHING for key in new]
+        connection.execute(rule_days.insert(), rows)
+    if by_day:
+        connection.execute(
+            _ADD_TO_DAY,
+            [
+                {"of_day": day, "of_name": name, "of_version": version, "more_fraud": counts[True],
+                 "more_genuine": counts[False], "more_unknown": counts[None]}
+                for (day, name, version), counts in by_day.items()
+            ],
+        )  # fmt: skip
 
 
 def _set_frauds(

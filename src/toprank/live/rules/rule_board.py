@@ -250,7 +250,7 @@ def _frauds(
     columns = rule_matches.c
     query = sa.select(
         columns.position, columns.name, columns.version, columns.is_live, columns.card
-    ).where(columns.position >= first, columns.is_fraud == sa.true())
+    ).where(columns.position >= first, columns.is_fraud)
     cards: defaultdict[Key, set[str]] = defaultdict(set)
     finders: defaultdict[int, set[str]] = defaultdict(set)
     pairs: list[tuple[int, Key]] = []

@@ -46,6 +46,7 @@ alerts = sa.Table(
     sa.Column("escalated_by", sa.Text),
     sa.Index("alerts_in_order", "state", "probability", "opened_at"),
     sa.Index("alerts_by_age", "opened_at", "state", "rules", "probability"),
+    sa.Index("alerts_by_change", "state", "updated_at"),
     sa.Index("alerts_of_card", "card"),
 )
 _IS_OPEN = alerts.c.state != "closed"

@@ -42,17 +42,6 @@ rule_matches = sa.Table(
     sqlite_with_rowid=False,
 )
 
-_IS_FRAUD = sa.text("is_fraud = 1")
-sa.Index(
-    "fraud_matches",
-    rule_matches.c.position,
-    rule_matches.c.name,
-    rule_matches.c.version,
-    rule_matches.c.is_live,
-    rule_matches.c.card,
-    sqlite_where=_IS_FRAUD,
-)
-
 rule_days = sa.Table(
     "rule_days",
     metadata,
