@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-_LEFT, _TOP, _BELOW = 34, 8, 18
+_LEFT, _TOP, _BELOW = 40, 8, 18
+_HALF_NAME = 20  # of the longest name
 _GAP = 0.25  # of a bar's place
 
 
@@ -103,7 +104,7 @@ def bar_plot(
     ]  # fmt: skip
     every = max(-(-len(counts) // n_names), 1)
     names = [
-        PlotText(bar.middle, each.name)
+        PlotText(min(bar.middle, width - _HALF_NAME), each.name)
         for place, (bar, each) in enumerate(zip(bars, counts, strict=True))
         if place % every == 0
     ]
