@@ -1,7 +1,7 @@
 """The payments of a demo's world, sent in fast time; claims days later; verdicts every day.
 
-The first days are sent at once, so that the list has cards when somebody looks at it. From then
-on, the world's investigators leave the first half of the list to whoever watches.
+The first days are sent at once, so that the list has cards when somebody looks at it. The world's
+investigators leave the first half of the list to whoever watches.
 
 Run as `python -m toprank.live.demo_feed FOLDER ADDRESS SECONDS_PER_DAY`.
 """
@@ -24,7 +24,7 @@ from toprank.live.demo_world import COLUMNS, KEY, LATER, WORLD
 
 _DAY = 86_400.0
 _CLAIM_DAYS = (0.5, 4.0)  # after how many days a card holder reports a fraud
-_HEAD_START = 14.6  # days that have passed when the demo begins, in the afternoon
+_HEAD_START = 3.6  # days that have passed when the demo begins, in the afternoon
 _MOST_CHECKED = 200  # cards per day
 _BATCH = 1_000
 _PATIENCE = 30.0  # seconds for a server that is busy
@@ -94,7 +94,8 @@ class DemoPayments:
 def pay(folder: Path, address: str, seconds_per_day: float) -> None:
     """Send all payments of a world at their times, claims of frauds later, verdicts every day."""
     sender, world = Sender(address, (folder / WORLD / KEY).read_text()), DemoPayments(folder)
-    start, first, batch = time.monotonic(), None, []
+    start, first = time.monotonic(), None
+    batch: list[dict[str, Any]] = []
     for at, payment, claimed in world.events():
         first = at if first is None else first
         due = start + ((at - first) / _DAY - _HEAD_START) * seconds_per_day
@@ -111,7 +112,7 @@ def pay(folder: Path, address: str, seconds_per_day: float) -> None:
             sender.ask("POST", "/v1/labels", {"id": claimed, "is_fraud": True})
         else:
             alerts = sender.ask("GET", f"/v1/alerts?limit={_MOST_CHECKED}")["alerts"]
-            verdicts = world.verdicts(alerts if is_early else alerts[len(alerts) // 2 :])
+            verdicts = world.verdicts(alerts[len(alerts) // 2 :])
             if verdicts:
                 sender.ask("POST", "/v1/labels", {"labels": verdicts})
 

@@ -170,7 +170,7 @@ def auditor(client):
 
 
 def numbers_in(text):
-    return [int(each) for each in re.findall(r'<td class="n">(\d+)</td>', text)]
+    return [int(each) for each in re.findall(r'<td class="number">(\d+)</td>', text)]
 
 
 def test_the_audit_is_read_page_by_page_and_filtered(desk, auditor):

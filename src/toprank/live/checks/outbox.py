@@ -20,8 +20,8 @@ from toprank.live.store.desk_database import Database
 from toprank.live.store.outbox_table import Message
 
 JOB = "job:outbox"
-MOST_TRIES = 12
-"""Tries before a message counts as failed: some 11 hours."""
+MOST_TRIES = 16
+"""Tries before a message counts as failed, which takes some 8 hours."""
 
 _TIMEOUT = 5.0  # seconds
 _FIRST_WAIT, _LONGEST_WAIT = 2_000_000, 7_200_000_000  # microseconds, doubled up to

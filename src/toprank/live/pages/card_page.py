@@ -44,7 +44,7 @@ class GivenVerdict(NamedTuple):
     error: str = ""
 
 
-class _Loaded(NamedTuple):
+class _LoadedCard(NamedTuple):
     view: CardView
     undo: UndoBanner | None
     is_unmasked: bool
@@ -132,10 +132,10 @@ def _saw(
 
 def _load(
     connection: sa.Connection, desk: PageDesk, number: int, person: Person, now: Moment
-) -> _Loaded:
+) -> _LoadedCard:
     assert desk.live is not None
     view = card_view.card_view(connection, desk.live, number, now.desk)
-    return _Loaded(
+    return _LoadedCard(
         view,
         undo_banner(connection, person.actor, now),
         view.alert.card in unmasking.unmasked_cards(connection, person),

@@ -52,7 +52,7 @@ class PageTemplates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters.update(FILTERS, masked=masked, moment=moment)
+        self._templates.filters.update(FILTERS, masked=masked, moment=moment, sentence=sentence)
         self._templates.globals.update(static=self._static_path)
 
     def render(self, template: str, **values: Any) -> str:
@@ -90,6 +90,15 @@ def moment(microseconds: int | None) -> str:
     if microseconds is None:
         return "-"
     return time_text(microseconds)[:16].replace("T", " ")
+
+
+def sentence(text: str) -> str:
+    """Return an error of the library with a capital letter, as pages begin sentences.
+
+    >>> sentence("the name must be short.")
+    'The name must be short.'
+    """
+    return text[:1].upper() + text[1:]
 
 
 def _static_files() -> dict[str, StaticFile]:

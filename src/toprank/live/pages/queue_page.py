@@ -18,7 +18,7 @@ from toprank.live.store.check_table import Check
 _N_ROWS = 50
 
 
-class _Loaded(NamedTuple):
+class _LoadedQueue(NamedTuple):
     rows: list[QueueRow]
     header: QueueHeader
     newest: int
@@ -39,12 +39,12 @@ async def escalated_page(page: PageRequest) -> Response:
 async def _list(page: PageRequest, *, is_escalated: bool) -> Response:
     now, after = moment_of(page.desk), page.query.get("after")
 
-    def read(connection: sa.Connection) -> _Loaded:
+    def read(connection: sa.Connection) -> _LoadedQueue:
         try:
             rows = queue.queue(connection, _N_ROWS, after, is_escalated=is_escalated)
         except ValueError as error:
             raise PageError(400, str(error)) from None
-        return _Loaded(
+        return _LoadedQueue(
             rows,
             queue.header(connection, now, page.desk.settings),
             alert_table.next_number(connection) - 1,

@@ -1,0 +1,25 @@
+from toprank.live.checks import queue
+from toprank.live.store import alert_table, payment_log
+from toprank.live.store.desk_database import Database
+from toprank_bench.desk_pages import page_times
+from toprank_bench.desk_pages.large_desk import DeskSize, large_desk
+from toprank_bench.row_file import read_rows, rows_file
+
+
+def test_a_large_desk_has_as_many_payments_and_alerts_as_it_should(tmp_path):
+    large_desk(tmp_path / "desk", DeskSize(3_000, 40), 0).close()
+    database = Database.open(tmp_path / "desk")
+    with database.reading() as connection:
+        assert payment_log.last_position(connection) == 3_000
+        assert alert_table.n_open(connection) == len(queue.queue(connection, 100)) == 40
+        (alert,) = alert_table.in_queue(connection, 1)
+        assert alert.card in {row.card for row in payment_log.of_card(connection, alert.card, 0)}
+    database.close()
+
+
+def test_every_page_is_timed_and_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr(page_times, "QUICK", DeskSize(2_000, 30))
+    figures = page_times.run(tmp_path, quick=True, report=lambda _: None)
+    assert {each.verdict for each in figures if each.target} == {"met"}
+    (row,) = read_rows(rows_file(tmp_path, "desk-quick"))
+    assert [each["name"] for each in row["figures"]] == [each.name for each in figures]
