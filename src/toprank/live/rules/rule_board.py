@@ -31,18 +31,17 @@ Key = tuple[str, int]
 """Name and version of a rule."""
 
 
-class DailyMatches(NamedTuple):
-    """Matches of a day, which is counted from 1970."""
-
-    day: int
-    matches: Outcomes
-
-
 class WeekMatches(NamedTuple):
     """Matches of seven days; 0 is the week up to now, 1 the one before."""
 
     weeks_ago: int
     matches: Outcomes
+
+
+class _Matches(NamedTuple):
+    weeks_ago: int
+    is_mature: bool
+    outcomes: Outcomes
 
 
 class BoardPeriod(NamedTuple):
@@ -234,12 +233,20 @@ def _period(connection: sa.Connection, now: int, silence: int, n_days: int) -> B
     )
 
 
-def _counts(connection: sa.Connection, period: BoardPeriod) -> dict[Key, list[DailyMatches]]:
-    """Return the matches of versions by day."""
-    found: defaultdict[Key, list[DailyMatches]] = defaultdict(list)
-    query = sa.select(rule_days).where(rule_days.c.day >= period.since // DAY)
-    for day, name, version, *counts in connection.execute(query):
-        found[name, version].append(DailyMatches(day, Outcomes(*counts)))
+def _counts(connection: sa.Connection, period: BoardPeriod) -> dict[Key, list[_Matches]]:
+    """Return the matches of versions, by week and whether they are mature."""
+    columns = rule_days.c
+    weeks_ago = (period.until // DAY - columns.day) // 7
+    is_mature = columns.day < period.mature_until // DAY
+    sums = [sa.func.sum(each) for each in (columns.n_fraud, columns.n_genuine, columns.n_unknown)]
+    query = (
+        sa.select(columns.name, columns.version, weeks_ago, is_mature, *sums)
+        .where(columns.day >= period.since // DAY)
+        .group_by(columns.name, columns.version, weeks_ago, is_mature)
+    )
+    found: defaultdict[Key, list[_Matches]] = defaultdict(list)
+    for name, version, week, mature, *counts in connection.execute(query):
+        found[name, version].append(_Matches(week, bool(mature), Outcomes(*counts)))
     return found
 
 
@@ -282,16 +289,16 @@ def _row(
     key: Key,
     rule: StoredRule | None,
     period: BoardPeriod,
-    days: list[DailyMatches],
+    matches: list[_Matches],
     n_alerts: Counter[str],
     n_cards: int,
     n_only: int,
 ) -> BoardRow:
-    mature = _sum(each.matches for each in days if each.day * DAY < period.mature_until)
-    newer = _sum(each.matches for each in days if each.day * DAY >= period.mature_until)
+    mature = _sum(each.outcomes for each in matches if each.is_mature)
+    newer = _sum(each.outcomes for each in matches if not each.is_mature)
     by_week: defaultdict[int, list[Outcomes]] = defaultdict(list)
-    for each in days:
-        by_week[(period.until // DAY - each.day) // 7].append(each.matches)
+    for each in matches:
+        by_week[each.weeks_ago].append(each.outcomes)
     weeks = [WeekMatches(week, _sum(by_week[week])) for week in reversed(range(period.n_weeks))]
     silent = Outcomes(mature.fraud, mature.genuine + mature.unknown, 0)
     name = "." if rule is None else key[0]
