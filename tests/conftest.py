@@ -1,8 +1,11 @@
-"""How many examples property tests draw, and which test starts first."""
+"""How many threads tests use, how many examples property tests draw, which test starts first."""
 
 import os
 
 from hypothesis import settings
+
+# tests run beside each other, and a process that is forked beside threads of OpenMP can hang
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Few examples for people, four times as many in test-slow.
 # Kernels compile inside the first example, so no example has a deadline.

@@ -475,6 +475,8 @@ def test_memory_follows_the_windows_when_purged():
         kept.append((history.n_remembered, len(history._past.values[0])))
     assert max(kept) == kept[1] == kept[-1]
     assert kept[-1][0] < 400
+    (store,) = history._past._rows.values()
+    assert store._events.time.size < 4 * 400  # places, among them those left by earlier events
 
 
 def test_rows_older_than_a_purge_come_too_late_and_are_not_remembered():

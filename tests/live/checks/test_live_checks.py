@@ -13,11 +13,14 @@ from toprank.live.checks.check_errors import NoAlertError
 from toprank.live.checks.day import decisions, search
 from toprank.live.desk_clock import Moment
 from toprank.live.messages import LabelGiven
+from toprank.live.rules import rule_life
+from toprank.live.rules.model_fields import rule_fields
 from toprank.live.store import (
     alert_table,
     audit_chain,
     label_table,
     payment_log,
+    payment_reads,
     random_check_table,
 )
 
@@ -27,7 +30,7 @@ DAY = 86_400_000_000
 
 @pytest.fixture(scope="module")
 def live(model_file, later, tmp_path_factory):
-    """A desk with 400 payments, some of their cards on the list, and a rule that has matched."""
+    """A desk with 400 payments, and some of their cards on the list."""
     folder = tmp_path_factory.mktemp("checks") / "desk"
     with desks.new_desk(folder, model_file, alert_from=0.005, undo="0s") as desk:
         found = desks.live(desk)
@@ -110,8 +113,6 @@ def test_an_unsure_verdict_gives_no_label_and_a_new_payment_brings_the_card_back
 
 
 def payments_at(live, positions):
-    from toprank.live.store import payment_reads
-
     with live.desk.database.reading() as connection:
         return payment_reads.at(connection, positions)
 
@@ -239,6 +240,32 @@ def test_every_card_is_drawn_with_the_same_chance(live):
         for card in sorted(cards, key=lambda card: random_checks.place_of(str(seed), card))[:3]
     )
     assert all(520 < counts[card] < 680 for card in cards)  # 600, within four deviations
+
+
+def test_a_rule_that_lists_a_card_is_in_its_view_with_version_and_outcomes(live, later):
+    fields, now = rule_fields(live.model), live.now()
+    with live.desk.database.writing() as connection:
+        rule_life.add_rule(connection, now, BEN, "huge", "amount > 40000", "alert", fields)
+        rule_life.stage(connection, now, BEN, "huge")
+        rule_life.approve(connection, now, ANNA, "huge")
+    live.notice_changes()
+    names = ("huge-0", "huge-1")
+    for name in names:
+        body = later[0].body | {"tx": name, "card": f"{name}-card", "amount": 50_000.0}
+        scored(live, [replace(later[0], id=name, card=f"{name}-card", body=body, paid_at=now)])
+    with live.desk.database.writing() as connection:
+        first, second = (alert_table.of_card(connection, f"{name}-card")[0] for name in names)
+        assert first.expected >= live.settings.alert_from
+        claims.claim(connection, first.number, ANNA, live.moment(), live.settings)
+    decided(live, first, "fraud")
+    live.finish_checks()
+    with live.desk.database.reading() as connection:
+        view = card_view(connection, live, second.number, live.now())
+        rows = {row.alert: row for row in queue.queue(connection, 1_000)}
+        (row,) = decisions(connection, "amount", rule="huge", since=now, limit=1)
+    assert view.rules == [("huge", 1, 1, 1)]
+    assert rows[second.number].raised_by == ["huge"]
+    assert (row.id, row.rules, row.amount) == ("huge-1", ["huge"], 50_000.0)
 
 
 def test_decisions_are_found_by_what_was_decided_and_when(live, later):

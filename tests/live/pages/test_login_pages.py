@@ -217,6 +217,15 @@ def test_when_a_session_was_last_used_survives_a_restart(client, desk, anna, mon
     assert again.find(browser.cookies[SESSION]).person.name == anna
 
 
+def test_a_person_has_a_bounded_number_of_sessions_and_the_newest_are_kept(client, desk, anna):
+    browsers = [Browser(client) for _ in range(22)]
+    for each in browsers:
+        each.log_in(anna)
+    is_in = [each.get("/account", follow=False).status == 200 for each in browsers]
+    assert is_in == [False] * 2 + [True] * 20
+    assert len(desk.pages.sessions.of(anna)) == 20
+
+
 @pytest.mark.parametrize("change", ["disable", "change_role", "set_password"])
 def test_a_change_of_the_account_by_another_process_ends_all_its_sessions(
     client, desk, anna, change

@@ -133,6 +133,13 @@ def test_an_error_is_a_page_with_a_sentence(failing, logged_in, path, caplog):
     assert ("a secret" in caplog.text) == (path == "/broken")
 
 
+def test_a_browser_that_asks_for_no_page_gets_one_that_says_so(client, logged_in):
+    reply = logged_in.get("/no-such-page", accept="text/html,*/*")
+    assert reply.status == 404 and "There is no such page." in logged_in.text
+    assert "senior" in logged_in.text and reply.headers["x-frame-options"] == "DENY"
+    assert client.get("/no-such-page").error["code"] == "not_found"
+
+
 def test_a_message_is_shown_once_and_to_its_session_alone(desk, client, logged_in):
     async def say(page):
         return page.redirect("/account", "It is <done>.")

@@ -55,6 +55,14 @@ def test_memory_is_bounded_and_the_latest_are_kept(clock, monkeypatch):
     assert limits.begin("name1", "192.0.9.9") == 0
 
 
+def test_a_long_name_takes_no_more_memory_than_a_short_one(clock):
+    limits = LoginLimits(1)
+    assert limits.begin("x" * 1_000_000, "192.0.2.1") == 0
+    assert limits.begin("x" * 2_000_000, "192.0.2.2") > 0
+    limits.succeeded("x" * 3_000_000, "192.0.2.1")
+    assert limits.begin("x" * 64, "192.0.2.3") == 0
+
+
 def test_failures_of_another_day_are_forgotten(clock):
     limits = LoginLimits(2)
     for _ in range(2):

@@ -131,29 +131,24 @@ def _open(
     facts: AlertFacts,
     now: Moment,
 ) -> int:
-    """Open the alert of a drawn card, with all of its payments from a position on."""
-    positions = payment_reads.of_card_from(connection, card, first)
-    rows = payment_reads.at(connection, positions)
-    scores = payment_reads.scores_at(connection, positions)
-    top = max(
-        rows,
-        key=lambda row: scores[row.position].suspicion if row.position in scores else -math.inf,
+    """Open the alert of a drawn card, with all of its scored payments from a position on."""
+    scores = payment_reads.scores_at(
+        connection, payment_reads.of_card_from(connection, card, first)
     )
-    score, sentences = scores.get(top.position), facts.sentences_at(connection, top.position)
+    rows = payment_reads.at(connection, list(scores))
+    top = max(scores.values(), key=lambda each: each.suspicion)
+    sentences = facts.sentences_at(connection, top.position)
     number = alert_table.next_number(connection)
     alert = CardAlert(
-        number, card, "open", now.desk, now.desk,
-        0.0 if score is None else score.probability,
-        -math.inf if score is None else score.suspicion,
-        top.position, sentences.reasons, sentences.less_suspicious, [], facts.model,
-        sentences.features, card_chance([each.probability for each in scores.values()]),
-        rank_value, len(rows),
+        number, card, "open", now.desk, now.desk, top.probability, top.suspicion, top.position,
+        sentences.reasons, sentences.less_suspicious, [], facts.model, sentences.features,
+        card_chance([each.probability for each in scores.values()]), rank_value, len(rows),
         sum(json.loads(row.body).get(facts.amount) or 0.0 for row in rows),
         max(row.paid_at for row in rows),
     )  # fmt: skip
     alert_table.open_new(connection, [alert])
     alert_table.add_payments(connection, [(number, row.position) for row in rows])
-    details = {"payments": positions, "rules": []}
+    details = {"payments": [row.position for row in rows], "rules": []}
     audit_chain.add(connection, now.wall, JOB, "alert opened", f"alert:{number}", details)
     return number
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from toprank.live.desk_clock import wall_time
 from toprank.live.engine.card_chance import card_chance
+from toprank.live.engine.rule_evidence import RuleEvidence
 from toprank.live.store import alert_table, audit_chain, label_table, random_check_table
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.audit_chain import Action
@@ -49,6 +50,7 @@ def raise_alerts(
     model: str,
     now: int,
     amount: str,
+    evidence: RuleEvidence,
 ) -> None:
     """Open or update the alerts of suspects' cards; `amount` is the field of a payment's amount.
 
@@ -81,7 +83,14 @@ def raise_alerts(
             worst = top[card]
             alert = _with_score(alert, worst.row.position, worst, sentences[card])
             alert = alert._replace(model=model)
-        after[card] = _with_payments(alert, some, chances.get(alert.number, []), now, amount)
+        alert = _with_payments(alert, some, now, amount)
+        model_chance = card_chance(
+            [*chances.get(alert.number, []), *(each.probability for each in some)]
+        )
+        expected = max(model_chance, evidence.chance(alert.rules, alert.probability))
+        # a card that was drawn at random keeps its place, unless this is a better one
+        rank_value = max(alert.rank_value, expected)
+        after[card] = alert._replace(expected=expected, rank_value=rank_value)
     alert_table.open_new(connection, [after[card] for card in after if card not in before])
     alert_table.update(connection, [after[card] for card in after if card in before])
     for alert in before.values():
@@ -108,18 +117,12 @@ def _new(number: int, card: str, now: int, model: str) -> CardAlert:
     return CardAlert(number, card, "open", now, now, 0.0, 0.0, 0, [], [], [], model, [])
 
 
-def _with_payments(
-    alert: CardAlert, some: Sequence[Suspect], chances: list[float], now: int, amount: str
-) -> CardAlert:
-    """Return an alert with further payments; `chances` are those of its other open ones."""
+def _with_payments(alert: CardAlert, some: Sequence[Suspect], now: int, amount: str) -> CardAlert:
+    """Return an alert with further payments."""
     amounts = (json.loads(each.row.body).get(amount) or 0.0 for each in some)
-    expected = card_chance([*chances, *(each.probability for each in some)])
     return alert._replace(
         rules=sorted({*alert.rules, *(rule for each in some for rule in each.rules)}),
         updated_at=now,
-        expected=expected,
-        # a card that was drawn at random keeps its place, unless this is a better one
-        rank_value=max(alert.rank_value, expected),
         n_payments=alert.n_payments + len(some),
         amount=alert.amount + sum(amounts),
         last_at=max(alert.last_at, *(each.row.paid_at for each in some)),
@@ -168,7 +171,11 @@ def close_decided(connection: sa.Connection, cards: Sequence[str], now: int, act
 
 
 def rank_again(
-    connection: sa.Connection, cards: Sequence[str], sentences_at: SentencesAt, now: int
+    connection: sa.Connection,
+    cards: Sequence[str],
+    sentences_at: SentencesAt,
+    now: int,
+    evidence: RuleEvidence,
 ) -> None:
     """Rank the alerts of cards by those of their payments that have no label yet."""
     found = alert_table.open_of(connection, cards).values()
@@ -177,10 +184,14 @@ def rank_again(
         top = alert_table.top_unlabelled(connection, alert.number)
         if top is None:
             continue
+        expected = max(
+            card_chance(chances[alert.number]), evidence.chance(alert.rules, top.probability)
+        )
+        if top.position == alert.position and expected == alert.expected:
+            continue
         if top.position != alert.position:
             sentences = sentences_at(connection, top.position)
             alert = _with_score(alert, top.position, top, sentences)
-        expected = card_chance(chances[alert.number])
         is_drawn = random_check_table.is_random(connection, alert.number)
         again = alert._replace(
             expected=expected,

@@ -26,6 +26,7 @@ from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
 from toprank.live.engine.payment_scores import Scorer
+from toprank.live.engine.rule_evidence import read_evidence
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
 from toprank.live.store import (
     alert_table,
@@ -91,6 +92,7 @@ class LiveDesk:
             last_purge = purge_table.last(connection)
             self.clock = clock_of(self.desk, self.model, connection)
             self.rules = LiveRules(connection, self.model, self.settings)
+            self._evidence = read_evidence(connection, self.settings.alert_from)
             rows = payment_log.unscored(connection)
         moment = time.monotonic()
         self._unscored = deque(
@@ -188,6 +190,7 @@ class LiveDesk:
                 self.model_name,
                 now,
                 self._amount,
+                self._evidence,
             )
         for _ in some:
             self._unscored.popleft()
@@ -232,7 +235,7 @@ class LiveDesk:
             audit_chain.add(connection, wall_time(), who, "labels added", f"{len(rows)}", details)
             affected = [card for card in cards.values() if card is not None]
             alerting.close_decided(connection, affected, now, who)
-            alerting.rank_again(connection, affected, self._sentences_at, now)
+            alerting.rank_again(connection, affected, self._sentences_at, now, self._evidence)
         counts = self.history.label(rows) if rows else LabelCounts()
         unknown = tuple(place for place, each in enumerate(labels) if each.id not in cards)
         return counts._replace(n_unknown=len(unknown), unknown=unknown)
@@ -267,6 +270,8 @@ class LiveDesk:
             found = check_verdicts.due(connection, now)
             for check in found:
                 self._finish(connection, check, now)
+            if found:
+                self._evidence = read_evidence(connection, self.settings.alert_from)
         return len(found)
 
     def _finish(self, connection: sa.Connection, check: Check, now: Moment) -> None:
@@ -291,10 +296,14 @@ class LiveDesk:
         return str(self.model.amount)
 
     def _sentences_at(self, connection: sa.Connection, position: int) -> Sentences:
-        """Return the reasons of a payment of the log."""
+        """Return the reasons of a payment of the log; none if the model fails on it."""
         (row,) = payment_reads.at(connection, [position])
-        found = self._scorer.score([self._stored.read(row)], row.feature_values[np.newaxis])
-        return self._scorer.sentences(found.encoded)[0]
+        try:
+            found = self._scorer.score([self._stored.read(row)], row.feature_values[np.newaxis])
+            return self._scorer.sentences(found.encoded)[0]
+        except Exception:
+            _log.exception("there are no reasons for payment %s.", row.id)
+            return Sentences([], [], [])
 
     # Looking up
 

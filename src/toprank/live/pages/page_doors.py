@@ -6,7 +6,7 @@ In this order, and each refuses: a page is reached only by who may have it. Erro
 import asyncio
 import logging
 import secrets
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from urllib.parse import parse_qsl, urlsplit
 
 import sqlalchemy as sa
@@ -41,7 +41,7 @@ _log = logging.getLogger("toprank.live")
 def mounted(desk: PageDesk, pages: Collection[PageRoute]) -> list[Route]:
     """Return the routes of pages, of the files that they load, and of the way to the first."""
     check_routes(pages)
-    templates = PageTemplates({each.path for each in pages if each.method == "GET"})
+    templates = _templates_of(pages)
     routes = [
         Route(each.path, _PageDoor(each, desk, templates), methods=[each.method]) for each in pages
     ]
@@ -50,6 +50,21 @@ def mounted(desk: PageDesk, pages: Collection[PageRoute]) -> list[Route]:
         Route("/", _PageDoor(_home(templates), desk, templates), methods=["GET"]),
         Route("/static/{name}", _StaticDoor(templates), methods=["GET"]),
     ]
+
+
+def missing_page(
+    desk: PageDesk, pages: Collection[PageRoute]
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return what answers a browser that asks for an address that is none."""
+
+    async def missing(page: PageRequest) -> Response:
+        raise PageError(404, "There is no such page.")
+
+    return _PageDoor(PageRoute("GET", "", PUBLIC, missing), desk, _templates_of(pages)).response
+
+
+def _templates_of(pages: Collection[PageRoute]) -> PageTemplates:
+    return PageTemplates({each.path for each in pages if each.method == "GET"})
 
 
 def _home(templates: PageTemplates) -> PageRoute:
@@ -69,16 +84,21 @@ class _PageDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[ROUTE] = f"{self._route.method} {self._route.path}"
-        page = PageRequest(Request(scope, receive), self._desk, self._templates)
+        response = await self.response(Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def response(self, request: Request) -> Response:
+        """Return the page, or one that says what is wrong."""
+        page = PageRequest(request, self._desk, self._templates)
         try:
-            response = await self._answer(page)
+            return await self._answer(page)
         except ClientDisconnect:
             raise
         except Exception as error:
             known = _as_page_error(error)
             response = page.render("error.html", known.status, message=known.message)
             response.headers.update(known.headers)
-        await response(scope, receive, send)
+            return response
 
     async def _answer(self, page: PageRequest) -> Response:
         route, is_post = self._route, page.request.method == "POST"

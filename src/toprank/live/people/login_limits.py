@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 
 _MOST_KEPT = 10_000
+_LONGEST_NAME = 64  # of what is kept; no account has a longer one
 _LONGEST_WAIT = 900.0  # seconds
 _FORGOTTEN_AFTER = 86_400.0
 _ADDRESS_FACTOR = 4  # the people of an office share an address
@@ -29,7 +30,7 @@ class LoginLimits:
 
     def begin(self, name: str, address: str) -> float:
         """Count an attempt and return 0, or the seconds that it has to wait."""
-        network = _network(address)
+        name, network = name[:_LONGEST_NAME], _network(address)
         wait = max(self._accounts.wait(name), self._addresses.wait(network))
         if not wait:
             self._accounts.count(name)
@@ -41,7 +42,7 @@ class LoginLimits:
 
         The others of the address stay: who has one account must not use it to guess at others.
         """
-        self._accounts.forget(name)
+        self._accounts.forget(name[:_LONGEST_NAME])
         self._addresses.take_back(_network(address))
 
 

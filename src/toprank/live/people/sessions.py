@@ -20,7 +20,8 @@ from toprank.live.store.secret_hash import hash_of
 from toprank.live.store.session_table import Session
 
 _MINUTE = 60_000_000
-_LONGEST_MESSAGES = 5
+_MOST_SESSIONS = 20  # of a person: all are in memory
+_MOST_MESSAGES = 5
 
 
 class LoggedIn(NamedTuple):
@@ -69,13 +70,14 @@ class SessionBook:
                 if each.name in people
             }
             for kept in (self._seen, self._messages):
-                for hashed in [each for each in kept if each not in self._found]:
+                for hashed in [each for each in list(kept) if each not in self._found]:
                     kept.pop(hashed, None)
 
     def begin(self, connection: sa.Connection, name: str, address: str) -> str:
         """Store a new session and return its cookie; `reload` after the commit makes it known."""
         now = wall_time()
         session_table.drop_old(connection, now - self._longest, now - self._idle)
+        session_table.keep_newest(connection, name, _MOST_SESSIONS - 1)
         cookie = secrets.token_urlsafe(32)
         token = secrets.token_urlsafe(32)
         session_table.add(connection, hash_of(cookie), name, token, now, address)
@@ -144,7 +146,7 @@ class SessionBook:
         """Keep a message for the next page of a session."""
         kept = self._messages.setdefault(session.hash, [])
         kept.append(message)
-        del kept[:-_LONGEST_MESSAGES]
+        del kept[:-_MOST_MESSAGES]
 
     def messages(self, session: Session) -> list[str]:
         """Return the messages that were kept for a session, and keep them no longer."""

@@ -56,8 +56,13 @@ def first_since(connection: sa.Connection, moment: int) -> int:
 
 
 def cards_from(connection: sa.Connection, position: int) -> list[str]:
-    """Return the cards with a payment at a position or after it."""
-    query = sa.select(payments.c.card).where(payments.c.position >= position).distinct()
+    """Return the cards with a scored payment at a position or after it."""
+    query = (
+        sa.select(payments.c.card)
+        .join(scores, scores.c.position == payments.c.position)
+        .where(payments.c.position >= position)
+        .distinct()
+    )
     return list(connection.execute(query).scalars())
 
 

@@ -65,6 +65,13 @@ def end_all(connection: sa.Connection, name: str) -> int:
     return connection.execute(sessions.delete().where(sessions.c.name == name)).rowcount
 
 
+def keep_newest(connection: sa.Connection, name: str, n_kept: int) -> None:
+    """Remove the sessions of a person but for the newest ones."""
+    theirs = sa.select(sessions.c.number).where(sessions.c.name == name)
+    old = theirs.order_by(sessions.c.number.desc()).offset(n_kept)
+    connection.execute(sessions.delete().where(sessions.c.number.in_(old)))
+
+
 def drop_old(connection: sa.Connection, made_before: int, seen_before: int) -> None:
     """Remove the sessions that have ended by time."""
     is_old = (sessions.c.made_at < made_before) | (sessions.c.seen_at < seen_before)

@@ -1,6 +1,6 @@
 """The web application of a desk."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -10,12 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from toprank.live.pages.all_pages import PAGES
-from toprank.live.pages.page_doors import mounted
+from toprank.live.pages.page_doors import missing_page, mounted
 from toprank.live.web.gate import LOOPBACK, Gate
 from toprank.live.web.request_body import BodyReader
 from toprank.live.web.routes import ApiRoutes
 from toprank.live.web.served import ServedDesk
 from toprank.live.web.service_metrics import ServiceMetrics
+
+ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def create_app(
@@ -41,13 +43,23 @@ def create_app(
     app = Starlette(
         routes=[*routes.routes(), *mounted(desk.pages, PAGES)],
         middleware=[Middleware(Gate, metrics, hosts)],
-        exception_handlers={HTTPException: _raise},
+        exception_handlers={HTTPException: _routing_errors(missing_page(desk.pages, PAGES))},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return app
 
 
-async def _raise(_: Request, error: Exception) -> Response:
-    """Pass an error of routing on to the gate, which answers it in the shape of all errors."""
-    raise error
+def _routing_errors(missing: Callable[[Request], Awaitable[Response]]) -> ErrorHandler:
+    """Return what answers errors of routing: a browser gets a page.
+
+    Others are passed on to the gate, which answers in the shape of all errors.
+    """
+
+    async def answer(request: Request, error: Exception) -> Response:
+        is_missing = isinstance(error, HTTPException) and error.status_code == 404
+        if is_missing and "text/html" in request.headers.get("accept", ""):
+            return await missing(request)
+        raise error
+
+    return answer

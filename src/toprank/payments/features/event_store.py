@@ -15,6 +15,7 @@ from toprank.payments.features.window_kernel import Events
 _LEAST_KEYS = 16
 _N_BY_KEY = Events._fields.index("time")  # the arrays before are by key, the others by place
 _LARGEST = float(np.finfo(np.float32).max)
+_MOST_WASTE = 0.25  # share of the places that may belong to no key
 
 
 class Placed:
@@ -194,7 +195,7 @@ class EventStore:
     def purge(self, before: int) -> None:
         """Forget what no row from this moment on can need."""
         window_kernel.purge(self._events, before - self.longest)
-        self._repack()
+        self._repack_if_wasteful()
 
     def last_seen(self) -> NDArray[np.int64]:
         """Return the time of each key's last event; the earliest possible if it has none."""
@@ -208,16 +209,18 @@ class EventStore:
         old = np.flatnonzero(new_code[: self._events.size.size] >= 0)
         kept = [array[..., old].copy() for array in self._events[:_N_BY_KEY]]
         self._events = Events._make([*kept, *self._events[_N_BY_KEY:]])
-        self._repack()
+        self._repack_if_wasteful()
 
-    def codes_in_use(self, column: str) -> NDArray[np.int32]:
-        """Return the codes that occur in a coded column."""
-        return np.unique(self._events.codes[self.coded.index(column), : self._used])
+    def note_codes(self, column: str, is_used: NDArray[np.bool_]) -> None:
+        """Set which codes occur in a coded column, by their codes."""
+        window_kernel.note_codes(self._events, self.coded.index(column), is_used)
 
     def recode(self, column: str, new_code: NDArray[np.int64]) -> None:
         """Give the values of a coded column their new codes."""
         codes = self._events.codes[self.coded.index(column)]
-        codes[codes >= 0] = new_code[codes[codes >= 0]]
+        # places that belong to no key may still have a code that was forgotten before
+        is_known = (codes >= 0) & (codes < new_code.size)
+        codes[is_known] = new_code[codes[is_known]]
 
     def _hold(self, n_codes: int) -> None:
         """Make room for counting this many codes."""
@@ -228,6 +231,15 @@ class EventStore:
         if column is None:
             return 0
         return (self.numbers if column in self.numbers else self.coded).index(column)
+
+    def _repack_if_wasteful(self) -> None:
+        """Copy the events to a new pool if much of this one belongs to no key any more.
+
+        To copy all of them takes long, and forgetting a day's events frees but little.
+        """
+        n_wasted = self._used - int(self._events.room.sum())
+        if n_wasted > _MOST_WASTE * self._used:
+            self._repack()
 
     def _repack(self, more: int = 0) -> None:
         """Copy the events to a new pool with `more` room at its end, and half as much again."""

@@ -343,10 +343,11 @@ class Past:
                 is_kept |= store.last_seen()[: len(codes)] >= before
             in_use = self._remembered.keys[k]
             is_kept[in_use[in_use >= 0]] = True
-            new_code = codes.keep(is_kept)
-            for store in stores:
-                store.keep(new_code)
-            self._remembered.recode(k, new_code)
+            if not is_kept.all():
+                new_code = codes.keep(is_kept)
+                for store in stores:
+                    store.keep(new_code)
+                self._remembered.recode(k, new_code)
 
     def drop_values(self) -> None:
         """Forget the values of coded columns that no event holds any more."""
@@ -354,11 +355,11 @@ class Past:
             is_kept = np.zeros(len(codes), dtype=bool)
             stores = [store for store in self._rows.values() if column in store.coded]
             for store in stores:
-                in_use = store.codes_in_use(column)
-                is_kept[in_use[in_use >= 0]] = True
-            new_code = codes.keep(is_kept)
-            for store in stores:
-                store.recode(column, new_code)
+                store.note_codes(column, is_kept)
+            if not is_kept.all():
+                new_code = codes.keep(is_kept)
+                for store in stores:
+                    store.recode(column, new_code)
 
     def _stores(self) -> list[EventStore]:
         return [*self._rows.values(), *self._labels.values()]

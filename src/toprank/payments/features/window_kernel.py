@@ -273,6 +273,17 @@ def purge(events, cut):
 
 
 @njit(cache=True)
+def note_codes(events, column, is_used):
+    """Set which codes of a coded column the events hold, by their codes."""
+    for key in range(events.size.size):
+        start = events.start[key]
+        for place in range(start, start + events.size[key]):
+            code = events.codes[column, place]
+            if code >= 0:
+                is_used[code] = True
+
+
+@njit(cache=True)
 def fill_own(own, time, numbers, out):
     """Fill the features that need no other row; hours and days are those of UTC."""
     for what, first, last, column in own:
