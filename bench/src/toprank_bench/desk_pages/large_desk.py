@@ -71,7 +71,6 @@ def large_desk(folder: Path, size: DeskSize, seed: int) -> Database:
         _add_frauds(connection, size)
     with database.writing() as connection:
         _add_alerts(connection, rng, cards, size)
-        connection.exec_driver_sql("ANALYZE")
     log_digest.catch_up(database, DeskSettings().alert_from, most_seconds=float("inf"))
     return database
 

@@ -49,14 +49,28 @@ alerts = sa.Table(
     sa.Index("alerts_by_change", "state", "updated_at"),
     sa.Index("alerts_of_card", "card"),
 )
-_IS_OPEN = alerts.c.state != "closed"
-IS_LISTED = alerts.c.state.in_(("open", "taken"))
+
+
+def _in_states(*names: str) -> sa.ColumnElement[bool]:
+    """Return the condition of an index, word by word: with parameters, it would not be used."""
+    return alerts.c.state.in_([sa.literal_column(f"'{name}'") for name in names])
+
+
+_IS_OPEN = alerts.c.state != sa.literal_column("'closed'")
+IS_LISTED = _in_states("open", "taken")
+IS_AWAY = _in_states("taken", "snoozed")
 sa.Index(
     "alerts_in_queue",
-    alerts.c.rank_value,
+    alerts.c.rank_value.desc(),
     alerts.c.number,
     sqlite_where=IS_LISTED,
     postgresql_where=IS_LISTED,
+)
+sa.Index(
+    "alerts_away",
+    alerts.c.lease_until,
+    sqlite_where=IS_AWAY,
+    postgresql_where=IS_AWAY,
 )
 sa.Index(
     "one_open_alert_per_card",
