@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from live.monitor import board_desk
 from live.pages.browser import Browser, add_person, with_cheap_passwords
 from live.web.asgi_client import AsgiClient
+from toprank.live.monitor import log_digest
 from toprank.live.people.desk_roles import ROLES
 from toprank.live.rules.rule_trial_runs import RuleTrials, run_trial
 from toprank.live.web.application import create_app
@@ -30,6 +31,7 @@ def finished_at_once(folder, number):
 def served_board(folder, model, later):
     """A client of the desk, a person of each role, and how to log in."""
     desk, live = board_desk.made_desk(folder, model, later)
+    log_digest.catch_up(desk.database, live.settings.alert_from)  # a page has no time for all
     service = with_cheap_passwords(DeskService(live))
     service.pages.trials = RuleTrials(desk.database, finished_at_once)
     for role in ROLES:
