@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -5,14 +6,16 @@ import polars as pl
 import pytest
 
 from live import desks
+from toprank.live import upkeep_schedule
 from toprank.live.checks import actions, check_verdicts, claims
 from toprank.live.desk import Desk, archive_of
 from toprank.live.desk_backup import back_up
 from toprank.live.desk_summary import desk_summary
 from toprank.live.log_replay import replay
 from toprank.live.messages import LabelGiven
-from toprank.live.store import alert_table, payment_log, unmask_table
+from toprank.live.store import alert_table, digest_tables, payment_log, unmask_table
 from toprank.live.upkeep import keep_up, start_process
+from toprank.live.upkeep_schedule import UpkeepSchedule
 
 DAY = 86_400_000_000
 
@@ -162,3 +165,23 @@ def test_a_summary_counts_what_a_desk_contains(desk, later):
     assert (found.n_payments, found.n_unscored, found.n_labels) == (80, 10, 1)
     assert (found.position, found.snapshot_position) == (80, 0)
     assert "80" in str(found) and found.to_json()["n_payments"] == 80
+
+
+def test_a_desk_that_is_served_counts_its_log_now_and_then(desk, later, monkeypatch):
+    monkeypatch.setattr(upkeep_schedule, "_BETWEEN_CHECKPOINTS", 0.01)
+    live = filled(desk, later[:60])
+    schedule = UpkeepSchedule(desk, live.history.position)
+    try:
+        give_up = time.monotonic() + 10
+        while counted_until(desk) < 60:
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
+    finally:
+        schedule.stop()
+    live.close()
+
+
+def counted_until(desk):
+    with desk.database.reading() as connection:
+        place = digest_tables.place(connection)
+    return 0 if place is None else place.position

@@ -1,9 +1,9 @@
 """Forgetting: what is older than a desk keeps is removed from every one of its files.
 
-These are the log, scores, labels, alerts with their reasons, checks with their notes, requests to
-other systems, the archive and the snapshots. What is removed from the database is overwritten
-there and in the write-ahead log. The audit stays: it names payments and alerts by their ids, never
-cards; so do the counts of each day's checks.
+These are the log, scores, matches of rules, labels, alerts with their reasons, checks with their
+notes, requests to other systems, the archive and the snapshots. What is removed from the database
+is overwritten there and in the write-ahead log. The audit stays: it names payments and alerts by
+their ids, never cards; so do the counts of each day's checks.
 """
 
 from typing import NamedTuple
@@ -13,9 +13,10 @@ import sqlalchemy as sa
 from toprank.live.desk import Desk, archive_of
 from toprank.live.desk_clock import wall_time
 from toprank.live.snapshots import LogPlace
-from toprank.live.store import audit_chain, unmask_table
+from toprank.live.store import audit_chain, digest_tables, unmask_table
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.check_table import checks
+from toprank.live.store.digest_tables import known_frauds, rule_matches
 from toprank.live.store.fraud_terminal_table import fraud_terminals
 from toprank.live.store.label_table import labels
 from toprank.live.store.note_table import notes
@@ -51,6 +52,8 @@ def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> P
     # each of these may have been left over by a purge that was interrupted
     _drop_labels(desk, before)
     _drop_snoozes(desk, before)
+    with desk.database.writing() as connection:
+        digest_tables.drop_before(connection, before)
     with desk.database.writing() as connection:
         unmask_table.drop_ended(connection, wall_time())
     desk.snapshots.drop_before(snapshot)
@@ -88,7 +91,10 @@ def _drop_payments(desk: Desk, before: int, until: int) -> int:
             if not found:
                 return n_dropped
             positions, ids = ([row[i] for row in found] for i in (0, 1))
-            for table in (alert_payments, fraud_terminals, scores, payments):
+            of_payments = (
+                alert_payments, fraud_terminals, rule_matches, known_frauds, scores, payments
+            )  # fmt: skip
+            for table in of_payments:
                 connection.execute(table.delete().where(table.c.position.in_(positions)))
             connection.execute(labels.delete().where(labels.c.id.in_(ids)))
             n_dropped += len(found)

@@ -1,4 +1,4 @@
-"""What a desk does beside its payments: snapshots, the archive, and forgetting what is too old.
+"""What a desk does beside its payments: snapshots, archive, counting, forgetting what is too old.
 
 It runs in a process of its own, so that payments do not wait: `python -m toprank.live.upkeep`.
 Nothing in memory is shared. It reads the last snapshot and the log after it, as a restart would.
@@ -12,12 +12,15 @@ from pathlib import Path
 
 from toprank.live.desk import Desk, archive_of, stored_payments
 from toprank.live.engine.live_history import LiveHistory
+from toprank.live.monitor import log_digest
 from toprank.live.retention import Purged, purge
 from toprank.live.store import payment_log, purge_table
 
+_LONGEST_COUNT, _PAUSE = 600.0, 0.01  # seconds
+
 
 def keep_up(desk: Desk) -> Purged:
-    """Write a snapshot and the archive, then remove what is older than the desk keeps."""
+    """Write a snapshot and the archive, count the log, then remove what is too old to keep."""
     with desk.tidying():
         return _kept_up(desk)
 
@@ -31,6 +34,7 @@ def _kept_up(desk: Desk) -> Purged:
         archive_of(desk, model).add_from(connection, is_complete=True)
     if live.place != snapshot:
         desk.snapshots.write(live.history, live.place)
+    log_digest.catch_up(desk.database, desk.settings.alert_from, _LONGEST_COUNT, _PAUSE)
     if last_purge is None:
         return Purged()
     return purge(desk, model, live.place, last_purge.forget)

@@ -6,12 +6,15 @@ import threading
 import time
 
 from toprank.live.desk import Desk
+from toprank.live.monitor import log_digest
 from toprank.live.upkeep import start_process
 
 _log = logging.getLogger("toprank.live")
 
 _BETWEEN_CHECKPOINTS = 1.0  # seconds
 _CHECKPOINTS_PER_TRUNCATION = 60
+_CHECKPOINTS_PER_COUNT = 10
+_COUNTING = (2.0, 0.05)  # seconds in all, and between two transactions
 _DAY = 86_400.0  # seconds after which what is too old is removed, however few payments came
 
 
@@ -19,7 +22,8 @@ class UpkeepSchedule:
     """Starts upkeep when it is due, one process at a time.
 
     A thread of its own moves the database's write-ahead log into the database: at a commit, that
-    would keep a payment waiting for the disk.
+    would keep a payment waiting for the disk. The same thread counts the log for the board
+    and the monitor.
 
     Parameters
     ----------
@@ -63,5 +67,8 @@ class UpkeepSchedule:
                 self._desk.database.checkpoint()
                 if n_done % _CHECKPOINTS_PER_TRUNCATION == 0:
                     self._desk.database.truncate_log()
+                if n_done % _CHECKPOINTS_PER_COUNT == 0:
+                    alert_from = self._desk.settings.alert_from
+                    log_digest.catch_up(self._desk.database, alert_from, *_COUNTING)
             except Exception:
                 _log.exception("the database could not be tidied; it is tried again.")

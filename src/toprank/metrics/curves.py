@@ -9,6 +9,7 @@ from toprank.data import checks as check
 from toprank.metrics.points import found_checked, roc_points
 from toprank.metrics.ranking import Ranking
 from toprank.metrics.resampling import Seed, percentile_band, resamples
+from toprank.metrics.shares import wilson_bounds
 
 
 class PrecisionRecallCurve(NamedTuple):
@@ -135,7 +136,7 @@ def calibration_curve(y: ArrayLike, probability: ArrayLike, n_bins: int = 10) ->
     n_rows = np.bincount(bins)
     predicted = np.bincount(bins, probability) / n_rows
     observed = np.bincount(bins, is_positive) / n_rows
-    low, high = _wilson(observed, n_rows)
+    low, high = wilson_bounds(observed, n_rows)
     return CalibrationCurve(predicted, observed, low, high, n_rows)
 
 
@@ -174,12 +175,3 @@ def _enough_expected(expected: NDArray, least: float = 5.0) -> NDArray[np.int64]
         merged[i] = current
         in_bin += more
     return merged
-
-
-def _wilson(share, n_rows, z=1.959964):
-    center = share + z**2 / (2 * n_rows)
-    half_width = z * np.sqrt(share * (1 - share) / n_rows + (z / (2 * n_rows)) ** 2)
-    scale = 1 + z**2 / n_rows
-    # Rounding may leave a bound some 1e-17 outside of [0, share] or [share, 1].
-    low = np.clip((center - half_width) / scale, 0, share)
-    return low, np.clip((center + half_width) / scale, share, 1)

@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
+from toprank.live.desk_settings import DeskSettings
+from toprank.live.monitor import log_digest
+from toprank.live.store import rule_table
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.desk_database import Database
 from toprank.live.store.fraud_terminal_table import fraud_terminals
 from toprank.live.store.label_table import labels
 from toprank.live.store.payment_log import payments, scores
+from toprank.live.store.rule_table import StoredRule
 
 DAY = 86_400_000_000
 FIRST = 20_000 * DAY
@@ -25,6 +29,8 @@ _PER_CARD = 100  # payments
 _PER_TERMINAL = 500
 _N_FEATURES = 44
 _FRAUD_EVERY = 500  # payments
+_N_RULES = 50
+_MATCH_EVERY = 500  # payments, for each rule
 _ALERT_PAYMENTS = 3
 _CHUNK = 100_000
 _COUNTRIES = ("FR", "DE", "BE", "ES")
@@ -61,10 +67,11 @@ def large_desk(folder: Path, size: DeskSize, seed: int) -> Database:
             _insert(connection, scores, _scores(rng, start, end))
     with database.writing() as connection:
         by_card.create(connection)
-        _add_frauds(connection)
+        _add_rules(connection)
+        _add_frauds(connection, size)
     with database.writing() as connection:
         _add_alerts(connection, rng, cards, size)
-        connection.exec_driver_sql("ANALYZE")
+    log_digest.catch_up(database, DeskSettings().alert_from, most_seconds=float("inf"))
     return database
 
 
@@ -97,13 +104,28 @@ def _payments(
 
 def _scores(rng: np.random.Generator, start: int, end: int) -> list[tuple[Any, ...]]:
     chances = rng.beta(0.1, 20.0, end - start).tolist()
+    matched = rng.integers(_MATCH_EVERY, size=end - start).tolist()
     return [
-        (start + place + 1, chance, chance, "[]", 0, "0001.toprank", FIRST)
-        for place, chance in enumerate(chances)
+        (start + place + 1, chance, chance, _matched(rule), 0, "0001.toprank", FIRST)
+        for place, (chance, rule) in enumerate(zip(chances, matched, strict=True))
     ]
 
 
-def _add_frauds(connection: sa.Connection) -> None:
+def _matched(rule: int) -> str:
+    """Return the rule that matches, if it is one of those that there are."""
+    return f'[["rule-{rule}",1,"live"]]' if rule < _N_RULES else "[]"
+
+
+def _add_rules(connection: sa.Connection) -> None:
+    for number in range(_N_RULES):
+        text = f"amount > {number}"
+        rule_table.add(
+            connection,
+            StoredRule(f"rule-{number}", 1, "alert", text, "", "person:anna", 0, "live", None),
+        )
+
+
+def _add_frauds(connection: sa.Connection, size: DeskSize) -> None:
     """Label every so many payments as fraud."""
     columns = [payments.c[name] for name in fraud_terminals.c.keys()]  # noqa: SIM118
     found = sa.select(*columns).where(payments.c.position % _FRAUD_EVERY == 0)
@@ -113,7 +135,17 @@ def _add_frauds(connection: sa.Connection) -> None:
         connection,
         labels,
         [
-            (number, row.id, row.card, True, row.paid_at, "claim", "key:claims", 0, row.paid_at)
+            (
+                number,
+                row.id,
+                row.card,
+                True,
+                row.paid_at,
+                "claim",
+                "key:claims",
+                size.n_payments,
+                row.paid_at,
+            )
             for number, row in enumerate(rows, start=1)
         ],
     )

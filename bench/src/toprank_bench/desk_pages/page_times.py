@@ -1,4 +1,4 @@
-"""What the pages of a large desk read, timed: the queue, a card, a claim, a search, decisions."""
+"""What the pages of a large desk read, timed: queue, card, claim, search, decisions, board."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -16,16 +16,18 @@ from toprank.live.checks.day import decisions, search
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import PaymentField
+from toprank.live.monitor.desk_monitor import desk_monitor
+from toprank.live.rules.rule_board import rule_board
 from toprank.live.store.desk_database import Database
 from toprank.payments.features import default_features
 from toprank.payments.roles import Roles
-from toprank_bench.desk_pages.large_desk import NOW, DeskSize, large_desk
+from toprank_bench.desk_pages.large_desk import DAY, NOW, DeskSize, large_desk
 from toprank_bench.live_load.live_figures import LiveFigure
 from toprank_bench.provenance import provenance
 from toprank_bench.row_file import Row, rows_file, writing
 
 FULL, QUICK = DeskSize(10_000_000, 100_000), DeskSize(200_000, 2_000)
-QUEUE_LIMIT, CARD_LIMIT = 100.0, 300.0  # milliseconds
+QUEUE_LIMIT, CARD_LIMIT, BOARD_LIMIT = 100.0, 300.0, 300.0  # milliseconds
 
 _SEED = 0
 _ROUNDS = 40
@@ -64,7 +66,7 @@ def run(results: Path, *, quick: bool, report: Callable[[str], None]) -> list[Li
 
 
 def _timed() -> Iterable[Timed]:
-    settings, now = DeskSettings(), Moment(NOW, NOW)
+    settings, now, silence = DeskSettings(), Moment(NOW, NOW), 30 * DAY
     names = (("paid_at", "time"), ("card", "card"), ("terminal", "terminal"), ("amount", "amount"),
              ("payment", "id"), ("channel", None), ("country", None))  # fmt: skip
     fields = [PaymentField(name, "text", True, cast(Any, role)) for name, role in names]
@@ -88,6 +90,9 @@ def _timed() -> Iterable[Timed]:
               is_writing=True),
         Timed("search by the end of a card", lambda c, alert: search(c, f"{alert:04}")),
         Timed("decisions of a day", lambda c, _: decisions(c, "amount", since=NOW - 10**10)),
+        Timed("board of rules", lambda c, _: rule_board(c, NOW, silence, settings.alert_from),
+              BOARD_LIMIT),
+        Timed("monitor", lambda c, _: desk_monitor(c, NOW, silence), BOARD_LIMIT),
     ]  # fmt: skip
 
 

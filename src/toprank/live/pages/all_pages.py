@@ -8,8 +8,12 @@ from toprank.live.pages.decisions_page import DECISIONS_PAGES
 from toprank.live.pages.key_pages import KEY_PAGES
 from toprank.live.pages.live_pages import LIVE_PAGES
 from toprank.live.pages.login_pages import LOGIN_PAGES
+from toprank.live.pages.monitor_pages import MONITOR_PAGES
 from toprank.live.pages.queue_page import QUEUE_PAGES
+from toprank.live.pages.rule_editor import EDITOR_PAGES
+from toprank.live.pages.rules_pages import RULES_PAGES
 from toprank.live.pages.search_page import SEARCH_PAGES
+from toprank.live.pages.trial_pages import TRIAL_PAGES
 from toprank.live.pages.user_pages import USER_PAGES
 from toprank.live.pages.verdict_pages import VERDICT_PAGES
 
@@ -23,6 +27,10 @@ PAGES = [
     *SEARCH_PAGES,
     *DAY_PAGES,
     *DECISIONS_PAGES,
+    *RULES_PAGES,
+    *EDITOR_PAGES,
+    *TRIAL_PAGES,
+    *MONITOR_PAGES,
     *USER_PAGES,
     *KEY_PAGES,
     *AUDIT_PAGES,

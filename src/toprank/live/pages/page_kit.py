@@ -20,8 +20,10 @@ from toprank.live.pages.page_templates import PageTemplates
 from toprank.live.people.desk_roles import ACTIONS, OWNED_ACTIONS, Person
 from toprank.live.people.logins import Logins
 from toprank.live.people.sessions import LoggedIn, SessionBook
+from toprank.live.rules.rule_trial_runs import RuleTrials
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.store.desk_database import Database
+from toprank.live.web.service_metrics import ServiceMetrics
 
 PUBLIC = "public"
 """The action of the few pages for which nobody need be logged in."""
@@ -55,6 +57,10 @@ class PageDesk:
         Who may use the API, who is logged in, and what lets people in.
     updates
         What keeps open pages up to date.
+    trials
+        Backtests and suggestions of rules.
+    metrics
+        What the server has counted since its start; None without a server.
     """
 
     def __init__(
@@ -75,6 +81,8 @@ class PageDesk:
         self.sessions = sessions or SessionBook(database, settings)
         self.logins = logins or Logins(database, settings, self.sessions)
         self.updates = LiveUpdates(database)
+        self.trials = RuleTrials(database)
+        self.metrics: ServiceMetrics | None = None  # of the application that serves it
 
     async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Return what `work` returns in a thread; it opens its own connection."""

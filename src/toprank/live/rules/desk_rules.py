@@ -74,10 +74,14 @@ class DeskRules:
         since: date | None = None,
         until: date | None = None,
         least_maturity: float = LEAST_MATURITY,
+        version_of: str | None = None,
     ) -> RuleBacktest:
-        """Return what a rule would have matched: a stored one by name, or a condition."""
+        """Return what a rule would have matched: a stored one by name, or a condition.
+
+        `version_of` names the rule that a condition is to be a version of.
+        """
         with self.desk.database.reading() as connection:
-            condition, others = self._condition(connection, rule, kind)
+            condition, others = self._condition(connection, rule, kind, version_of)
             return backtest(
                 self._payments(connection, since, until), condition, self.fields,
                 k or self.desk.settings.capacity, others=others, least_maturity=least_maturity,
@@ -113,12 +117,12 @@ class DeskRules:
         self.close()
 
     def _condition(
-        self, connection: sa.Connection, rule: str, kind: RuleKind
+        self, connection: sa.Connection, rule: str, kind: RuleKind, version_of: str | None
     ) -> tuple[Condition, list[Condition]]:
         """Return the condition to test and those of the other rules in use."""
-        stored = rule_table.versions_of(connection, rule)
+        stored = [] if version_of else rule_table.versions_of(connection, rule)
         if not stored:
-            return parse(rule, self.fields, kind), self._in_use(connection)
+            return parse(rule, self.fields, kind), self._in_use(connection, but=version_of)
         condition = parse(stored[0].text, self.fields, stored[0].kind)
         return condition, self._in_use(connection, but=rule)
 

@@ -8,7 +8,6 @@ suggested, as long as each finds frauds that the ones before do not.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from toprank.live.rules.rule_fields import RuleError, RuleFields, RuleKind
 from toprank.live.rules.rule_language import Condition, parse
 from toprank.live.rules.rule_rows import typed_columns
 from toprank.live.rules.tree_conditions import TreeCondition, tree_conditions
+from toprank.metrics.shares import wilson_bounds
 from toprank.rankers.trees.meta_ap import MetaAP
 from toprank.rankers.trees.tree_rank import TreeRank
 
@@ -201,9 +201,6 @@ def _growing(payments: pl.LazyFrame, fields: RuleFields, random_state: int) -> _
 
 def _lower_precision(is_fraud: NDArray[np.bool_], z: float = 1.645) -> float:
     """Return Wilson's lower 95 % bound of the share of frauds: few matches prove little."""
-    n = is_fraud.size
-    if not n:
+    if not is_fraud.size:
         return 0.0
-    share = float(is_fraud.mean())
-    spread = z * sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
-    return (share + z * z / (2 * n) - spread) / (1 + z * z / n)
+    return float(wilson_bounds(is_fraud.mean(), is_fraud.size, z)[0])

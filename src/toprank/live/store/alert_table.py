@@ -45,17 +45,32 @@ alerts = sa.Table(
     sa.Column("hidden_until", sa.BigInteger),  # of a snoozed one
     sa.Column("escalated_by", sa.Text),
     sa.Index("alerts_in_order", "state", "probability", "opened_at"),
-    sa.Index("alerts_by_age", "opened_at", "state"),
+    sa.Index("alerts_by_age", "opened_at", "state", "rules", "probability"),
+    sa.Index("alerts_by_change", "state", "updated_at"),
     sa.Index("alerts_of_card", "card"),
 )
-_IS_OPEN = alerts.c.state != "closed"
-IS_LISTED = alerts.c.state.in_(("open", "taken"))
+
+
+def _in_states(*names: str) -> sa.ColumnElement[bool]:
+    """Return the condition of an index, word by word: with parameters, it would not be used."""
+    return alerts.c.state.in_([sa.literal_column(f"'{name}'") for name in names])
+
+
+_IS_OPEN = alerts.c.state != sa.literal_column("'closed'")
+IS_LISTED = _in_states("open", "taken")
+IS_AWAY = _in_states("taken", "snoozed")
 sa.Index(
     "alerts_in_queue",
-    alerts.c.rank_value,
+    alerts.c.rank_value.desc(),
     alerts.c.number,
     sqlite_where=IS_LISTED,
     postgresql_where=IS_LISTED,
+)
+sa.Index(
+    "alerts_away",
+    alerts.c.lease_until,
+    sqlite_where=IS_AWAY,
+    postgresql_where=IS_AWAY,
 )
 sa.Index(
     "one_open_alert_per_card",
@@ -314,6 +329,19 @@ def close_unchanged(connection: sa.Connection, before: int, at: int) -> list[int
     numbers = list(connection.execute(sa.select(alerts.c.number).where(is_old)).scalars())
     connection.execute(alerts.update().where(is_old).values(state="closed", updated_at=at))
     return numbers
+
+
+def n_by_rules(
+    connection: sa.Connection, since: int, alert_from: float
+) -> list[tuple[list[str], bool, int]]:
+    """Return how many alerts were opened from a moment on: by rules, and whether by the model."""
+    is_by_model = alerts.c.probability >= alert_from
+    query = (
+        sa.select(alerts.c.rules, is_by_model, sa.func.count())
+        .where(alerts.c.opened_at >= since)
+        .group_by(alerts.c.rules, is_by_model)
+    )
+    return [(json.loads(rules), bool(model), n) for rules, model, n in connection.execute(query)]
 
 
 def n_open(connection: sa.Connection) -> int:

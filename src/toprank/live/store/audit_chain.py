@@ -26,6 +26,16 @@ audit = sa.Table(
     sa.Column("hash", sa.Text, nullable=False),
 )
 
+_IS_OF_RULE = sa.text("substr(subject, 1, 5) = 'rule:'")
+# few entries are about rules: an index of them alone costs the others nothing
+sa.Index(
+    "audit_of_rules",
+    audit.c.subject,
+    audit.c.number,
+    sqlite_where=_IS_OF_RULE,
+    postgresql_where=_IS_OF_RULE,
+)
+
 _FIRST = "0" * 64
 _LAST = sa.select(audit.c.number, audit.c.hash).order_by(audit.c.number.desc()).limit(1)
 _INSERT = audit.insert()
@@ -132,6 +142,16 @@ def page(
     last = rows[-1].number if len(rows) == limit else begin
     found = [AuditEntry(**{**row._mapping, "details": json.loads(row.details)}) for row in rows]
     return AuditPage(found, max(end - last, 0), last if last > 1 else None)
+
+
+def of_rule(connection: sa.Connection, name: str) -> list[AuditEntry]:
+    """Return what was done to the versions of a rule, the newest first."""
+    subject = audit.c.subject
+    is_of_it = (subject >= f"rule:{name}:") & (subject < f"rule:{name};")  # ; follows :
+    found = connection.execute(
+        sa.select(audit).where(_IS_OF_RULE, is_of_it).order_by(audit.c.number.desc())
+    )
+    return [AuditEntry(**{**row._mapping, "details": json.loads(row.details)}) for row in found]
 
 
 def n_entries(connection: sa.Connection) -> int:

@@ -29,7 +29,7 @@ def create_app(
 
     `hosts` are the names under which it may be asked; None for any.
     """
-    metrics = ServiceMetrics(desk.engine.facts)
+    metrics = desk.pages.metrics = ServiceMetrics(desk.engine.facts)
     routes = ApiRoutes(desk, metrics, bodies or BodyReader())
 
     @asynccontextmanager

@@ -90,6 +90,18 @@ class ServiceMetrics:
         for outcome in ("new", "corrected", "known", "overruled", "unknown"):
             self._child(self._labels, outcome).inc(getattr(counts, f"n_{outcome}"))
 
+    def latencies(self, route: str) -> list[tuple[float, int]]:
+        """Return how many answers of a route took at most so many seconds, and no less bound."""
+        found = [
+            (float(sample.labels["le"]), int(sample.value))
+            for metric in self._seconds.collect()
+            for sample in metric.samples
+            if sample.name.endswith("_bucket") and sample.labels["route"] == route
+        ]
+        found.sort()
+        before = [0, *(count for _, count in found)]
+        return [(bound, count - less) for (bound, count), less in zip(found, before, strict=False)]
+
     def text(self) -> bytes:
         """Return all figures as Prometheus reads them."""
         return generate_latest(self._registry)

@@ -295,7 +295,9 @@ class EventStore:
             _stored(arrays, "base_known", np.int64, by_key),
             time,
             _stored_values(arrays, by_place),
-            *_no_totals(len(self.numbers)),
+            np.zeros((len(self.numbers), 0)),  # totals are added below
+            np.zeros((len(self.numbers), 0)),
+            np.zeros((len(self.numbers), 0), dtype=np.int64),
             _stored(arrays, "codes", np.int32, (len(self.coded), time.size)),
         )
         for name, codes in zip(self.coded, self._events.codes, strict=True):
@@ -322,10 +324,6 @@ def _empty(n_keys: int, n_places: int, n_numbers: int, n_coded: int) -> Events:
         np.zeros((n_numbers, n_places), dtype=np.int64),
         np.full((n_coded, n_places), -1, dtype=np.int32),
     )
-
-
-def _no_totals(n_numbers: int) -> list[NDArray]:
-    return [np.zeros((n_numbers, 0), kind) for kind in (np.float64, np.float64, np.int64)]
 
 
 def _stored(

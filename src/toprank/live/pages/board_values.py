@@ -1,0 +1,42 @@
+"""Figures of rules as their pages show them."""
+
+from toprank.live.pages.bar_plot import BarCount, BarPlot, bar_plot
+from toprank.live.rules.rule_board import BoardRow
+from toprank.metrics.intervals import Interval
+from toprank.wording import percent, plural
+
+
+def share(found: Interval | None) -> str:
+    """Return a share; "–" for none.
+
+    >>> share(Interval(0.25, 0.2, 0.3)), share(None)
+    ('25 %', '–')
+    """
+    return "–" if found is None else percent(found.value)
+
+
+def share_range(found: Interval | None) -> str:
+    """Return the interval of a share; nothing for none.
+
+    >>> share_range(Interval(0.25, 0.2, 0.3))
+    '20 % to 30 %'
+    """
+    return "" if found is None else f"{percent(found.low)} to {percent(found.high)}"
+
+
+def trend(row: BoardRow) -> BarPlot:
+    """Return the matches of a rule by week, frauds filled."""
+    counts = [
+        BarCount(_week(each.weeks_ago), each.matches.total, each.matches.fraud)
+        for each in row.weeks
+    ]
+    n = len(counts)
+    text = (
+        f"Matches of {n} {plural('week', n)}, and frauds among them: "
+        + ", ".join(f"{each.total:,.0f} ({each.part:,.0f})" for each in counts)
+    )  # fmt: skip
+    return bar_plot(counts, text, width=110, height=24, is_small=True)
+
+
+def _week(weeks_ago: int) -> str:
+    return "this week" if not weeks_ago else f"{weeks_ago} {plural('week', weeks_ago)} ago"
