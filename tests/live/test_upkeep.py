@@ -11,7 +11,7 @@ from toprank.live.desk_backup import back_up
 from toprank.live.desk_summary import desk_summary
 from toprank.live.log_replay import replay
 from toprank.live.messages import LabelGiven
-from toprank.live.store import alert_table, payment_log
+from toprank.live.store import alert_table, payment_log, unmask_table
 from toprank.live.upkeep import keep_up, start_process
 
 DAY = 86_400_000_000
@@ -110,6 +110,7 @@ def check_planted(live):
         (alert,) = alert_table.of_card(connection, "planted-card")
         claims.claim(connection, alert.number, who, now, live.settings)
         actions.add_note(connection, alert.number, who, "about planted-card", now)
+        unmask_table.put(connection, who, "planted-card", 1)  # it ended long ago
         actions.block_card(connection, alert.number, who, "planted-card", now, live.settings)
         check_verdicts.decide(
             connection, alert.number, who, "fraud", [alert.position], "", "planted-card", now,

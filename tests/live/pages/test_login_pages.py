@@ -130,6 +130,24 @@ def test_an_unknown_name_takes_as_many_hashes_as_a_wrong_password(client, desk, 
     assert n_hashes == ["verify"] * 4
 
 
+@pytest.mark.parametrize("change", ["disable", "set_password"])
+def test_an_account_that_is_changed_while_its_password_is_checked_lets_nobody_in(
+    client, desk, anna, change, monkeypatch
+):
+    class SlowHasher(CountingHasher):
+        def verify(self, *arguments):
+            values = [] if change == "disable" else [CHEAP.hash("another password")]
+            actor = ["person:test"] if change == "disable" else []
+            with desk.pages.database.writing() as connection:
+                getattr(accounts, change)(connection, anna, *values, wall_time(), *actor)
+            return CHEAP.verify(*arguments)
+
+        check_needs_rehash = staticmethod(CHEAP.check_needs_rehash)
+
+    monkeypatch.setattr(desk.pages, "logins", logins_of(desk, SlowHasher([])))
+    assert Browser(client, address="192.0.2.81").log_in(anna).status == 403
+
+
 class CountingHasher:
     """A hasher that notes what it is asked."""
 

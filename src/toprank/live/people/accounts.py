@@ -89,9 +89,8 @@ def disable(connection: sa.Connection, name: str, at: int, actor: str) -> None:
 
 def set_by_link(connection: sa.Connection, secret: str, password_hash: str, at: int) -> str:
     """Set the password of a link's person, use the link up, and return the name."""
-    hashed = hash_of(secret)
-    name = link_table.name_of(connection, hashed, at)
-    if name is None or not link_table.use(connection, hashed, at):
+    name = link_table.use(connection, hash_of(secret), at)
+    if name is None:
         raise EndedLinkError
     set_password(connection, name, password_hash, at)
     return name

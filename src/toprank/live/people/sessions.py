@@ -47,16 +47,23 @@ class SessionBook:
         self._longest = int(settings.session_hours * 60) * _MINUTE
         self._idle = int(settings.idle_for.astype("timedelta64[us]").astype(int))
         self._lock = threading.Lock()
+        self._state: tuple[int, int] | None = None
         self._found: dict[str, LoggedIn] = {}
         self._seen: dict[str, int] = {}
         self._messages: dict[str, list[str]] = {}
         self.reload()
 
     def reload(self) -> None:
-        """Read sessions and accounts, so that what others have ended is not found any more."""
+        """Read sessions and accounts, so that what others have ended is not found any more.
+
+        Whatever changes an account ends its sessions, so if these are the same, all is.
+        """
         # one at a time: else an earlier reading could replace a later one
         with self._lock:
             with self._database.reading() as connection:
+                state = session_table.state(connection)
+                if state == self._state:
+                    return
                 rows = session_table.all_sessions(connection)
                 accounts = account_table.all_accounts(connection)
             people = {
@@ -69,6 +76,7 @@ class SessionBook:
                 for each in rows
                 if each.name in people
             }
+            self._state = state
             for kept in (self._seen, self._messages):
                 for hashed in [each for each in list(kept) if each not in self._found]:
                     kept.pop(hashed, None)

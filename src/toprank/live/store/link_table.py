@@ -30,7 +30,7 @@ def name_of(connection: sa.Connection, hashed: str, at: int) -> str | None:
     return connection.execute(sa.select(links.c.name).where(is_it)).scalar()
 
 
-def use(connection: sa.Connection, hashed: str, at: int) -> bool:
-    """Use up a link; return whether it was there to be used."""
+def use(connection: sa.Connection, hashed: str, at: int) -> str | None:
+    """Use up a link and return whose it was; None if it was not there to be used."""
     is_it = (links.c.hash == hashed) & (links.c.until > at)
-    return connection.execute(links.delete().where(is_it)).rowcount == 1
+    return connection.execute(links.delete().where(is_it).returning(links.c.name)).scalar()

@@ -49,6 +49,13 @@ def all_sessions(connection: sa.Connection) -> list[Session]:
     return [Session(*row) for row in connection.execute(query)]
 
 
+def state(connection: sa.Connection) -> tuple[int, int]:
+    """Return what changes whenever a session begins or ends: numbers are never given again."""
+    query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.max(sessions.c.number), 0))
+    n_sessions, last = connection.execute(query).one()
+    return n_sessions, last
+
+
 def saw(connection: sa.Connection, seen: dict[str, int]) -> None:
     """Write when sessions were last used, by their hashes."""
     for hashed, at in seen.items():
