@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from live.checks.listed_cards import DAY, NOW, SETTINGS, add_alert, later
 from toprank.live.checks import check_verdicts, claims, queue
@@ -79,6 +80,24 @@ def test_the_header_counts_today_and_compares_what_was_expected_with_what_was_fo
     assert found.maturity == 1.0
     tomorrow = NOW._replace(desk=NOW.desk + DAY)
     assert queue.header(connection, tomorrow, SETTINGS).n_checked == 0
+
+
+def test_the_queue_and_its_header_are_read_from_indexes_alone(database):
+    plans = []
+
+    def explain(connection, _, statement, values, *__):
+        raw = connection.connection.dbapi_connection
+        found = raw.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
+        plans.extend(step for *_, step in found if "alerts" in step or "ORDER BY" in step)
+
+    sa.event.listen(database.engine, "before_cursor_execute", explain)
+    with database.reading() as connection:
+        queue.queue(connection)
+        queue.queue(connection, 50, "0x1p-3_5")
+        queue.header(connection, NOW, SETTINGS)
+        claims.n_over(connection, NOW)
+    assert len(plans) > 5
+    assert all("INDEX alerts_" in step for step in plans), plans  # no sorting, nor all rows
 
 
 def test_an_empty_queue_has_a_header(connection):

@@ -64,7 +64,6 @@ def large_desk(folder: Path, size: DeskSize, seed: int) -> Database:
         _add_frauds(connection)
     with database.writing() as connection:
         _add_alerts(connection, rng, cards, size)
-        connection.exec_driver_sql("ANALYZE")
     return database
 
 

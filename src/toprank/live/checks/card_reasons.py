@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.alert_table import CardAlert, alerts
-from toprank.live.store.check_table import checks
+from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.payment_log import LoggedPayment, StoredScore
+from toprank.live.store.rule_outcomes import last_outcomes
 from toprank.payments.features.kinds import Feature, Recent, SinceLast, columns_of, microseconds
 from toprank.payments.roles import Roles
-
-_LAST_CHECKS = 1_000  # of which those of a rule are counted
 
 
 class CardReason(NamedTuple):
@@ -61,13 +59,13 @@ def matched_rules(
     for score in scores:
         for name, version, _ in json.loads(score.matched):
             versions[name] = max(version, versions.get(name, version))
-    outcomes = _outcomes(connection) if alert.rules else []
+    outcomes = last_outcomes(connection) if alert.rules else []
     return [
         MatchedRule(
             name,
             versions.get(name, 0),
-            sum(name in rules for rules, _ in outcomes),
-            sum(name in rules and is_fraud for rules, is_fraud in outcomes),
+            sum(name in each.rules for each in outcomes),
+            sum(name in each.rules and each.is_fraud for each in outcomes),
         )
         for name in alert.rules
     ]
@@ -99,18 +97,3 @@ def _of_key(
         if (roles.terminal in columns)
         else [top]
     )
-
-
-def _outcomes(connection: sa.Connection) -> list[tuple[set[str], bool]]:
-    """Return the rules of the last alerts that have a final verdict, and whether it was fraud."""
-    query = (
-        sa.select(alerts.c.rules, checks.c.verdict)
-        .join(checks, checks.c.alert == alerts.c.number)
-        .where(checks.c.state == "finished", checks.c.verdict != "unsure")
-        .where(checks.c.corrects.is_(None))
-        .order_by(checks.c.number.desc())
-        .limit(_LAST_CHECKS)
-    )
-    return [
-        (set(json.loads(row.rules)), row.verdict == "fraud") for row in connection.execute(query)
-    ]

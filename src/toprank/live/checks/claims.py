@@ -52,10 +52,8 @@ def claim_next(
 ) -> Claim | None:
     """Take the first free alert of the queue, or of the seniors' list; None if there is none."""
     expire(connection, now)
-    listed = "escalated" if is_escalated else "open"
-    query = sa.select(alerts.c.number).where(alerts.c.state == listed)
-    if not is_escalated:
-        query = query.where(alert_table.IS_LISTED)  # the condition of the index
+    is_listed = alerts.c.state == "escalated" if is_escalated else alert_table.IS_LISTED
+    query = sa.select(alerts.c.number).where(is_listed, alerts.c.held_by.is_(None))
     order = (alerts.c.rank_value.desc(), alerts.c.number)
     for number in connection.execute(query.order_by(*order).limit(_TRIES)).scalars().all():
         taken = _take(connection, _alert(connection, number), who, now, settings)
@@ -149,8 +147,8 @@ def holding(connection: sa.Connection, alert: int, who: str) -> CardAlert:
 
 
 def _is_over(now: Moment) -> sa.ColumnElement[bool]:
-    is_left = (alerts.c.state == "taken") & (alerts.c.lease_until <= now.wall)
-    return is_left | ((alerts.c.state == "snoozed") & (alerts.c.hidden_until <= now.desk))
+    is_left = (alerts.c.lease_until <= now.wall) | (alerts.c.hidden_until <= now.desk)
+    return alert_table.IS_AWAY & is_left
 
 
 def _take(

@@ -131,7 +131,7 @@ def _chances(connection: sa.Connection, limit: int) -> list[float]:
     """Return the chances of the first free alerts, in the order of the queue."""
     query = (
         sa.select(alerts.c.expected)
-        .where(alert_table.IS_LISTED, alerts.c.state == "open")
+        .where(alert_table.IS_LISTED, alerts.c.held_by.is_(None))
         .order_by(alerts.c.rank_value.desc(), alerts.c.number)
     )
     return list(connection.execute(query.limit(limit)).scalars())

@@ -6,17 +6,14 @@ with the chance from which the model lists a card, and moves to the share of fra
 checked cards: (2 c + frauds) / (2 + checked), as if two checks had shown the chance c before.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.alert_table import alerts
-from toprank.live.store.check_table import checks
+from toprank.live.store.rule_outcomes import last_outcomes
 
-_LAST_CHECKS = 1_000
 _CHECKS_BEFORE = 2.0
 
 
@@ -45,17 +42,9 @@ class RuleEvidence(NamedTuple):
 
 def read_evidence(connection: sa.Connection, alert_from: float) -> RuleEvidence:
     """Return what the last final verdicts say of rules."""
-    query = (
-        sa.select(alerts.c.rules, checks.c.verdict)
-        .join(checks, checks.c.alert == alerts.c.number)
-        .where(checks.c.state == "finished", checks.c.verdict != "unsure")
-        .where(alerts.c.probability < alert_from, alerts.c.rules != "[]")
-        .order_by(checks.c.number.desc())
-        .limit(_LAST_CHECKS)
-    )
     found = RuleEvidence(alert_from, Counter(), Counter())
-    for row in connection.execute(query):
-        names = json.loads(row.rules)
-        found.n_checked.update(names)
-        found.n_frauds.update(names if row.verdict == "fraud" else ())
+    for outcome in last_outcomes(connection):
+        if outcome.probability < alert_from:
+            found.n_checked.update(outcome.rules)
+            found.n_frauds.update(outcome.rules if outcome.is_fraud else ())
     return found

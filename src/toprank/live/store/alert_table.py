@@ -48,14 +48,33 @@ alerts = sa.Table(
     sa.Index("alerts_by_age", "opened_at", "state"),
     sa.Index("alerts_of_card", "card"),
 )
-_IS_OPEN = alerts.c.state != "closed"
-IS_LISTED = alerts.c.state.in_(("open", "taken"))
+
+
+def _in_states(*names: str) -> sa.ColumnElement[bool]:
+    """Return the condition of a partial index, and of the queries that are to be read from it.
+
+    A database takes such an index only if it finds the condition word by word, so there are no
+    parameters in it. Nothing is added to the state, so that no index of states is taken instead.
+    """
+    state = alerts.c.state.concat(sa.literal_column("''"))
+    return state.in_([sa.literal_column(f"'{name}'") for name in names])
+
+
+_IS_OPEN = alerts.c.state != sa.literal_column("'closed'")
+IS_LISTED = _in_states("open", "taken")
+IS_AWAY = _in_states("taken", "snoozed")
 sa.Index(
     "alerts_in_queue",
-    alerts.c.rank_value,
+    alerts.c.rank_value.desc(),
     alerts.c.number,
     sqlite_where=IS_LISTED,
     postgresql_where=IS_LISTED,
+)
+sa.Index(
+    "alerts_away",
+    alerts.c.lease_until,
+    sqlite_where=IS_AWAY,
+    postgresql_where=IS_AWAY,
 )
 sa.Index(
     "one_open_alert_per_card",

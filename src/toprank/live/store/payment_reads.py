@@ -5,7 +5,13 @@ from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
-from toprank.live.store.payment_log import LoggedPayment, StoredScore, payments, scores
+from toprank.live.store.payment_log import (
+    LoggedPayment,
+    StoredScore,
+    last_position,
+    payments,
+    scores,
+)
 
 
 def at(connection: sa.Connection, positions: Sequence[int]) -> list[LoggedPayment]:
@@ -38,9 +44,8 @@ def first_since(connection: sa.Connection, moment: int) -> int:
     Payments are logged in the order in which they are received, so it is found by halving: there
     is no index, which would slow down every payment.
     """
-    ends = sa.select(sa.func.min(payments.c.position), sa.func.max(payments.c.position))
-    first, last = connection.execute(ends).one()
-    if first is None:
+    first, last = first_position(connection), last_position(connection)
+    if not last:
         return 0
     at_or_after = (
         sa.select(payments.c.received_at)
