@@ -249,3 +249,8 @@ def test_alerts_name_their_payments(model_file, later, tmp_path):
 def test_a_desk_that_would_forget_all_its_payments_is_refused(model_file, tmp_path):
     with pytest.raises(ValueError, match="--clock payments"):
         desks.new_desk(tmp_path / "desk", model_file, clock="wall", keep="1d")
+
+
+def test_payments_are_kept_for_as_long_as_features_look_back(model_file, tmp_path):
+    with pytest.raises(ValueError, match=r"keep must be '37d'.*got '10d'"):
+        desks.new_desk(tmp_path / "desk", model_file, keep="10d")

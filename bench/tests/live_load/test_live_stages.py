@@ -5,7 +5,6 @@ import pytest
 
 from toprank_bench import pages
 from toprank_bench.live_load import stage_rows
-from toprank_bench.live_load.answer_times import quantiles
 from toprank_bench.live_load.broken_requests import broken_bodies
 from toprank_bench.live_load.desk_contents import n_different
 from toprank_bench.live_load.live_figures import LiveFigure, StageOutcome, none_of
@@ -13,6 +12,7 @@ from toprank_bench.live_load.live_runner import run_stages
 from toprank_bench.live_load.live_stage import LiveStage
 from toprank_bench.live_load.live_stages import STAGES, chosen_stages
 from toprank_bench.live_load.live_world import LiveWorld
+from toprank_bench.live_load.trivial_replies import quantiles
 from toprank_bench.row_file import read_rows
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from toprank_bench.live_load.load_check import trivial_server
 from toprank_bench.live_load.open_loop import (
     LOST,
     Due,
@@ -16,6 +15,7 @@ from toprank_bench.live_load.open_loop import (
     poisson_times,
     request_bytes,
 )
+from toprank_bench.live_load.trivial_replies import trivial_server
 
 REQUEST = request_bytes("POST", "/v1/payments", "tr_key", b"{}")
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
@@ -63,7 +63,7 @@ def due_at(times, tag=""):
 
 def test_every_request_is_sent_when_it_is_due_and_answered():
     times = poisson_times(300, 1.0, seed=1)
-    with trivial_server() as address:
+    with trivial_server(0.0) as address:
         replies = OpenLoop(address).run(due_at(times))
     assert [each.due for each in replies] == times.tolist()
     assert {each.status for each in replies} == {200}

@@ -30,7 +30,7 @@ from toprank.live.stored_payment import StoredPayments
 from toprank.payments.features.kinds import number_columns
 from toprank.payments.history_store.writer_lock import WriterLock
 from toprank.payments.ledger import SOURCES
-from toprank.payments.model_files import settings_in
+from toprank.payments.model_files import LATE, settings_in
 from toprank.payments.payment_model import PaymentModel
 
 _LONGEST_UPKEEP = 600.0  # seconds to wait for another process that does it
@@ -128,6 +128,7 @@ def init_desk(
         settings = settings or DeskSettings()
         check_model(loaded, Path(model))
         check_age(loaded, settings)
+        check_kept(loaded, settings)
         unfinished = folder.with_name(f".{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         for name in (MODELS, SNAPSHOTS, ARCHIVE):
@@ -138,6 +139,18 @@ def init_desk(
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
+
+
+def check_kept(model: PaymentModel, settings: DeskSettings) -> None:
+    """Raise if payments are to be forgotten that features of later ones need."""
+    assert model.state_ is not None
+    needed = model.state_.history.look_back + LATE
+    if settings.kept < needed:
+        days = -(-int(needed / np.timedelta64(1, "s")) // 86_400)
+        raise ValueError(
+            f"keep must be '{days}d' or longer for this model, whose features look back that far; "
+            f"got {settings.keep!r}."
+        )
 
 
 def model_budget(path: str | os.PathLike[str]) -> int:

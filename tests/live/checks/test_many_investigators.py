@@ -1,5 +1,6 @@
 """Many people at once, and a process that is killed: what was confirmed is in the ledger, once."""
 
+import os
 import random
 import subprocess
 import sys
@@ -139,8 +140,9 @@ def test_a_process_that_is_killed_loses_no_verdict_that_it_confirmed(busy):
     busy.desk.close()
     for n_confirmed in (7, 30):
         with subprocess.Popen(
-            [sys.executable, "-c", _WORK, str(folder)], stdout=subprocess.PIPE, text=True
-        ) as process:
+            [sys.executable, "-c", _WORK, str(folder)], stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        ) as process:  # fmt: skip
             assert process.stdout.readline() == "ready\n"
             confirmed |= {int(process.stdout.readline()) for _ in range(n_confirmed)}
             process.kill()  # in the middle of whatever it does

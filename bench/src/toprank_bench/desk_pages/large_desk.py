@@ -135,7 +135,7 @@ def _add_alerts(
     for number, ((card, positions), chance) in enumerate(
         zip(listed, chances, strict=True), start=1
     ):
-        opened = NOW - number % (20 * DAY)
+        opened = NOW - number * 20 * DAY // len(listed)
         rows.append(
             (
                 number, f"card-{card:08}", "open", opened, opened, chance, chance, positions[0],

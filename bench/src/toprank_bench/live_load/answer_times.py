@@ -16,6 +16,7 @@ from toprank_bench.live_load.open_loop import Due, OpenLoop, Reply, on_core, poi
 from toprank_bench.live_load.open_loop import request_bytes as request
 from toprank_bench.live_load.senders import post_batch, wait_until_scored
 from toprank_bench.live_load.served_process import ServedProcess, gauges_in
+from toprank_bench.live_load.trivial_replies import quantiles, trivial_replies
 
 WARM_UP = 5.0  # seconds whose answers do not count
 _N_FIRST = 500  # payments before the load
@@ -23,6 +24,7 @@ _LAST_HOUR = 23
 _METRICS, _ALERTS, _SUSPECT = "metrics", "alerts", "suspect"
 _POLLS_PER_SECOND, _SUSPECTS_PER_SECOND = 20, 4
 _MS = 1e3
+_COMPUTING = 1.0  # milliseconds, about what a payment takes: the floor of this machine
 
 
 class LoadRun(NamedTuple):
@@ -43,14 +45,22 @@ class LoadRun(NamedTuple):
 
 def latency(setting: StageSetting) -> StageOutcome:
     """Measure answers one by one at a moderate rate."""
-    run = _load(setting, setting.options["rate"], setting.options["seconds"])
+    rate, seconds = setting.options["rate"], setting.options["seconds"]
+    run = _load(setting, rate, seconds)
     p50, p99, p999, most = quantiles(run.milliseconds)
+    replies = trivial_replies(setting, rate, seconds, _COMPUTING)
+    floor = quantiles(_MS * np.array([each.seconds for each in replies]))
+    names = ("p50", "p99", "p99.9", "longest")
     return StageOutcome(
         [
             LiveFigure("p50", p50, "ms"),
             LiveFigure("p99", p99, "ms", at_most=5),
             LiveFigure("p99.9", p999, "ms", at_most=10),
             LiveFigure("longest", most, "ms"),
+            *(
+                LiveFigure(f"a server that computes for {_COMPUTING:g} ms: {name}", value, "ms")
+                for name, value in zip(names, floor, strict=True)
+            ),
         ],
         run.facts,
     )
@@ -111,16 +121,6 @@ def forgetting(setting: StageSetting) -> StageOutcome:
     return StageOutcome(
         [LiveFigure("longest answer", float(run.milliseconds.max()), "ms")], run.facts
     )
-
-
-def quantiles(values: NDArray[np.float64]) -> list[float]:
-    """Return the median, the 99 % and the 99.9 % quantile and the largest; each one of the values.
-
-    >>> quantiles(np.arange(1, 1001.0))
-    [500.0, 990.0, 999.0, 1000.0]
-    """
-    found = np.quantile(values, [0.5, 0.99, 0.999, 1.0], method="inverted_cdf")
-    return [float(each) for each in found]
 
 
 def _load(

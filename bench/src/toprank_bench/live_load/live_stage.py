@@ -29,7 +29,12 @@ class StageSetting(NamedTuple):
 
     def served(self, desk: Path) -> ServedProcess:
         """Return a server of a desk, started."""
-        return ServedProcess(desk, SERVER_CORE if self.is_pinned else None)
+        return ServedProcess(desk, self.server_core)
+
+    @property
+    def server_core(self) -> int | None:
+        """The core of the server."""
+        return SERVER_CORE if self.is_pinned else None
 
     @property
     def load_core(self) -> int | None:

@@ -30,6 +30,7 @@ AT_ONCE = 64
 _OF_A_FILE = 500  # in one turn while nobody else sends payments
 _ALONE = 1.0  # seconds without others after which that is so
 _SCORED_AT_ONCE = 64
+_SCORED_OF_A_FILE = 256
 _GATHERING = 0.05  # seconds that scores wait for more
 _LONGEST_LAG = 0.25  # seconds that scores may wait for answers
 _WATCH = 0.25  # seconds between two looks for changes made by others
@@ -222,9 +223,10 @@ class DecisionEngine:
 
         One that the model fails on must not keep the others waiting: it is left unscored.
         """
+        most = _SCORED_OF_A_FILE if self._is_file_alone() else _SCORED_AT_ONCE
         for score in (self.desk.score_some, self.desk.score_one_by_one):
             try:
-                return score(_SCORED_AT_ONCE)
+                return score(most)
             except BusyError:
                 return 0
             except sa.exc.SQLAlchemyError:
@@ -259,10 +261,7 @@ class DecisionEngine:
     def _taken(self) -> list[tuple[_Request, Sequence[Payment]]]:
         """Return the requests of this turn, each with the payments that are decided now."""
         taken: list[tuple[_Request, Sequence[Payment]]] = []
-        if self._single:
-            self._saw_single = time.monotonic()
-        is_alone = time.monotonic() - self._saw_single > _ALONE
-        room = _OF_A_FILE if is_alone else AT_ONCE
+        room = _OF_A_FILE if self._is_file_alone() else AT_ONCE
         for request in [*self._single, *list(self._large)[:1]]:
             if room <= 0:
                 break
@@ -273,6 +272,12 @@ class DecisionEngine:
             taken.append((request, some))
             room -= len(some)
         return taken
+
+    def _is_file_alone(self) -> bool:
+        """Return whether nobody has sent anything but files for a while."""
+        if self._single:
+            self._saw_single = time.monotonic()
+        return time.monotonic() - self._saw_single > _ALONE
 
     def _forget(self, request: _Request) -> None:
         """Remove a request that is answered, or failed with some of its payments left."""

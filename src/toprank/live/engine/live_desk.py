@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from toprank.live.checks import check_verdicts, claims, random_checks
 from toprank.live.checks.random_checks import PlannedDraw
-from toprank.live.desk import Desk, clock_of, fields_of, stored_payments
+from toprank.live.desk import Desk, check_kept, clock_of, fields_of, stored_payments
 from toprank.live.desk_clock import Moment, wall_time
 from toprank.live.engine import alerting, lookups
 from toprank.live.engine.alerting import Sentences, Suspect
@@ -84,6 +84,7 @@ class LiveDesk:
         self.is_sound = False
         self._seen = self._data_version()  # before what it is about, or a change would be missed
         self.model, snapshot = self.desk.load_newest(self._card_key)
+        check_kept(self.model, self.settings)
         self._stored = stored_payments(self.model)
         self.fields = fields_of(self.model)
         self._scorer = Scorer(self.model)

@@ -337,7 +337,8 @@ def close_unchanged(connection: sa.Connection, before: int, at: int) -> list[int
 
 def n_open(connection: sa.Connection) -> int:
     """Return how many alerts are open or taken."""
-    return connection.execute(sa.select(sa.func.count()).where(IS_LISTED)).scalar_one()
+    is_listed = alerts.c.state.in_(("open", "taken"))  # counted by the index of states
+    return connection.execute(sa.select(sa.func.count()).where(is_listed)).scalar_one()
 
 
 def _stored(alert: CardAlert) -> dict[str, Any]:

@@ -118,7 +118,8 @@ class KeyRing:
     def write_uses(self) -> None:
         """Write when keys were last used, if that was in another hour than is stored."""
         used, self._used = self._used, {}
-        hours = {hashed: at - at % _HOUR for hashed, at in used.items()}
+        # requests may still be adding to it
+        hours = {hashed: at - at % _HOUR for hashed, at in list(used.items())}
         news = {
             hashed: hour
             for hashed, hour in hours.items()

@@ -139,6 +139,11 @@ class History:
         return self._past.n_events
 
     @property
+    def look_back(self) -> np.timedelta64:
+        """How far back before a row its features look."""
+        return np.timedelta64(self._past.longest, "us")
+
+    @property
     def n_too_late(self) -> int:
         """The number of rows that were older than the last purge.
 

@@ -80,6 +80,11 @@ class Past:
         """The number of events kept."""
         return sum(store.n_events for store in self._stores())
 
+    @property
+    def longest(self) -> int:
+        """The microseconds before a row whose events its features need."""
+        return max((store.longest for store in self._stores()), default=0)
+
     @contextmanager
     def taken_back(self) -> Iterator[None]:
         """Undo, at the end, all that is learned from rows within the block.
