@@ -3,6 +3,7 @@
 import asyncio
 import html
 import re
+from dataclasses import replace
 
 from live.pages.browser import Browser, add_person, with_cheap_passwords
 from live.web.asgi_client import AsgiClient
@@ -40,6 +41,14 @@ class Shift:
     def pay(self, n):
         """Let the next payments come in, and their alerts be raised."""
         self.client.run(self.paid(n))
+
+    def send(self, card, terminal):
+        """Let one more payment of a card come in, at a terminal of any name."""
+        last = self._payments[0]
+        body = last.body | {"tx": f"tx-at-{terminal}", "card": card, "terminal": terminal}
+        payment = replace(last, id=body["tx"], card=card, terminal=terminal, body=body)
+        self._payments.insert(0, payment)
+        self.pay(1)
 
     async def paid(self, n):
         """As `pay`, in the event loop of the application."""

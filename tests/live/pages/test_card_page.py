@@ -153,3 +153,10 @@ def test_without_an_address_to_send_it_to_a_block_says_what_is_missing(shift, nu
 def test_a_card_that_is_not_there_is_a_page_that_says_so(shift):
     for number in (10**9, 10**40):
         assert shift.anna.get(f"/alerts/{number}").status == 404
+
+
+def test_what_a_terminal_is_called_is_shown_as_text(shift, number):
+    shift.send(shift.alert(number).card, "<script>alert(1)</script>")
+    shift.anna.get(f"/alerts/{number}")
+    assert "<script>alert(1)" not in shift.anna.text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shift.anna.text

@@ -11,6 +11,7 @@ from toprank.live.pages.yield_curve import Level
 WIDTH, HEIGHT = 760, 180
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 748, 12, 156
 _MOST_LEVELS = 4
+_SMALLEST, _LARGEST = 1e-3, 1e15
 
 
 class PlottedPayment(Protocol):
@@ -87,40 +88,51 @@ def time_line(
     amounts, and payments that are not in `only` are shown faintly.
     """
     rows = [each for each in rows if each.amount is not None and math.isfinite(each.amount)]
-    amounts = [max(abs(each.amount or 0.0), 1e-9) for each in rows]
-    low, high = _range([*amounts, *(usual or ())])
-
-    def x(at: int) -> float:
-        return round(_LEFT + (_RIGHT - _LEFT) * _share(at, since, now), 1)
-
-    def y(amount: float) -> float:
-        share = _share(math.log10(max(amount, low)), math.log10(low), math.log10(high))
-        return round(_BOTTOM - (_BOTTOM - _TOP) * share, 1)
-
-    dots = []
-    for each, amount in zip(rows, amounts, strict=True):
-        is_suspicious = each.position in suspicious
-        kinds = ["suspicious"] if is_suspicious else ["fraud"] if each.label == "fraud" else []
-        if only is not None and each.position not in only:
-            kinds.append("dim")
-        text = f"{shown_values.when(each.paid_at, now)}: {shown_values.amount(each.amount)}"
-        radius = 5 if is_suspicious else 3.5
-        dots.append(Dot(x(each.paid_at), y(amount), radius, " ".join(kinds), text))
-    dots.sort(key=lambda dot: dot.radius)  # the suspicious ones on top
-    band = None
-    if usual is not None:
-        top, bottom = y(usual[1]), y(usual[0])
-        band = Band(top, round(max(bottom - top, 2.0), 1))
+    ends = () if usual is None else (_drawn(usual[0]), _drawn(usual[1]))
+    low, high = _range([*(_drawn(each.amount or 0.0) for each in rows), *ends])
+    scale = _Scale(since, now, low, high)
+    dots = [scale.dot(each, suspicious, only) for each in rows]
     return TimeLine(
-        dots,
-        band,
-        [Level(y(each), f"{each:,.10g}") for each in _levels(low, high)],
+        sorted(dots, key=lambda dot: dot.radius),  # the suspicious ones on top
+        scale.band(*ends) if ends else None,
+        [Level(scale.y(each), f"{each:,.10g}") for each in _levels(low, high)],
         [
             Tick(_LEFT, shown_values.day(since), "start"),
             Tick(_RIGHT, shown_values.when(now, now), "end"),
         ],
         _text(rows, suspicious, usual),
     )
+
+
+class _Scale(NamedTuple):
+    """Where times and amounts are in the picture."""
+
+    since: int
+    now: int
+    low: float
+    high: float
+
+    def x(self, at: int) -> float:
+        return round(_LEFT + (_RIGHT - _LEFT) * _share(at, self.since, self.now), 1)
+
+    def y(self, amount: float) -> float:
+        low, at, high = (math.log10(each) for each in (self.low, amount, self.high))
+        return round(_BOTTOM - (_BOTTOM - _TOP) * _share(at, low, high), 1)
+
+    def band(self, low: float, high: float) -> Band:
+        top, bottom = sorted((self.y(low), self.y(high)))
+        return Band(top, round(max(bottom - top, 2.0), 1))
+
+    def dot(
+        self, row: PlottedPayment, suspicious: Collection[int], only: Collection[int] | None
+    ) -> Dot:
+        is_suspicious = row.position in suspicious
+        kinds = ["suspicious"] if is_suspicious else ["fraud"] if row.label == "fraud" else []
+        if only is not None and row.position not in only:
+            kinds.append("dim")
+        text = f"{shown_values.when(row.paid_at, self.now)}: {shown_values.amount(row.amount)}"
+        y = self.y(_drawn(row.amount or 0.0))
+        return Dot(self.x(row.paid_at), y, 5 if is_suspicious else 3.5, " ".join(kinds), text)
 
 
 def usual_range(
@@ -130,7 +142,10 @@ def usual_range(
     amounts = sorted(
         each.amount
         for each in rows
-        if each.position not in suspicious and each.amount is not None and each.label != "fraud"
+        if each.position not in suspicious
+        and each.label != "fraud"
+        and each.amount is not None
+        and math.isfinite(each.amount)
     )
     if len(amounts) < 5:
         return None
@@ -138,9 +153,14 @@ def usual_range(
     return amounts[rest], amounts[-1 - rest]
 
 
+def _drawn(amount: float) -> float:
+    """Return an amount as it is drawn: credits as payments, within what a scale can show."""
+    return min(max(abs(amount), _SMALLEST), _LARGEST)
+
+
 def _range(amounts: Sequence[float]) -> tuple[float, float]:
     """Return the ends of the scale: a little beyond the smallest and the largest amount."""
-    positive = [each for each in amounts if each > 1e-6] or [1.0, 10.0]
+    positive = [each for each in amounts if each > _SMALLEST] or [1.0, 10.0]
     low, high = min(positive), max(positive)
     return (low / 1.6, high * 1.4) if high > low else (low / 3, high * 3)
 
