@@ -4,7 +4,7 @@ import pytest
 
 from live import desks
 from toprank.live.messages import LabelGiven
-from toprank.live.store import audit_chain
+from toprank.live.store import alert_table, audit_chain
 
 
 @pytest.fixture
@@ -85,3 +85,15 @@ def test_every_change_of_an_alert_is_in_the_audit(live, later):
         "labels added",
         "alert closed",
     ]
+
+
+def test_an_alert_that_has_a_payment_before_it_is_scored_lists_it_once(live, later):
+    own = [each for each in later if each.card == later[0].card][:3]
+    (alert,) = scored(live, own[:1])
+    live.decide(own[1:])
+    last = live.history.position
+    with live.desk.database.writing() as connection:  # as a random check does
+        alert_table.add_payments(connection, [(alert["alert"], last)])
+    live.score_some(64)
+    (alert,) = live.alerts("open", 10, None)
+    assert alert["payments"] == [each.id for each in reversed(own)]

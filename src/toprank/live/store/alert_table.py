@@ -95,7 +95,9 @@ alert_payments = sa.Table(
 STATES = ("open", "taken", "decided", "unsure", "snoozed", "escalated", "closed")
 
 _LAST = sa.select(sa.func.max(alerts.c.number))
-_INSERT, _INSERT_PAYMENTS = alerts.insert(), alert_payments.insert()
+_INSERT = alerts.insert()
+# an alert drawn at random may have payments already that the model has not seen yet
+_INSERT_PAYMENTS = alert_payments.insert().prefix_with("OR IGNORE", dialect="sqlite")
 _OPEN_OF = sa.select(alerts).where(
     alerts.c.card.in_(sa.bindparam("cards", expanding=True)), _IS_OPEN
 )
@@ -203,7 +205,7 @@ def update(connection: sa.Connection, found: Sequence[CardAlert]) -> None:
 
 
 def add_payments(connection: sa.Connection, pairs: Sequence[tuple[int, int]]) -> None:
-    """Add payments to alerts: pairs of an alert's number and a payment's position."""
+    """Add payments to alerts, unless they have them: pairs of its number and a position."""
     if pairs:
         rows = [{"alert": number, "position": position} for number, position in pairs]
         connection.execute(_INSERT_PAYMENTS, rows)
