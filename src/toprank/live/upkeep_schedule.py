@@ -11,10 +11,10 @@ from toprank.live.upkeep import start_process
 
 _log = logging.getLogger("toprank.live")
 
-_BETWEEN_CHECKPOINTS = 1.0  # seconds
-_CHECKPOINTS_PER_TRUNCATION = 60
-_CHECKPOINTS_PER_COUNT = 10
-_COUNTING = (2.0, 0.05)  # seconds in all, and between two transactions
+_BETWEEN_CHECKPOINTS = 10.0  # seconds: each waits for the disk, and commits wait with it
+_CHECKPOINTS_PER_TRUNCATION = 6
+_CHECKPOINTS_PER_COUNT = 1
+_COUNTING = (4.0, 0.02)  # seconds in all, and between two transactions
 _DAY = 86_400.0  # seconds after which what is too old is removed, however few payments came
 
 

@@ -42,7 +42,9 @@ def new_history(
         raise ValueError(f"each role must have a column of its own; got {', '.join(roles.names)}.")
     if features is None:
         features = default_features(roles.card, roles.terminal, roles.amount, delay=delay)
-    history = History(features, time=roles.time, label=label, row_id=roles.row_id)
+    history = History(
+        features, time=roles.time, label=label, row_id=roles.row_id, counts_silence=True
+    )
     for each in history.features:
         if isinstance(each, LabelRisk) and _length(each.delay) < _length(delay):
             raise ValueError(

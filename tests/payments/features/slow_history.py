@@ -51,8 +51,8 @@ EVERY_KIND = (
 class SlowHistory:
     """Rows are dicts with times in microseconds since START, which may have an id."""
 
-    def __init__(self, features):
-        self.features = features
+    def __init__(self, features, counts_silence=False):
+        self.features, self.counts_silence = features, counts_silence
         self.seen, self.by_id = [], {}
         self.begin, self.n_repeated, self.n_too_late = -math.inf, 0, 0
 
@@ -135,6 +135,23 @@ class SlowHistory:
                 counting.append((claim, since, value))
         return max(counting)[1:] if counting else None
 
+    def label_or_silence_at(self, row, moment, delay):
+        """Since when a row has been what it is at a moment, negative where it has no label."""
+        since = row["time"] + max(delay, 1)
+        if since > moment:
+            return None
+
+        def value_at(at):
+            holding = self.label_at(row, at, delay)
+            return holding is not None and holding[1]
+
+        value = value_at(since)
+        times = [known for known, *_ in row["labels"] if known is not None]
+        for at in sorted(at for at in times if since < at <= moment):
+            if value_at(at) != value:
+                since, value = at, not value
+        return since, value
+
     def span(self, text):
         digits = text.rstrip("sh")
         return int(digits) * SECOND * {"s": 1, "h": 3600}[text[len(digits) :]]
@@ -194,7 +211,8 @@ class SlowHistory:
         labels = []
         for s in self.seen:
             if self.key(s, each.key) == self.key(row, each.key):
-                holding = self.label_at(s, row["time"], self.span(each.delay))
+                label_at = self.label_or_silence_at if self.counts_silence else self.label_at
+                holding = label_at(s, row["time"], self.span(each.delay))
                 if holding is not None and holding[0] > row["time"] - width:
                     labels.append(holding[1])
         if each.what == "count":

@@ -95,9 +95,13 @@ def everything(history):
 class Both:
     """A history and its twin, each given the same."""
 
-    def __init__(self, features, folder):
-        self.fast = History(features, label="label", known_at="known_at", row_id="id")
-        self.slow, self.path = SlowHistory(features), folder / "history.toprank"
+    def __init__(self, features, folder, counts_silence):
+        self.fast = History(
+            features, label="label", known_at="known_at", row_id="id",
+            counts_silence=counts_silence,
+        )  # fmt: skip
+        self.slow = SlowHistory(features, counts_silence)
+        self.path = folder / "history.toprank"
 
     def do(self, what, given):
         getattr(self, what.replace(" ", "_"))(given)
@@ -157,11 +161,15 @@ class Both:
 
 
 @examples(N_EXAMPLES)
-@given(given_steps=st.lists(steps, min_size=1, max_size=12), probes=st.lists(rows(), max_size=6))
+@given(
+    given_steps=st.lists(steps, min_size=1, max_size=12),
+    probes=st.lists(rows(), max_size=6),
+    counts_silence=flags,
+)
 def test_whatever_comes_features_are_what_looking_at_every_row_and_label_gives(
-    tmp_path_factory, given_steps, probes
+    tmp_path_factory, given_steps, probes, counts_silence
 ):
-    both = Both(LABELS, tmp_path_factory.mktemp("saved"))
+    both = Both(LABELS, tmp_path_factory.mktemp("saved"), counts_silence)
     for step in given_steps:
         both.do(*step)
     for probe in probes:
@@ -183,11 +191,13 @@ label_steps = st.one_of(
 
 
 @examples(N_EXAMPLES)
-@given(first=rows(id=few_ids), given_steps=st.lists(label_steps, max_size=12))
+@given(
+    first=rows(id=few_ids), given_steps=st.lists(label_steps, max_size=12), counts_silence=flags
+)
 def test_labels_hold_from_when_they_are_known_however_they_are_given(
-    tmp_path_factory, first, given_steps
+    tmp_path_factory, first, given_steps, counts_silence
 ):
-    both = Both(LABELS, tmp_path_factory.mktemp("saved"))
+    both = Both(LABELS, tmp_path_factory.mktemp("saved"), counts_silence)
     both.do("batch", [first, first | {"id": "b", "time": 9 * SECOND}])
     for step in given_steps:
         both.do(*step)
@@ -196,12 +206,13 @@ def test_labels_hold_from_when_they_are_known_however_they_are_given(
 
 
 @examples(N_EXAMPLES)
-@given(tables, tables, labels, labels, st.one_of(st.none(), st.integers(0, 20)))
+@given(tables, tables, labels, labels, st.one_of(st.none(), st.integers(0, 20)), flags)
 def test_a_table_gives_what_its_rows_give_one_by_one_with_corrections_in_play(
-    rows, more, some, others, second
+    rows, more, some, others, second, counts_silence
 ):
+    columns = {"label": "label", "known_at": "known_at", "row_id": "id"}
     by_table, by_row = (
-        History(LABELS, label="label", known_at="known_at", row_id="id") for _ in range(2)
+        History(LABELS, **columns, counts_silence=counts_silence) for _ in range(2)
     )
     order = SlowHistory(LABELS)
     for table, labels_then in ((rows, some), (more, others)):

@@ -8,6 +8,7 @@ have changed.
 """
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -110,6 +111,7 @@ class LiveWorld:
         if settings:
             found = DeskSettings.read(folder)
             DeskSettings(**(found.__dict__ | settings)).write(folder)
+        os.sync()  # or the server would wait for the disk to write the copy
         return folder
 
     def _make(self, size: WorldSize, seed: int) -> None:

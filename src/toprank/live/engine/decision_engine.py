@@ -34,6 +34,7 @@ _SCORED_OF_A_FILE = 256
 _GATHERING = 0.05  # seconds that scores wait for more
 _LONGEST_LAG = 0.25  # seconds that scores may wait for answers
 _WATCH = 0.25  # seconds between two looks for changes made by others
+_FINISHING = 1.0  # seconds between two looks for verdicts that can no longer be undone
 
 
 @dataclass(eq=False)
@@ -78,6 +79,7 @@ class DecisionEngine:
         self._large: deque[_Request] = deque()
         self._n_waiting = 0
         self._saw_single = -_ALONE  # when a payment came that was not of a file
+        self._finished = -_FINISHING
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_stopping = False
@@ -206,12 +208,13 @@ class DecisionEngine:
         timer.cancel()
 
     def _watch(self) -> None:
-        """Notice what others have changed, finish checks, and forget if nobody waits."""
+        """Notice what others have changed; if nobody waits, finish checks and forget."""
         try:
             self.desk.notice_changes()
-            if self.desk.is_sound:
-                self.desk.finish_checks()
             if not self._n_waiting and self.desk.is_sound:
+                if time.monotonic() - self._finished > _FINISHING:
+                    self._finished = time.monotonic()
+                    self.desk.finish_checks()
                 self.desk.purge_if_due()
         except BusyError:
             pass  # another process writes: later

@@ -28,7 +28,7 @@ from toprank.live.store.digest_tables import (
 from toprank.live.store.label_table import DeskLabel, labels
 from toprank.live.store.payment_log import payments, scores
 
-AT_ONCE = 500
+AT_ONCE = 50
 """Payments and labels per transaction: milliseconds in which nobody else can write."""
 
 _NONE = "[]"

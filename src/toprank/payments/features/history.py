@@ -76,6 +76,10 @@ class History:
         The column of ids, by which rows sent again are recognised and labels find their rows. An
         empty id is missing. Rows with an id take some 60 bytes and their id, until `purge`
         forgets them.
+    counts_silence
+        Whether a row without a label counts as negative, from the delay of the feature on, until
+        a positive label is known. So the share of frauds means the same whether every row gets its
+        label in the end, or only the frauds that someone reports.
 
     Examples
     --------
@@ -100,8 +104,10 @@ class History:
         label: str | None = None,
         known_at: str | None = None,
         row_id: str | None = None,
+        counts_silence: bool = False,
     ) -> None:
         self.features = checked(features)
+        self.counts_silence = counts_silence
         self.time, self.label_column, self.known_at, self.row_id = time, label, known_at, row_id
         self.names = [feature.name for feature in self.features]
         self.key_columns = key_columns(self.features)
@@ -114,7 +120,7 @@ class History:
                 "since some features use labels; got neither."
             )
         self._own, self._keys = questions.own, questions.keys
-        self._past = Past(questions)
+        self._past = Past(questions, counts_silence=counts_silence)
         columns = RowColumns(time, label, known_at, row_id)
         self._reader = RowReader(questions, columns, self._past.keys, self._past.values)
 
@@ -312,6 +318,7 @@ class History:
             "label": self.label_column,
             "known_at": self.known_at,
             "row_id": self.row_id,
+            "counts_silence": self.counts_silence,
         }
         return Saved(state, past.to_arrays(), {}, parameters)
 
@@ -319,7 +326,9 @@ class History:
     def _from_saved(cls, parameters: dict[str, Any], saved: Saved) -> Self:
         """Return the history that `_to_saved` described; ValueError where that does not fit."""
         named = {name: parameters[name] for name in ("time", "label", "known_at", "row_id")}
-        history = cls(from_json(parameters["features"]), **named)
+        # earlier files do not have it
+        silence = parameters.get("counts_silence", False) is True
+        history = cls(from_json(parameters["features"]), counts_silence=silence, **named)
         past, state = history._past, saved.state
         history.id = str(state.get("id", ""))
         past.begin = _moment(state["begin"], "begin")

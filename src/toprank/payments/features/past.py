@@ -1,6 +1,6 @@
 """What a history remembers: the events of every key, labels, and the rows that have an id."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
@@ -15,7 +15,12 @@ from toprank.payments.features.key_texts import Codes
 from toprank.payments.features.label_store import LabelChange, LabelStore
 from toprank.payments.features.questions import Questions
 from toprank.payments.features.remembered import HeldLabels, RememberedRows
-from toprank.payments.features.row_labels import RowLabel, holdings, with_label
+from toprank.payments.features.row_labels import (
+    RowLabel,
+    holdings,
+    with_label,
+    with_silence,
+)
 from toprank.payments.features.row_reader import NEVER, PaymentRows
 from toprank.payments.ledger import SOURCES
 from toprank.payments.ledger.holding import SILENCE
@@ -56,9 +61,13 @@ class Past:
     `keys` and `values` are the codes of the keys and of the coded columns; `begin` is the moment
     of the last purge, `until` that of the latest row, `n_too_late` the number of rows that were
     older than the last purge, `n_repeated` the number of those that came again.
+
+    With `counts_silence`, each row has an event among the labels from the delay on: negative until
+    a positive label is known.
     """
 
-    def __init__(self, questions: Questions) -> None:
+    def __init__(self, questions: Questions, *, counts_silence: bool = False) -> None:
+        self._counts_silence = counts_silence
         self.keys = [Codes() for _ in questions.keys]
         self.values = [Codes() for _ in questions.coded]
         self.begin, self.until, self.n_too_late, self.n_repeated = NEVER, NEVER, 0, 0
@@ -172,7 +181,7 @@ class Past:
                 placed = store.learn(rows, k, groups[k], n_values, out, is_kept)
             if is_kept:
                 self._note_placed(k, store, placed, arrivals.number)
-        if rows.label is not None:
+        if rows.label is not None or self._counts_silence:
             self._learn_labels_of(rows, arrivals)
         if out is None:
             return
@@ -213,20 +222,55 @@ class Past:
 
     def _learn_labels_of(self, rows: PaymentRows, arrivals: Arrivals) -> None:
         """Add the labels that came with rows; for a row that came again, if it had none."""
-        assert rows.label is not None
+        label = np.full(rows.time.size, np.nan) if rows.label is None else rows.label
         which = np.concatenate([arrivals.new, arrivals.again])
-        which = which[~np.isnan(rows.label[which])]
-        if arrivals.number is not None:
+        which = which[~np.isnan(label[which])]
+        if arrivals.number is not None and which.size:
             number = arrivals.number[which]
             if arrivals.again.size:
                 is_first = self._is_first_label(number)
                 which, number = which[is_first], number[is_first]
             own, number = which[number >= 0], number[number >= 0]
             source = np.full(own.size, _CLAIM)
-            self._remembered.set_first_labels(number, rows.label[own], rows.known[own], source)
+            self._remembered.set_first_labels(number, label[own], rows.known[own], source)
             if self._undo is not None:
                 self._undo.append(partial(self._remembered.clear_labels, number))
-        self._insert_labels(rows.time, rows.keys, rows.label, rows.known, which)
+        if self._counts_silence:
+            self._learn_silence(rows, label, arrivals.new, which)
+        else:
+            self._insert_labels(rows.time, rows.keys, label, rows.known, which)
+
+    def _learn_silence(
+        self,
+        rows: PaymentRows,
+        label: NDArray[np.float64],
+        new: NDArray[np.int64],
+        labelled: NDArray[np.int64],
+    ) -> None:
+        """Add an event for each new row, and correct those that are found positive later."""
+        is_known = np.zeros(label.size, dtype=bool)
+        is_known[new] = (label[new] == 1) & (rows.known[new] <= rows.time[new])
+        never = np.full(label.size, NEVER)
+        self._insert_labels(rows.time, rows.keys, is_known.astype(np.float64), never, new)
+        later = labelled[(label[labelled] == 1) & ~is_known[labelled]]
+        if later.size:
+            self._break_silence(rows.time[later], [keys[later] for keys in rows.keys],
+                                rows.known[later])  # fmt: skip
+
+    def _break_silence(
+        self,
+        time: NDArray[np.int64],
+        keys: Sequence[NDArray[np.int64]],
+        known: NDArray[np.int64],
+    ) -> None:
+        """Let rows count as positive from a moment on that had no label, or a negative one."""
+        rows = list(zip(time.tolist(), known.tolist(), strict=True))
+        for (k, delay), store in self._labels.items():
+            changes = [
+                self._label_change(key, at, delay, [], [RowLabel(since, _CLAIM, True)])
+                for key, (at, since) in zip(keys[k].tolist(), rows, strict=True)
+            ]
+            self._change_labels(k, store, changes)
 
     def _is_first_label(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether the label of each row is the first it has; without an id it always is."""
@@ -254,7 +298,13 @@ class Past:
         time = self._remembered.time[number[first]]
         # each role's keys in one piece: for a stride numba would compile the kernels again
         keys = list(self._remembered.keys[:, number[first]].astype(np.int64, order="C"))
-        self._insert_labels(time, keys, label[first], known[first], np.arange(first.size))
+        if self._counts_silence:
+            is_found = label[first] == 1
+            self._break_silence(
+                time[is_found], [codes[is_found] for codes in keys], known[first][is_found]
+            )
+        else:
+            self._insert_labels(time, keys, label[first], known[first], np.arange(first.size))
         others = found[~is_first]
         columns = known[others], source[others], label[others] == 1
         given = [RowLabel(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
@@ -282,18 +332,31 @@ class Past:
                 n_known += 1
         for (k, delay), store in self._labels.items():
             changes = [self._change(k, delay, number, old) for number, old in before.items()]
-            changes = [each for each in changes if each.key >= 0 and each.before != each.now]
-            if changes:
-                store.grow(len(self.keys[k]))
-                store.correct(changes)
+            self._change_labels(k, store, changes)
         return LabelCounts(n_new, n_corrected, n_known, n_overruled=n_overruled)
 
     def _change(self, k: int, delay: int, number: int, old: list[RowLabel]) -> LabelChange:
         """Return when the earlier labels of a row held, and when the present ones hold."""
         key, time = int(self._remembered.keys[k, number]), int(self._remembered.time[number])
+        return self._label_change(key, time, delay, old, self._remembered.labels_of(number))
+
+    def _label_change(
+        self, key: int, time: int, delay: int, old: list[RowLabel], now: list[RowLabel]
+    ) -> LabelChange:
+        if self._counts_silence:
+            old, now = with_silence(old), with_silence(now)
         held = holdings(old, time, delay, self.begin)
-        now = holdings(self._remembered.labels_of(number), time, delay, self.begin)
-        return LabelChange(key, held, now)
+        return LabelChange(key, held, holdings(now, time, delay, self.begin))
+
+    def _change_labels(self, k: int, store: LabelStore, changes: Sequence[LabelChange]) -> None:
+        changes = [each for each in changes if each.key >= 0 and each.before != each.now]
+        if not changes:
+            return
+        store.grow(len(self.keys[k]))
+        store.correct(changes)
+        if self._undo is not None:
+            back = [each._replace(before=each.now, now=each.before) for each in changes]
+            self._undo.append(partial(store.correct, back))
 
     def _insert_labels(
         self,

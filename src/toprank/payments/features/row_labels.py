@@ -8,7 +8,8 @@ there is no other label. A label given without a time counts as known before all
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toprank.payments.ledger.holding import FIRST_KNOWN, holds
+from toprank.payments.features.row_reader import NEVER
+from toprank.payments.ledger.holding import FIRST_KNOWN, SILENCE, holds
 
 _FIRST = int(FIRST_KNOWN.astype("datetime64[us]").astype(int)) - 1
 _END_OF_TIME = 2**62
@@ -20,6 +21,9 @@ class RowLabel(NamedTuple):
     known: int
     source: int
     is_positive: bool
+
+
+_SILENT = RowLabel(NEVER, SILENCE, False)
 
 
 class Holding(NamedTuple):
@@ -52,6 +56,21 @@ def with_label(labels: Sequence[RowLabel], new: RowLabel) -> list[RowLabel]:
             kept.pop()  # it never held
         kept.append(each)
     return kept
+
+
+def with_silence(labels: Sequence[RowLabel]) -> list[RowLabel]:
+    """Return a row's labels with the silence before the first: without a label it is negative.
+
+    A label that says what held before says nothing new, and is left out.
+
+    >>> with_silence([RowLabel(5, 0, False), RowLabel(9, 1, True)])[1:]
+    [RowLabel(known=9, source=1, is_positive=True)]
+    """
+    found: list[RowLabel] = []
+    for each in with_label(labels, _SILENT):
+        if not found or found[-1].is_positive != each.is_positive:
+            found.append(each)
+    return found
 
 
 def _holds(label: RowLabel, over: RowLabel) -> bool:
