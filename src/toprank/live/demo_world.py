@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toprank.data.atomic import atomic_path
@@ -23,10 +22,8 @@ from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
 from toprank.live.rules.rule_fields import RuleKind
 from toprank.live.store import api_keys
-from toprank.payments.features.presets import default_features
 from toprank.payments.payment_model import PaymentModel
 from toprank.simulator import simulate
-from toprank.simulator.settings import PATTERNS
 
 WORLD, LATER, KEY = "world", "later.parquet", "key"
 N_DAYS, N_LATER, CAPACITY = 60, 30, 20
@@ -34,7 +31,6 @@ COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "chann
 PEOPLE = {"investigator": "investigator", "lead": "senior"}
 NAMES = {"night": "at night", "distance_from_home": "distance from home"}
 
-_BY_TERMINAL = 1 + PATTERNS.index("terminal")
 _RULES: tuple[tuple[str, RuleKind, str, str], ...] = (
     (
         "far-above-usual",
@@ -63,10 +59,8 @@ def make_world(folder: Path, seed: int = 0, n_cards: int = 1_000) -> None:
             f"{folder} exists and is not a demo; name another folder for the demo, or remove it."
         )
     table = simulate(
-        n_cards=n_cards, n_terminals=n_cards // 3, n_days=N_DAYS + N_LATER, random_state=seed,
-        keep_pattern=True,
-    )  # fmt: skip
-    table = table.filter(pc.not_equal(table["pattern"], _BY_TERMINAL))
+        n_cards=n_cards, n_terminals=n_cards // 3, n_days=N_DAYS + N_LATER, random_state=seed
+    )
     ids = pa.array([f"p{number:07d}" for number in range(table.num_rows)])
     table = table.append_column("payment", ids).select([*COLUMNS, "is_fraud"])
     days = table["paid_at"].to_numpy().astype("datetime64[D]")
@@ -101,16 +95,11 @@ def new_links(folder: Path) -> dict[str, str]:
 
 
 def _fit(table: pa.Table, path: Path, seed: int) -> None:
-    """Fit the model of a world, without features of labels.
-
-    In the months that it learns from, every label is known a week later; at the desk, only those
-    of checked cards and of claims are, so that shares of frauds would not be comparable. Frauds
-    by terminal, which only such features reveal, are not in this world.
-    """
+    """Fit the model of a world."""
     model = PaymentModel(
         "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
-        row_id="payment", features=default_features(delay=None), effort="quick", n_estimators=60,
-        budget=CAPACITY, names=NAMES, random_state=seed, n_jobs=1,
+        row_id="payment", effort="quick", n_estimators=60, budget=CAPACITY, names=NAMES,
+        random_state=seed, n_jobs=1,
     )  # fmt: skip
     model.fit(table)
     model.save(path)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from toprank.live.engine.decision_engine import DecisionEngine
 _log = logging.getLogger("toprank.live")
 
 _BETWEEN = 1.0  # seconds
+_LONGEST = 5.0  # seconds without a look, if nothing has changed
 
 Result = TypeVar("Result")
 
@@ -32,9 +34,14 @@ class CheckJobs:
 
     async def run(self) -> None:
         """Work until it is cancelled."""
-        desk = self._engine.desk.desk
+        desk, n_changes, looked = self._engine.desk.desk, -1, 0.0
         while True:
             await asyncio.sleep(self._between)
+            # most of the time there is nothing to do, and to look would keep payments waiting
+            is_late = time.monotonic() - looked > _LONGEST
+            if n_changes == self._engine.desk.n_changes and not is_late:
+                continue
+            n_changes, looked = self._engine.desk.n_changes, time.monotonic()
             await self._done(lambda: outbox.deliver(desk.database, desk.settings))
             plan = await self._done(self._planned)
             if plan is not None:

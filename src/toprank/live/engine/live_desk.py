@@ -66,6 +66,11 @@ class LiveDesk:
         The folder.
     card_key
         The file of the key of cards, if the model was fitted with one.
+
+    Attributes
+    ----------
+    n_changes
+        How often something was noticed that others have written: pages or another process.
     """
 
     def __init__(self, desk: Desk, card_key: str | os.PathLike[str] | None = None) -> None:
@@ -77,6 +82,7 @@ class LiveDesk:
         self._connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LONGEST_WAIT}")
         self._connection.rollback()
         self._unscored: deque[_Unscored] = deque()
+        self.n_changes = 0
         self._load()
 
     def _load(self) -> None:
@@ -388,6 +394,7 @@ class LiveDesk:
             self._reload()
         elif (version := self._data_version()) != self._seen:
             self._seen = version
+            self.n_changes += 1
             with self.desk.database.reading() as connection:
                 self.rules.reload(connection)
 

@@ -15,7 +15,7 @@ from toprank.live.upkeep_schedule import UpkeepSchedule
 
 _log = logging.getLogger("toprank.live")
 
-_BETWEEN_RELOADS = 0.5  # seconds after which a revoked key or a disabled account is known
+_BETWEEN_RELOADS = 0.5  # seconds; a revoked key or a disabled account is known in less than one
 _RELOADS_PER_WRITE = 600  # when keys and sessions were last used is written every five minutes
 
 
@@ -79,12 +79,18 @@ class DeskService:
         self._live.desk.close()
 
     async def _follow_changes(self) -> None:
-        """Read keys and sessions again and again: another process may change them."""
+        """Read keys and sessions again when something has changed: perhaps they have.
+
+        To read them all the time would keep payments waiting.
+        """
+        n_changes = 0
         while True:
             for _ in range(_RELOADS_PER_WRITE):
                 await asyncio.sleep(_BETWEEN_RELOADS)
-                with _logged("keys and sessions could not be read again"):
-                    await asyncio.to_thread(self._reload)
+                if n_changes != self._live.n_changes:
+                    n_changes = self._live.n_changes
+                    with _logged("keys and sessions could not be read again"):
+                        await asyncio.to_thread(self._reload)
                 with _logged("upkeep could not be started"):
                     self._upkeep.check(self._live.history.position)
             with _logged("the use of keys and sessions could not be written"):

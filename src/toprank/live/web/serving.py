@@ -18,7 +18,7 @@ from toprank.payments.history_store.writer_lock import WriterLock
 
 LOCK = "serve.lock"
 
-_SWITCH = 0.0005  # seconds: other threads let an answer through after this
+_SWITCH = 0.0001  # seconds: other threads let an answer through after this
 
 
 class Serving:
