@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,17 +12,10 @@ from toprank.cli import screen
 from toprank.cli.existing_files import force_option
 from toprank.cli.option_names import is_default
 from toprank.cli.paths import card_key_option
-from toprank.cli.stream_files import (
-    STDIN,
-    check_files,
-    locked,
-    opened_input,
-    opened_output,
-    remove_leftovers,
-)
-from toprank.cli.stream_input import Fields, label_of
-from toprank.cli.stream_run import Names, Run, stopped_between_lines
 from toprank.cli.table_options import table_options
+
+if TYPE_CHECKING:
+    from toprank.cli.stream_input import Fields
 
 EXAMPLES = """
 \b
@@ -52,7 +45,7 @@ _OF_LEARNER = {
 
 
 @click.command(epilog=EXAMPLES, short_help="Score events as they arrive, learn from labels.")
-@click.argument("events", default=STDIN)
+@click.argument("events", default="-")
 @click.option(
     "--model", required=True, type=click.Path(path_type=Path),
     help="Model file. One written by toprank fit scores the events; any other is an online "
@@ -168,20 +161,27 @@ def stream(
     place, so that it contains each row once; on stdout, rows since the last checkpoint are
     repeated.
     """
+    # imported here, as whatever takes long: the help of all commands must come at once
+    from toprank.cli import stream_files
+    from toprank.cli.stream_run import Names, Run, stopped_between_lines
     from toprank.payments.payment_stream import PaymentStream
 
     fields = _checked_fields(event_id, label, drop)
-    check_files(events, model, output, skip_seen)
+    stream_files.check_files(events, model, output, skip_seen)
     with ExitStack() as open_files:
         if not (model.exists() and _is_fitted(model)):  # a fitted one does not change
-            open_files.enter_context(locked(model.resolve()))
-        remove_leftovers(model.resolve())
+            open_files.enter_context(stream_files.locked(model.resolve()))
+        stream_files.remove_leftovers(model.resolve())
         running = _opened_stream(open_files, model, settings)
         is_fitted = isinstance(running, PaymentStream)
         fields = fields._replace(reading=_checked(reading()))
         fields = _fields_of_model(running, fields) if is_fitted else _fields_seen(running, fields)
-        source = opened_input(open_files, events, form, fields, running.position, skip_seen)
-        target = opened_output(open_files, output, model, running.position, source.is_live)
+        source = stream_files.opened_input(
+            open_files, events, form, fields, running.position, skip_seen
+        )
+        target = stream_files.opened_output(
+            open_files, output, model, running.position, source.is_live
+        )
         stopper = open_files.enter_context(stopped_between_lines())
         if not is_fitted:
             with screen.busy("getting ready"):
@@ -261,7 +261,7 @@ def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]
     )
 
 
-def _fields_of_model(running: Any, fields: Fields) -> Fields:
+def _fields_of_model(running: Any, fields: "Fields") -> "Fields":
     """Return the fields of a fitted model's stream: those it was fitted with, unless named."""
     from toprank.cli import paths
 
@@ -279,7 +279,7 @@ def _fields_of_model(running: Any, fields: Fields) -> Fields:
     )
 
 
-def _fields_seen(running: Any, fields: Fields) -> Fields:
+def _fields_seen(running: Any, fields: "Fields") -> "Fields":
     """Return the fields of an online learner's stream, with the kinds of values they had."""
     texts = running.position.get("text columns")
     is_sound = isinstance(texts, list) and all(isinstance(name, str) for name in texts)
@@ -303,6 +303,7 @@ def _is_fitted(model: Path) -> bool:
 def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]) -> Any:
     """Return the stream of a model file, or a new one."""
     from toprank import files
+    from toprank.cli.stream_input import label_of
     from toprank.rankers.online.booster import OnlineBooster
     from toprank.rankers.online.event_stream import EventStream
     from toprank.rankers.online.online_non_linear import OnlineNonLinearBoost
@@ -356,12 +357,14 @@ def _check_unchanged(found: Any, options: dict[str, Any], model: Path) -> None:
             )
 
 
-def _checked_fields(event_id: str, label: str, drop: tuple[str, ...]) -> Fields:
+def _checked_fields(event_id: str, label: str, drop: tuple[str, ...]) -> "Fields":
     if event_id == label or event_id in drop or label in drop:
         raise click.UsageError(
             f"--id, --label and --drop must name different fields; got {event_id!r}, "
             f"{label!r} and {', '.join(map(repr, drop)) or 'none'}."
         )
+    from toprank.cli.stream_input import Fields
+
     return Fields(event_id, label, drop)
 
 
