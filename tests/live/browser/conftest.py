@@ -8,9 +8,12 @@ from live.browser.desk_server import DeskServer
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """A real browser without a window."""
+    """A real browser without a window.
+
+    It must not outlive its module: while Playwright runs, no other test can have an event loop.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")

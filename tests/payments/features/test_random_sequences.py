@@ -205,6 +205,20 @@ def test_labels_hold_from_when_they_are_known_however_they_are_given(
         both.do("look", first | {"id": None, "label": None, "time": second * SECOND})
 
 
+@pytest.mark.parametrize("labels_before", [[True, False], [True, True], [False, True]])
+def test_labels_from_before_a_purge_are_corrected_after_it(tmp_path, labels_before):
+    both = Both(LABELS, tmp_path, counts_silence=True)
+    row = {"card": "A", "terminal": 1, "amount": 1.0, "label": None, "known_at": None}
+    both.do("one", row | {"time": 0, "id": "a"})
+    for second, value in zip((5, 9), labels_before, strict=True):
+        both.do("label", [("a", value, second * SECOND, "claim")])
+    both.do("purge", 12)
+    for value in (not labels_before[1], labels_before[1]):
+        both.do("label", [("a", value, 14 * SECOND, "investigator")])
+        for second in range(12, 30, 2):
+            both.do("look", row | {"time": second * SECOND, "id": None})
+
+
 @examples(N_EXAMPLES)
 @given(tables, tables, labels, labels, st.one_of(st.none(), st.integers(0, 20)), flags)
 def test_a_table_gives_what_its_rows_give_one_by_one_with_corrections_in_play(

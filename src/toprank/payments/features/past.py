@@ -392,6 +392,8 @@ class Past:
 
     def _settle_corrections(self) -> None:
         """Forget labels that were replaced before any row that can still come."""
+        if self._counts_silence:
+            return  # since when a row has been what it is depends on its earlier labels
         kept, latest = self._remembered, max(delay for _, delay in self._labels)
         for number, labels in list(kept.corrected.items()):
             earliest = int(kept.time[number]) + max(latest, 1)
