@@ -8,7 +8,7 @@ import pytest
 
 from live import desks
 from toprank.live.checks import check_verdicts, claims, queue, random_checks
-from toprank.live.checks.card_view import BEFORE, card_view, newest_payment
+from toprank.live.checks.card_view import BEFORE, card_view
 from toprank.live.checks.check_errors import NoAlertError
 from toprank.live.checks.day import decisions, search
 from toprank.live.desk_clock import Moment
@@ -133,7 +133,7 @@ def test_the_view_of_a_card_has_its_payments_reasons_and_links(live):
         view = card_view(connection, live, alert.number, live.now())
         positions = alert_table.positions_of(connection, alert.number)
         logged = payment_log.of_card(connection, alert.card, live.now() - 30 * DAY)
-        assert newest_payment(connection, alert.card) == view.newest
+        assert payment_reads.newest_of_card(connection, alert.card) == view.newest
     assert [row.position for row in view.payments] == positions
     assert {row.position for row in view.timeline} - {BEFORE} == {row.position for row in logged}
     times = [row.paid_at for row in view.timeline]

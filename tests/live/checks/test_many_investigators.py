@@ -68,7 +68,8 @@ def investigate(live, who, decided):
 
 
 def expected_labels(connection, decided):
-    ids = payment_reads.ids_at(connection, [at for some, *_ in decided.values() for at in some])
+    paid = payment_reads.at(connection, [at for some, *_ in decided.values() for at in some])
+    ids = {row.position: row.id for row in paid}
     return Counter(
         (ids[position], is_fraud, who)
         for positions, is_fraud, who in decided.values()

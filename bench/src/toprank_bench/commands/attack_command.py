@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from toprank_bench.commands.results_option import results_option
+
 EXAMPLES = """
 \b
 Examples:
@@ -14,13 +16,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES, short_help="Attack files, tables, commands and streams.")
 @click.option("--quick", is_flag=True, help="Make fewer trials: minutes in all.")
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    default=Path("bench-results"),
-    show_default=True,
-    help="Folder of the rows.",
-)
+@results_option
 def attack(quick: bool, results: Path) -> None:
     """Attack toprank, record how many trials failed, and print a table of them.
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from toprank_bench.commands.results_option import results_option
+
 EXAMPLES = """
 \b
 Examples:
@@ -14,13 +16,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES, short_help="Time the queue and the card of a large desk.")
 @click.option("--quick", is_flag=True, help="Use 200,000 payments instead of 10 million.")
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    default=Path("bench-results"),
-    show_default=True,
-    help="Folder of the rows.",
-)
+@results_option
 def desk(quick: bool, results: Path) -> None:
     """Time what pages read from a desk with 10 million payments and 100,000 alerts.
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from toprank_bench.commands.results_option import results_option
+
 EXAMPLES = """
 \b
 Examples:
@@ -23,13 +25,7 @@ Examples:
 )  # fmt: skip
 @click.option("--pin", is_flag=True, help="Give the server and the load a core each.")
 @click.option("--show", is_flag=True, help="Show what is recorded and run nothing.")
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    default=Path("bench-results"),
-    show_default=True,
-    help="Folder of the rows.",
-)
+@results_option
 @click.option(
     "--data",
     type=click.Path(path_type=Path),

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from toprank_bench.commands.results_option import results_option
+
 EXAMPLES = """
 \b
 Examples:
@@ -34,13 +36,7 @@ _PICTURES = (".svg", ".png", ".pdf")
     "--plot", type=click.Path(path_type=Path),
     help="With --show: plot seconds by rows to this .svg, .png or .pdf file.",
 )  # fmt: skip
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    default=Path("bench-results"),
-    show_default=True,
-    help="Folder of the rows.",
-)
+@results_option
 @click.option(
     "--data",
     type=click.Path(path_type=Path),

@@ -137,11 +137,6 @@ def card_view(connection: sa.Connection, live: LiveDesk, alert: int, now: int) -
     )
 
 
-def newest_payment(connection: sa.Connection, card: str) -> int:
-    """Return the position of a card's newest payment, to notice later ones; 0 if none."""
-    return payment_reads.newest_of_card(connection, card)
-
-
 def _payments(connection: sa.Connection, alert: CardAlert, now: int) -> list[LoggedPayment]:
     """Return the payments of a card in the log, with those of the alert."""
     since = now - _COMPARED_DAYS * _DAY

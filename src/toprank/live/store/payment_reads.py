@@ -93,11 +93,3 @@ def newest_of_card(connection: sa.Connection, card: str) -> int:
     """Return the position of a card's newest payment, 0 if there is none."""
     query = sa.select(sa.func.max(payments.c.position)).where(payments.c.card == card)
     return connection.execute(query).scalar() or 0
-
-
-def ids_at(connection: sa.Connection, positions: Iterable[int]) -> dict[int, str]:
-    """Return the ids of the payments at positions, by position; without those purged."""
-    query = sa.select(payments.c.position, payments.c.id).where(
-        payments.c.position.in_(list(positions))
-    )
-    return {row.position: row.id for row in connection.execute(query)}
