@@ -80,7 +80,7 @@ def test_only_a_challenger_is_promoted_or_rejected(connection):
     trained(connection)
     assert model_life.reject(connection, 3, ANNA, 2).state == "retired"
     for step in (model_life.promote, model_life.reject):
-        with pytest.raises(ModelLifeError, match="challenger to be .* it is retired"):
+        with pytest.raises(ModelLifeError, match=r"challenger to be .* it is retired"):
             step(connection, 4, BEN, 2)
     model_life.begin(connection, 5, 0, ANNA)
     with pytest.raises(ModelLifeError, match="it is in training"):

@@ -108,9 +108,11 @@ def _cards_found(
     day: NDArray[np.int64],
     k: int,
 ) -> PairedFigure:
-    values = [k * metrics.card_precision_at_k(y, each, card, day, k) for each in (before, after)]
+    first, second = (
+        k * metrics.card_precision_at_k(y, each, card, day, k) for each in (before, after)
+    )
     ahead = metrics.compare_card_precision(y, after, before, card, day, k)
-    return PairedFigure(*values, k * ahead.difference, k * ahead.low, k * ahead.high)
+    return PairedFigure(first, second, k * ahead.difference, k * ahead.low, k * ahead.high)
 
 
 def _adjusted_ap(

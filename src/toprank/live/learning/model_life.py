@@ -54,7 +54,7 @@ def become_challenger(
     if before is not None:
         why = f"model {model.number} took its place as challenger"
         _end(connection, at, model.who, before, "retired", "model.replace", why)
-    values = facts._asdict() | {"trained_at": at}
+    values: dict[str, Any] = facts._asdict() | {"trained_at": at}
     _move(connection, at, model.who, model, "challenger", "model.trained", **values)
     return model._replace(state="challenger", **values)
 
@@ -73,7 +73,7 @@ def promote(connection: sa.Connection, at: int, actor: str, number: int) -> Stor
     champion = _champion(connection)
     why = f"model {number} took its place"
     _end(connection, at, actor, champion, "retired", "model.replace", why)
-    values = {"approver": actor, "approved_at": at, "replaced": champion.number}
+    values: dict[str, Any] = {"approver": actor, "approved_at": at, "replaced": champion.number}
     _move(connection, at, actor, model, "champion", "model.promote", **values)
     return model._replace(state="champion", **values)
 
@@ -90,7 +90,7 @@ def rollback(connection: sa.Connection, at: int, actor: str) -> StoredModel:
     before = model_of(connection, champion.replaced)
     why = f"rolled back to model {before.number}"
     _end(connection, at, actor, champion, "retired", "model.rollback", why)
-    values = {"approver": actor, "approved_at": at, "ended_at": None, "why": None}
+    values: dict[str, Any] = {"approver": actor, "approved_at": at, "ended_at": None, "why": None}
     _move(connection, at, actor, before, "champion", "model.restore", **values)
     return before._replace(state="champion", **values)
 

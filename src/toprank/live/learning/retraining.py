@@ -71,6 +71,17 @@ def retrain(
             champion.close()
 
 
+def give_way() -> None:
+    """Let other processes go first."""
+    with suppress(OSError):
+        os.nice(10)
+
+
+def spare_cores() -> int:
+    """Return how many threads may train while payments are served."""
+    return max((os.cpu_count() or 1) - 1, 1)
+
+
 def is_running(desk: Desk) -> bool:
     """Return whether a process is training a model of the desk now."""
     try:

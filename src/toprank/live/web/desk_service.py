@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from toprank.live.engine.check_jobs import CheckJobs
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.engine.model_jobs import ModelJobs
 from toprank.live.messages import PaymentField, TimeRange
 from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store.api_keys import KeyRing
@@ -61,7 +62,11 @@ class DeskService:
     async def start(self) -> None:
         """Begin to decide, to follow changes of keys and people, and to do what checks ask for."""
         await self.engine.start()
-        jobs = (self._follow_changes(), CheckJobs(self.engine).run())
+        jobs = (
+            self._follow_changes(),
+            CheckJobs(self.engine).run(),
+            ModelJobs(self._live).run(),
+        )
         self._tasks = [asyncio.create_task(each) for each in jobs]
 
     async def close(self) -> None:
