@@ -78,4 +78,4 @@ def test_two_trainings_at_once_and_folders_without_a_desk_are_refused(untrained,
     lock.release()
     assert "toprank desk init" in refused("retrain", tmp_path / "nowhere")
     with Desk.open(untrained.folder) as desk:
-        assert not retraining.is_running(desk)
+        assert not retraining.is_training(desk.folder)

@@ -125,3 +125,44 @@ def test_a_database_of_the_version_before_gets_its_model_as_the_champion(tmp_pat
         database.close()
     assert (model.number, model.file, model.state) == (1, "0001.toprank", "champion")
     assert (model.who, model.asked_on) == (ANNA, 1)
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 4])
+def test_a_promotion_or_rollback_that_is_cut_off_anywhere_leaves_everything_as_it_was(
+    tmp_path, monkeypatch, n_steps
+):
+    database = Database.create(tmp_path)
+    with database.writing() as connection:
+        model_table.add(connection, StoredModel(1, "0001.toprank", "champion", ANNA, 0, 0))
+        for number in (2, 3):
+            trained(connection)
+            if number == 2:
+                model_life.promote(connection, 3, BEN, 2)
+    before = {1: "retired", 2: "champion", 3: "challenger"}
+    steps = [0]
+
+    class CutOff(BaseException):
+        """What no handler of errors sees, as after a signal."""
+
+    def counted(work):
+        def step(*arguments, **options):
+            steps[0] += 1
+            if steps[0] == n_steps:
+                raise CutOff
+            return work(*arguments, **options)
+
+        return step
+
+    monkeypatch.setattr(model_table, "change_state", counted(model_table.change_state))
+    monkeypatch.setattr(audit_chain, "add", counted(audit_chain.add))
+    for step in (
+        lambda connection: model_life.promote(connection, 4, BEN, 3),
+        lambda connection: model_life.rollback(connection, 4, BEN),
+    ):
+        steps[0] = 0
+        with pytest.raises(CutOff), database.writing() as connection:
+            step(connection)
+        with database.reading() as connection:
+            assert states(connection) == before
+            audit_chain.verify(connection)  # raises if it is not whole
+    database.close()

@@ -7,7 +7,7 @@ from live import desks
 from toprank.live.desk import Desk, archive_of
 from toprank.live.learning import retraining
 from toprank.live.learning.model_comparison import ModelComparison
-from toprank.live.learning.retraining import is_running, retrain
+from toprank.live.learning.retraining import is_training, retrain
 from toprank.live.learning.training_rows import comparison_weights, training_rows
 from toprank.live.messages import LabelGiven
 from toprank.live.store import audit_chain, model_table, payment_log
@@ -132,11 +132,11 @@ def test_a_desk_without_matured_days_says_so_and_keeps_the_reason(model_file, tm
 
 def test_a_second_training_at_the_same_time_is_refused_with_a_sentence(untrained):
     lock = WriterLock(untrained.folder / retraining.LOCK, untrained.folder, 0.0)
-    assert is_running(untrained)
+    assert is_training(untrained.folder)
     with pytest.raises(StoreBusyError, match=r"is being trained by process \d+"):
         retrain(untrained, "person:ben")
     lock.release()
-    assert not is_running(untrained)
+    assert not is_training(untrained.folder)
     assert set(models_of(untrained)) == {1}
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from toprank import metrics
-from toprank.live.learning.training_rows import TrainingRows
+from toprank.live.learning.training_rows import LabelledPayments
 from toprank.metrics.block_resamples import BlockResamples
 from toprank.metrics.resampling import percentile_band
 from toprank.payments.payment_model import PaymentModel
@@ -67,7 +67,7 @@ def compare_models(
     champion: PaymentModel,
     challenger: PaymentModel,
     against: int,
-    rows: TrainingRows,
+    rows: LabelledPayments,
     weights: NDArray[np.float64],
     capacity: int,
 ) -> ModelComparison:

@@ -30,6 +30,19 @@ def model_lines(model: StoredModel) -> list[str]:
     return lines
 
 
+def training_words(model: StoredModel, is_running: bool) -> str:
+    """Return what came of a training.
+
+    >>> model = StoredModel(2, "0002.toprank", "training", "person:anna", 0, 0)
+    >>> training_words(model, is_running=False)
+    'interrupted; the next retrain completes it'
+    """
+    if model.state == "training":
+        running = "being trained now"
+        return running if is_running else "interrupted; the next retrain completes it"
+    return f"failed: {model.why}" if model.state == "failed" else model.state
+
+
 def learned_line(model: StoredModel) -> str:
     """Return what a model learned from."""
     sources = ", ".join(f"{n:,} from {source}" for source, n in model.frauds.items())

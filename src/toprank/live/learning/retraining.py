@@ -8,7 +8,7 @@ file is there already, only the last step is left to do.
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,18 @@ from toprank.live.desk_clock import wall_time
 from toprank.live.learning import model_life
 from toprank.live.learning.model_comparison import compare_models
 from toprank.live.learning.model_life import LearnedFacts
-from toprank.live.learning.training_rows import TrainingRows, comparison_weights, training_rows
+from toprank.live.learning.training_rows import LabelledPayments, comparison_weights, training_rows
 from toprank.live.store import model_table
 from toprank.live.store.model_table import StoredModel
 from toprank.payments.history_store.writer_lock import StoreBusyError, WriterLock
 from toprank.payments.model_files import facts_of
 from toprank.payments.new_version import LEAST_DAYS, LEAST_POSITIVES, first_new_day
 from toprank.payments.payment_model import PaymentModel
-from toprank.rankers.progress import Progress
 
 LOCK = "retrain.lock"
+
+OnProgress = Callable[[str, int, int], None]
+"""Takes what is being done, how much of it is done, and how much there is."""
 
 _FACTS = "learned"  # where the model's file has them
 _DAY = 86_400_000_000  # microseconds
@@ -41,7 +43,7 @@ def retrain(
     minutes: float | None = None,
     effort: str | None = None,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> StoredModel:
     """Train a challenger for the champion of a desk, and return what the desk has of it.
 
@@ -82,10 +84,10 @@ def spare_cores() -> int:
     return max((os.cpu_count() or 1) - 1, 1)
 
 
-def is_running(desk: Desk) -> bool:
-    """Return whether a process is training a model of the desk now."""
+def is_training(folder: Path) -> bool:
+    """Return whether a process is training a model of the desk in a folder now."""
     try:
-        process = json.loads((desk.folder / LOCK).read_text())["pid"]
+        process = json.loads((folder / LOCK).read_text())["pid"]
         os.kill(int(process), 0)
     except PermissionError:
         return True
@@ -135,8 +137,8 @@ def _trained(
     champion: PaymentModel,
     new: PaymentModel,
     against: int,
-    rows: TrainingRows,
-    progress: Progress | None,
+    rows: LabelledPayments,
+    progress: OnProgress | None,
 ) -> StoredModel:
     begin = first_new_day(champion, rows.matured)
     new.keep = _own_columns(champion, rows)
@@ -183,7 +185,7 @@ def _left_by_another(desk: Desk, model: StoredModel) -> LearnedFacts | None:
     return None
 
 
-def _own_columns(champion: PaymentModel, rows: TrainingRows) -> list[str]:
+def _own_columns(champion: PaymentModel, rows: LabelledPayments) -> list[str]:
     """Return the payments' own columns that the champion learned from, as far as they are used.
 
     A column that looks like one of ids today did not when the desk was made: it is kept.

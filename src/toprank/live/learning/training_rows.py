@@ -27,7 +27,7 @@ _TYPES = {"number": pl.Float64, "text": pl.Utf8, "boolean": pl.Boolean}
 _DAY = 86_400_000_000  # microseconds
 
 
-class TrainingRows(NamedTuple):
+class LabelledPayments(NamedTuple):
     """Rows of matured days in order of time, with features and label, and who said the label.
 
     `source` is that of the label that holds; `is_verdict_alone` is whether nobody but an
@@ -52,7 +52,7 @@ class TrainingRows(NamedTuple):
         return dict(sorted(Counter(self.source[self.is_fraud].tolist()).items()))
 
 
-def training_rows(desk: Desk, model: PaymentModel, now: int) -> TrainingRows:
+def training_rows(desk: Desk, model: PaymentModel, now: int) -> LabelledPayments:
     """Return the payments of matured days; `now` is the desk's time in microseconds."""
     # nobody else moves payments from the log to the archive, or removes them, meanwhile
     with desk.tidying(), desk.database.reading() as connection:
@@ -67,7 +67,7 @@ def training_rows(desk: Desk, model: PaymentModel, now: int) -> TrainingRows:
             f"without a label that are more recent than {desk.settings.silence}; add labels, or "
             "try again later."
         )
-    return TrainingRows(
+    return LabelledPayments(
         _table_of(model, used),
         used["source"].to_numpy().astype(str),
         used["is_verdict_alone"].to_numpy(),
@@ -77,7 +77,7 @@ def training_rows(desk: Desk, model: PaymentModel, now: int) -> TrainingRows:
     )
 
 
-def comparison_weights(rows: TrainingRows) -> NDArray[np.float64]:
+def comparison_weights(rows: LabelledPayments) -> NDArray[np.float64]:
     """Return how much each row counts in a comparison with the champion; 0 leaves it out.
 
     Payments known by a verdict alone were checked because the champion listed their cards.
