@@ -24,10 +24,12 @@ from toprank.cli.fit import fit
 from toprank.cli.history_commands import history
 from toprank.cli.keys import keys
 from toprank.cli.label import label
+from toprank.cli.model_commands import models
 from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
 from toprank.cli.refit import refit
 from toprank.cli.replay_log import replay
+from toprank.cli.retrain import retrain
 from toprank.cli.rule_commands import rules
 from toprank.cli.serve import serve
 from toprank.cli.simulate import simulate
@@ -58,7 +60,8 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
-    simulate, feedback, desk, users, keys, rules, serve, replay, audit, warm_up, completion,
+    simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
+    audit, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 

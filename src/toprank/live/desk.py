@@ -2,7 +2,7 @@
 
 desk.toml               settings
 desk.db                 log, scores, alerts, labels, rules, keys, audit
-models/0001.toprank     the model that ranks
+models/0001.toprank     the model that it was made with, and those that followed
 snapshots/              its history, as of places in the log
 archive/                payments with their features, for backtests and training
 """
@@ -23,9 +23,10 @@ from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import FieldKind, FieldRole, PaymentField
 from toprank.live.payment_archive import PaymentArchive, check_names
 from toprank.live.snapshots import LogPlace, Snapshots
-from toprank.live.store import audit_chain, label_table, payment_log
+from toprank.live.store import audit_chain, label_table, model_table, payment_log
 from toprank.live.store.desk_database import Database, Durability
 from toprank.live.store.label_table import DeskLabel
+from toprank.live.store.model_table import StoredModel
 from toprank.live.stored_payment import StoredPayments
 from toprank.payments.features.kinds import number_columns
 from toprank.payments.history_store.writer_lock import WriterLock
@@ -34,9 +35,9 @@ from toprank.payments.model_files import LATE, settings_in
 from toprank.payments.payment_model import PaymentModel
 
 _LONGEST_UPKEEP = 600.0  # seconds to wait for another process that does it
+_DAY = 86_400_000_000  # microseconds
 
 MODELS, SNAPSHOTS, ARCHIVE = "models", "snapshots", "archive"
-FIRST_MODEL = "0001.toprank"
 _KINDS: dict[str, FieldKind] = {"number": "number", "category": "text", "boolean": "boolean"}
 
 
@@ -67,30 +68,49 @@ class Desk:
 
     @property
     def model_path(self) -> Path:
-        """The file of the model that ranks."""
-        return self.folder / MODELS / FIRST_MODEL
+        """The file of the model that ranks: the champion."""
+        with self.database.reading() as connection:
+            found = model_table.in_use(connection)
+        if found is None:
+            raise ValueError(f"{self.folder} must have a model that ranks; it has none.")
+        return self.path_of(found.champion)
+
+    def path_of(self, file: str) -> Path:
+        """Return the path of a model's file."""
+        return self.folder / MODELS / file
 
     def load_model(
-        self, snapshot: LogPlace, card_key: str | os.PathLike[str] | None = None
+        self,
+        snapshot: LogPlace,
+        card_key: str | os.PathLike[str] | None = None,
+        model: Path | None = None,
     ) -> PaymentModel:
-        """Return the model with its history as of a snapshot, for the caller alone."""
+        """Return a model with its history as of a snapshot, for the caller alone.
+
+        `model` is its file; by default that of the champion.
+        """
         path = self.snapshots.path(snapshot)
-        return PaymentModel.load(self.model_path, history=path, card_key=card_key)
+        return PaymentModel.load(model or self.model_path, history=path, card_key=card_key)
 
     def load_newest(
-        self, card_key: str | os.PathLike[str] | None = None
+        self, card_key: str | os.PathLike[str] | None = None, model: Path | None = None
     ) -> tuple[PaymentModel, LogPlace]:
-        """Return the model with its newest history that can be read."""
+        """Return a model, by default the champion, with the newest history that can be read."""
         found = self.snapshots.all()
         if not found:
             raise ValueError(f"{self.folder} must have a snapshot; it has none; use a backup.")
         *older, newest = found
         try:
-            return self.load_model(newest, card_key), newest
+            return self.load_model(newest, card_key, model), newest
         except (OSError, ValueError):
             if not older:
                 raise
-            return self.load_model(older[-1], card_key), older[-1]
+            return self.load_model(older[-1], card_key, model), older[-1]
+
+    def now(self, connection: sa.Connection) -> int:
+        """Return the desk's time in microseconds, without a model: that of the last payment."""
+        is_wall = self.settings.clock == "wall"
+        return wall_time() if is_wall else payment_log.last_received(connection) or 0
 
     @contextmanager
     def tidying(self) -> Iterator[None]:
@@ -230,7 +250,7 @@ def _fill(
     folder: Path, path: Path, model: PaymentModel, settings: DeskSettings, actor: str
 ) -> None:
     settings.write(folder)
-    target = folder / MODELS / FIRST_MODEL
+    target = folder / MODELS / model_table.file_name(model_table.FIRST)
     shutil.copyfile(path, target)
     target.chmod(0o600)
     database = Database.create(folder)
@@ -241,9 +261,25 @@ def _fill(
     archive_of(desk, model).add_before(model)
     with database.writing() as connection:
         label_table.add(connection, labels)
+        model_table.add(connection, _first_model(model, actor))
         details: dict[str, Any] = {"model": path.name, "labels": len(labels)}
         audit_chain.add(connection, wall_time(), actor, "desk made", "desk", details)
     database.close()
+
+
+def _first_model(model: PaymentModel, actor: str) -> StoredModel:
+    """Return what the table of models has of the one that a desk is made with."""
+    now, until = wall_time(), model.learned_until
+    return StoredModel(
+        model_table.FIRST,
+        model_table.file_name(model_table.FIRST),
+        "champion",
+        actor,
+        now,
+        now // _DAY,
+        last_day=None if until is None else int(until.astype("datetime64[D]").astype(int)),
+        trained_at=now,
+    )
 
 
 def _labels_before(model: PaymentModel) -> list[DeskLabel]:

@@ -67,6 +67,12 @@ class DeskSettings:
     snapshot_every: int = _setting(
         200_000, "Payments between two snapshots; after a restart, at most these are read again."
     )
+    retrain_hour: int | None = _setting(
+        None,
+        "From which hour of the day on a challenger of the model is trained, once per day; "
+        "without it, only `toprank retrain` does.",
+    )
+    retrain_minutes: float = _setting(60.0, "Most minutes that this training may take.")
     session_hours: float = _setting(10.0, "Hours after which a person must log in again.")
     idle: str = _setting("30min", "How long a session lasts in which nothing is done.")
     lock_after: int = _setting(
@@ -94,6 +100,9 @@ class DeskSettings:
         for name in ("most_waiting", "most_unscored", "breaker_per_minute", "snapshot_every"):
             checks.whole_number(getattr(self, name), name, 1)
         checks.whole_number(self.purge_hour, "purge_hour", 0, 23)
+        if self.retrain_hour is not None:
+            checks.whole_number(self.retrain_hour, "retrain_hour", 0, 23)
+        checks.number_above(self.retrain_minutes, "retrain_minutes", 0)
         checks.number_from(self.session_hours, "session_hours", 0.1, 24 * 7)
         checks.whole_number(self.lock_after, "lock_after", 1)
         if self.idle_for <= np.timedelta64(0, "us"):
@@ -164,7 +173,7 @@ class DeskSettings:
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write the settings, each with its explanation."""
         lines = [
-            f"# {each.metadata['says']}\n{each.name} = {_as_toml(getattr(self, each.name))}\n"
+            f"# {each.metadata['says']}\n{_line(each.name, getattr(self, each.name))}\n"
             for each in fields(self)
         ]
         with atomic_path(Path(folder, NAME), mode=0o600) as unfinished:
@@ -180,6 +189,11 @@ def _check_url(url: str, name: str) -> None:
             f"{name} must be an address that begins with https://, or with http://localhost; "
             f"got {url!r}."
         )
+
+
+def _line(name: str, value: Any) -> str:
+    """Return a setting as a line; one that is not set, as a comment to be completed."""
+    return f"# {name} =" if value is None else f"{name} = {_as_toml(value)}"
 
 
 def _as_toml(value: Any) -> str:

@@ -7,7 +7,9 @@ import sqlalchemy as sa
 
 from toprank.live.desk import Desk
 from toprank.live.engine.lookups import time_text
-from toprank.live.store import alert_table, audit_chain
+from toprank.live.learning.model_words import training_words
+from toprank.live.learning.retraining import is_training
+from toprank.live.store import alert_table, audit_chain, model_table
 from toprank.live.store.label_table import labels
 from toprank.live.store.payment_log import payments, scores
 
@@ -28,6 +30,9 @@ class DeskSummary:
     position: int
     snapshot_position: int
     n_bytes: int
+    model: int | None
+    challenger: int | None
+    last_retrain: str | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers by name."""
@@ -45,6 +50,9 @@ class DeskSummary:
                 f"audit entries  {self.n_audit_entries:,}",
                 f"snapshots      {self.n_snapshots}, the newest at payment "
                 f"{self.snapshot_position:,} of {self.position:,}",
+                f"model          {self.model}",
+                f"challenger     {self.challenger or 'none'}",
+                f"last retrain   {self.last_retrain or 'none'}",
                 f"on disk        {self.n_bytes / 1e6:,.1f} MB",
             ]
         )
@@ -79,4 +87,19 @@ def desk_summary(desk: Desk) -> DeskSummary:
             max(position or 0, snapshots[-1].position),
             snapshots[-1].position,
             sum(each.stat().st_size for each in desk.folder.rglob("*") if each.is_file()),
+            *_models(desk, connection),
         )
+
+
+def _models(desk: Desk, connection: sa.Connection) -> tuple[int | None, int | None, str | None]:
+    """Return the numbers of champion and challenger, and what came of the last training."""
+    champion, challenger = (
+        model_table.in_state(connection, "champion"),
+        model_table.in_state(connection, "challenger"),
+    )
+    last = next((each for each in model_table.newest(connection, 1) if each.number > 1), None)
+    return (
+        champion and champion.number,
+        challenger and challenger.number,
+        last and f"model {last.number}: {training_words(last, is_training(desk.folder))}",
+    )

@@ -13,6 +13,8 @@ from toprank.live.engine.payment_scores import Scorer
 from toprank.live.messages import Payment
 from toprank.live.store import payment_log
 from toprank.live.store.payment_log import LoggedPayment, json_text
+from toprank.payments.model_files import read_version
+from toprank.payments.payment_model import PaymentModel
 
 MOST_DIFFERENCES = 20
 """Differences that are described; more are only counted."""
@@ -62,7 +64,7 @@ def replay(
         first = max(first, desk.snapshots.all()[0].position + 1)
         snapshot = desk.snapshots.before(first - 1)[-1]
         model = desk.load_model(snapshot)
-        stored, scorer = stored_payments(model), Scorer(model)
+        stored, scorers = stored_payments(model), _Scorers(desk, model)
         live = LiveHistory(model, snapshot)
         rules: dict[int, LiveRules] = {}
         for rows, features in live.catch_up(connection, stored):
@@ -75,7 +77,7 @@ def replay(
             _compare_features(result, live.names, rows, features)
             _compare_decisions(result, rules, rows, payments, features)
             scores = payment_log.scores_between(connection, rows)
-            _compare_scores(result, scorer, rows, payments, features, scores)
+            _compare_scores(result, scorers, rows, payments, features, scores)
             result.n_payments += len(rows)
             if on_progress is not None:
                 on_progress(len(rows) + n_before)
@@ -112,23 +114,38 @@ def _compare_decisions(
                 result.differ(row, f"decision was {then}, is {again}")
 
 
+class _Scorers(dict[str, Scorer]):
+    """What scores by each model of a desk, by the name of its file; loaded when it is needed."""
+
+    def __init__(self, desk: Desk, model: PaymentModel) -> None:
+        super().__init__()
+        self._desk, self._model = desk, model
+
+    def __missing__(self, name: str) -> Scorer:
+        self[name] = Scorer(read_version(self._model, self._desk.path_of(name)))
+        return self[name]
+
+
 def _compare_scores(
     result: Replayed,
-    scorer: Scorer,
+    scorers: dict[str, Scorer],
     rows: list[LoggedPayment],
     payments: list[Payment],
     features: NDArray[np.float64],
     scores: dict[int, payment_log.StoredScore],
 ) -> None:
-    places = [place for place, row in enumerate(rows) if row.position in scores]
-    if not places:
-        return
-    found = scorer.score([payments[place] for place in places], features[places])
-    assert found.probability is not None
-    for place, suspicion, probability in zip(
-        places, found.suspicion.tolist(), found.probability.tolist(), strict=True
-    ):
-        then = scores[rows[place].position]
-        if (suspicion, probability) != (then.suspicion, then.probability):
-            result.differ(rows[place], f"suspicion was {then.suspicion}, is {suspicion}")
-    result.n_scores += len(places)
+    """Compare scores with those of the model that each names."""
+    by_model: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        if row.position in scores:
+            by_model.setdefault(scores[row.position].model, []).append(place)
+    for name, places in by_model.items():
+        found = scorers[name].score([payments[place] for place in places], features[places])
+        assert found.probability is not None
+        for place, suspicion, probability in zip(
+            places, found.suspicion.tolist(), found.probability.tolist(), strict=True
+        ):
+            then = scores[rows[place].position]
+            if (suspicion, probability) != (then.suspicion, then.probability):
+                result.differ(rows[place], f"suspicion was {then.suspicion}, is {suspicion}")
+        result.n_scores += len(places)

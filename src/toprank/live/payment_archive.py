@@ -102,25 +102,30 @@ class PaymentArchive:
 
     def scan(self, connection: sa.Connection) -> pl.LazyFrame:
         """Return all payments with the labels that hold now: the archive and the log after it."""
+        held = label_table.holding(label_table.after(connection, 0))
+        known = pl.LazyFrame(
+            {"id": list(held), "label": [each.is_fraud for each in held.values()]},
+            schema={"id": pl.Utf8, "label": pl.Boolean},
+        )
+        return (
+            self.stored(connection)
+            .join(known, on="id", how="left")
+            .with_columns(is_fraud=pl.coalesce("label", "is_fraud"))
+            .drop("label")
+        )
+
+    def stored(self, connection: sa.Connection) -> pl.LazyFrame:
+        """Return all payments; `is_fraud` is what payments from before the desk came with."""
         parts = [pl.scan_parquet(each) for each in self.files()]
         rest = [row for rows in _chunks(connection, self.last_position) for row in rows]
         if rest:
             parts.append(pl.from_arrow(self._table(rest)).lazy())
         if not parts:
             raise ValueError("the desk has no payments yet.")
-        held = label_table.holding(label_table.after(connection, 0))
-        known = pl.LazyFrame(
-            {"id": list(held), "label": [each.is_fraud for each in held.values()]},
-            schema={"id": pl.Utf8, "label": pl.Boolean},
-        )
         whole = pl.concat(parts, how="diagonal_relaxed")
         if "is_fraud" not in whole.collect_schema():
             whole = whole.with_columns(is_fraud=pl.lit(None, pl.Boolean))
-        return (
-            whole.join(known, on="id", how="left")
-            .with_columns(is_fraud=pl.coalesce("label", "is_fraud"))
-            .drop("label")
-        )
+        return whole
 
     def before_of_card(self, card: str, since: int) -> list[dict[str, Any]]:
         """Return a card's payments of before the desk, from a moment in microseconds on.

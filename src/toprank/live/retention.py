@@ -1,7 +1,8 @@
 """Forgetting: what is older than a desk keeps is removed from every one of its files.
 
-These are the log, scores, matches of rules, labels, alerts with their reasons, checks with their
-notes, requests to other systems, the archive and the snapshots. What is removed from the database
+These are the log, scores, those of challengers, matches of rules, labels, alerts with their
+reasons, checks with their notes, requests to other systems, the archive and the snapshots. Models
+stay: they contain no cards, terminals or ids. What is removed from the database
 is overwritten there and in the write-ahead log. The audit stays: it names payments and alerts by
 their ids, never cards; so do the counts of each day's checks.
 """
@@ -23,6 +24,7 @@ from toprank.live.store.note_table import notes
 from toprank.live.store.outbox_table import outbox
 from toprank.live.store.payment_log import payments, scores
 from toprank.live.store.random_check_table import random_checks
+from toprank.live.store.shadow_score_table import shadow_scores
 from toprank.live.store.snooze_table import snoozes
 from toprank.payments.payment_model import PaymentModel
 
@@ -92,7 +94,8 @@ def _drop_payments(desk: Desk, before: int, until: int) -> int:
                 return n_dropped
             positions, ids = ([row[i] for row in found] for i in (0, 1))
             of_payments = (
-                alert_payments, fraud_terminals, rule_matches, known_frauds, scores, payments
+                alert_payments, fraud_terminals, rule_matches, known_frauds, shadow_scores,
+                scores, payments,
             )  # fmt: skip
             for table in of_payments:
                 connection.execute(table.delete().where(table.c.position.in_(positions)))

@@ -98,6 +98,29 @@ def read_model(
     kind: Any, path: Path, history: Path | None, for_writing: bool, card_key: Any = None
 ) -> Any:
     """Return the payment model in a file, with its history."""
+    model = _read_ranker(kind, path, card_key)
+    model.state_ = _opened_state(path, model, history, for_writing)
+    if model.state_ is not None:
+        model.features = model.state_.history.features
+        if "settings" not in model.facts_:  # earlier versions did not save it
+            model.delay = _shortest_delay(model.features, model.delay)
+    return model
+
+
+def read_version(model: Any, path: Path) -> Any:
+    """Return the payment model in another file, with the history of `model`, which they share."""
+    other = _read_ranker(type(model), path, model.card_key)
+    if model.state_ is None or other.facts_.get("history") != model.state_.history.id:
+        raise ValueError(
+            f"{path.name} must be a version of the same model, with the same history; it has "
+            "another one."
+        )
+    other.state_, other.features = model.state_, model.features
+    return other
+
+
+def _read_ranker(kind: Any, path: Path, card_key: Any) -> Any:
+    """Return the payment model in a file, without its history."""
     ranker, manifest = files.open_model(path)
     _check_kind(ranker, path)
     model = kind(**settings_in(manifest["facts"], ranker))
@@ -108,11 +131,6 @@ def read_model(
     model.usual_rows_ = _noted(UsualRows, manifest["facts"].get("usual_rows"))
     model.reading_ = Reading.from_json(manifest["facts"].get("reading"))
     model.classes_ = class_names(*_classes_of(ranker)) if hasattr(ranker, "classes_") else None
-    model.state_ = _opened_state(path, model, history, for_writing)
-    if model.state_ is not None:
-        model.features = model.state_.history.features
-        if "settings" not in model.facts_:  # earlier versions did not save it
-            model.delay = _shortest_delay(model.features, model.delay)
     return model
 
 

@@ -89,15 +89,15 @@ def refit(
     new = PaymentModel(**model.get_params(deep=False))
     new.state_, new.classes_ = model.state_, model.classes_
     new.reading_, new.stored_cards_ = model.reading_, model.stored_cards_
-    new_days = _days_since(model, rows)
+    new_days = first_new_day(model, rows)
     new.fit_features(rows.table, progress=progress, test_begin=new_days)
     if new_days is None:
         return Refitted(new, None)
     return Refitted(new, compare_versions(model, new, rows.is_verdict_alone))
 
 
-def _days_since(model: PaymentModel, rows: MaturedRows) -> np.datetime64 | None:
-    """Return the first day that the model did not learn from, if enough came after it to compare.
+def first_new_day(model: PaymentModel, rows: MaturedRows) -> np.datetime64 | None:
+    """Return the first day that a model did not learn from, if enough came after it to compare.
 
     The new version is then tested on these days, before it learns from them, too.
     """

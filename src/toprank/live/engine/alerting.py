@@ -81,7 +81,7 @@ def raise_alerts(
         number += card not in before
         if card in sentences:
             worst = top[card]
-            alert = _with_score(alert, worst.row.position, worst, sentences[card])
+            alert = with_score(alert, worst.row.position, worst, sentences[card])
             alert = alert._replace(model=model)
         alert = _with_payments(alert, some, now, amount)
         model_chance = card_chance(
@@ -129,7 +129,7 @@ def _with_payments(alert: CardAlert, some: Sequence[Suspect], now: int, amount: 
     )
 
 
-def _with_score(
+def with_score(
     alert: CardAlert, position: int, top: Suspect | StoredScore, sentences: Sentences
 ) -> CardAlert:
     """Return an alert whose most suspicious payment is another one."""
@@ -191,7 +191,7 @@ def rank_again(
             continue
         if top.position != alert.position:
             sentences = sentences_at(connection, top.position)
-            alert = _with_score(alert, top.position, top, sentences)
+            alert = with_score(alert, top.position, top, sentences)
         is_drawn = random_check_table.is_random(connection, alert.number)
         again = alert._replace(
             expected=expected,

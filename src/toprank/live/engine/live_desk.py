@@ -20,13 +20,15 @@ from toprank.live.checks import check_verdicts, claims, random_checks
 from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.desk import Desk, check_kept, clock_of, fields_of, stored_payments
 from toprank.live.desk_clock import Moment, wall_time
-from toprank.live.engine import alerting, lookups
+from toprank.live.engine import alerting, lookups, rescoring
 from toprank.live.engine.alerting import Sentences, Suspect
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
 from toprank.live.engine.payment_scores import Scorer
 from toprank.live.engine.rule_evidence import read_evidence
+from toprank.live.engine.served_model import ServedModel, made_up_payment
+from toprank.live.engine.shadow_model import ShadowModel
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
 from toprank.live.store import (
     alert_table,
@@ -36,6 +38,7 @@ from toprank.live.store import (
     payment_log,
     payment_reads,
     purge_table,
+    shadow_score_table,
 )
 from toprank.live.store.check_table import Check
 from toprank.live.store.label_table import DeskLabel
@@ -89,7 +92,9 @@ class LiveDesk:
         """Read model, history, rules and what is not scored yet from the folder."""
         self.is_sound = False
         self._seen = self._data_version()  # before what it is about, or a change would be missed
-        self.model, snapshot = self.desk.load_newest(self._card_key)
+        path = self.desk.model_path
+        self.model, snapshot = self.desk.load_newest(self._card_key, path)
+        self.shadow: ShadowModel | None = None
         check_kept(self.model, self.settings)
         self._stored = stored_payments(self.model)
         self.fields = fields_of(self.model)
@@ -106,15 +111,13 @@ class LiveDesk:
             _Unscored(row, self._stored.read(row), row.feature_values, moment) for row in rows
         )
         self._purged_on = _day(last_purge.before + _LATE if last_purge else self.now())
-        self.model_name = self.desk.model_path.name
+        self.model_name = path.name
         self._warm_up()
         self.is_sound = True
 
     def _warm_up(self) -> None:
         """Decide and score a made-up payment that is forgotten: what is slow once is slow now."""
-        values: dict[str, Any] = {"number": 1.0, "text": "none", "boolean": False, "time": 0}
-        body = {each.name: values[each.kind] for each in self.fields}
-        payment = Payment("none", "none", "none", self.now(), body)
+        payment = made_up_payment(self.fields, self.now())
         features = self.history.warm_up(payment)
         self.rules.judge_at([payment], features, [0])
         found = self._scorer.score([payment], features)
@@ -171,6 +174,8 @@ class LiveDesk:
         found = self._scorer.score(payments, features)
         assert found.probability is not None
         now = self.now()
+        positions = [each.row.position for each in some]
+        beside = self.shadow and self.shadow.scores(positions, payments, features, self.lag())
         times = [each.row.received_at for each in some]
         judged = self.rules.judge_scored(payments, features, found.suspicion, times)
         columns = zip(
@@ -190,6 +195,7 @@ class LiveDesk:
                 )
         with self._writing() as connection:
             payment_log.add_scores(connection, rows)
+            shadow_score_table.add(connection, beside or [])
             alerting.raise_alerts(
                 connection,
                 suspects,
@@ -297,6 +303,33 @@ class LiveDesk:
         with self._writing() as connection:
             return random_checks.draw(connection, plan, facts, now, self.settings)
 
+    # Models
+
+    def use_model(self, loaded: ServedModel) -> bool:
+        """Score with another model from the next turn on; return False if another process writes.
+
+        It must share the history of the one in use, as `load_beside` has it.
+        """
+        assert loaded.model.state_ is self.model.state_
+        details = {"model": loaded.name, "before": self.model_name}
+        try:
+            with self._writing() as connection:
+                audit_chain.add(
+                    connection, wall_time(), alerting.ACTOR, "model.use", "desk", details
+                )
+        except BusyError:
+            return False
+        self.model, self._scorer, self.model_name = loaded.model, loaded.scorer, loaded.name
+        return True
+
+    def rescore(self, numbers: Sequence[int]) -> None:
+        """Rank alerts by the model in use."""
+        with self._writing() as connection:
+            rescoring.rescore(
+                connection, numbers, self._scorer, self._stored, self.model_name, self.now(),
+                self._evidence,
+            )  # fmt: skip
+
     @property
     def _amount(self) -> str:
         """The field of a payment's amount."""
@@ -356,6 +389,8 @@ class LiveDesk:
             "unscored": self.n_unscored,
             "lag": self.lag(),
             "model": self.model_name,
+            "challenger": None if self.shadow is None else self.shadow.number,
+            "shadow_skipped": 0 if self.shadow is None else self.shadow.n_skipped,
             "rule_set": self.rules.number,
             "now": self.now(),
         }

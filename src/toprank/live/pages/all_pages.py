@@ -8,6 +8,7 @@ from toprank.live.pages.decisions_page import DECISIONS_PAGES
 from toprank.live.pages.key_pages import KEY_PAGES
 from toprank.live.pages.live_pages import LIVE_PAGES
 from toprank.live.pages.login_pages import LOGIN_PAGES
+from toprank.live.pages.model_pages import MODEL_PAGES
 from toprank.live.pages.monitor_pages import MONITOR_PAGES
 from toprank.live.pages.queue_page import QUEUE_PAGES
 from toprank.live.pages.rule_editor import EDITOR_PAGES
@@ -30,6 +31,7 @@ PAGES = [
     *RULES_PAGES,
     *EDITOR_PAGES,
     *TRIAL_PAGES,
+    *MODEL_PAGES,
     *MONITOR_PAGES,
     *USER_PAGES,
     *KEY_PAGES,

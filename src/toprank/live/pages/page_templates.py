@@ -17,6 +17,7 @@ NAVIGATION = (
     ("/day", "My day", "day.view"),
     ("/decisions", "Decisions", "decisions.view"),
     ("/rules", "Rules", "rules.view"),
+    ("/models", "Models", "models.view"),
     ("/monitor", "Monitor", "monitor.view"),
     ("/users", "Users", "users.view"),
     ("/keys", "Keys", "keys.view"),

@@ -279,6 +279,19 @@ def positions_of(connection: sa.Connection, number: int) -> list[int]:
     return list(connection.execute(query.order_by(alert_payments.c.position)).scalars())
 
 
+def positions_of_all(connection: sa.Connection, numbers: Sequence[int]) -> list[int]:
+    """Return the positions of the payments of alerts, in order."""
+    is_of_them = alert_payments.c.alert.in_(list(numbers))
+    query = sa.select(alert_payments.c.position).where(is_of_them).distinct()
+    return sorted(connection.execute(query).scalars())
+
+
+def open_by_others(connection: sa.Connection, model: str) -> list[int]:
+    """Return the alerts that are not closed and were ranked by another model, the first first."""
+    query = sa.select(alerts.c.number).where(_IS_OPEN, alerts.c.model != model)
+    return list(connection.execute(query.order_by(alerts.c.rank_value.desc())).scalars())
+
+
 def payments_of(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, list[str]]:
     """Return the ids of the payments of alerts, the newest first, by the alerts' numbers."""
     found = connection.execute(_PAYMENTS_OF, {"numbers": list(numbers)})

@@ -20,7 +20,7 @@ from toprank.data.atomic import PRIVATE
 Durability = Literal["process", "power"]
 
 NAME = "desk.db"
-FORMAT = 2
+FORMAT = 3
 """The version of the tables; it is written into the database."""
 
 metadata = sa.MetaData()
@@ -73,7 +73,10 @@ class Database:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], durability: Durability = "process") -> Self:
-        """Return the database of a desk; ValueError if it is none or of a later version."""
+        """Return the database of a desk; ValueError if it is none or of a later version.
+
+        One of an earlier version is brought up to this one.
+        """
         import_tables()
         path = Path(folder, NAME)
         if not path.is_file():
@@ -84,10 +87,7 @@ class Database:
                 found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
         except sa.exc.DatabaseError as error:
             raise ValueError(f"{path} cannot be read as a database: {error.orig}.") from None
-        if found != FORMAT:
-            raise ValueError(
-                f"{path} must be of version {FORMAT} for this toprank; it is of version {found}."
-            )
+        database._bring_up(found)
         return database
 
     @contextmanager
@@ -140,6 +140,25 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+    def _bring_up(self, found: int) -> None:
+        """Bring a database of an earlier version up to this one; ValueError if it cannot be."""
+        from toprank.live.store.desk_migrations import STEPS
+
+        if found == FORMAT:
+            return
+        if found not in STEPS:
+            raise ValueError(
+                f"{self.path} must be of version {FORMAT} for this toprank; it is of version "
+                f"{found}."
+            )
+        with self.writing() as connection:
+            # another process may have done it meanwhile
+            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            while version in STEPS:
+                STEPS[version](connection)
+                version += 1
+            connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     def _prepare(self, connection: sqlite3.Connection, _: Any) -> None:
         # the driver must not begin transactions by itself: `_begin` does

@@ -49,6 +49,13 @@ scores = sa.Table(
 
 _INSERT = CompiledStatement(payments.insert())
 _INSERT_SCORES = CompiledStatement(scores.insert())
+_REPLACE_SCORES = (
+    scores.update()
+    .where(scores.c.position == sa.bindparam("of_position"))
+    .values(
+        {name: sa.bindparam(name) for name in ("suspicion", "probability", "model", "scored_at")}
+    )
+)
 _KNOWN = CompiledStatement(
     sa.select(payments.c.id, payments.c.body, payments.c.decision, payments.c.matched).where(
         payments.c.id == sa.bindparam("id")
@@ -109,6 +116,16 @@ class StoredScore(NamedTuple):
     scored_at: int
 
 
+class NewScore(NamedTuple):
+    """What another model says of the payment at a position."""
+
+    position: int
+    suspicion: float
+    probability: float
+    model: str
+    scored_at: int
+
+
 def add(connection: sa.Connection, rows: Sequence[LoggedPayment]) -> None:
     """Add payments to the log."""
     _INSERT.many(connection, rows)
@@ -117,6 +134,15 @@ def add(connection: sa.Connection, rows: Sequence[LoggedPayment]) -> None:
 def add_scores(connection: sa.Connection, rows: Sequence[StoredScore]) -> None:
     """Add what the model said of payments."""
     _INSERT_SCORES.many(connection, rows)
+
+
+def replace_scores(connection: sa.Connection, rows: Sequence[NewScore]) -> None:
+    """Replace what a model said of payments; one that has no score yet gets none."""
+    if rows:
+        values = [row._asdict() for row in rows]
+        for each in values:
+            each["of_position"] = each.pop("position")
+        connection.execute(_REPLACE_SCORES, values)
 
 
 def known(connection: sa.Connection, ids: Sequence[str]) -> dict[str, KnownPayment]:

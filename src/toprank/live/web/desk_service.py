@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from toprank.live.engine.check_jobs import CheckJobs
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.engine.model_jobs import ModelJobs
+from toprank.live.learning.nightly_retrain import NightlyRetrain
 from toprank.live.messages import PaymentField, TimeRange
 from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store.api_keys import KeyRing
@@ -38,6 +40,7 @@ class DeskService:
         )  # fmt: skip
         self._tasks: list[asyncio.Task[None]] = []
         self._upkeep = UpkeepSchedule(live.desk, live.history.position)
+        self._nightly = NightlyRetrain(live.desk)
 
     @property
     def fields(self) -> list[PaymentField]:
@@ -61,7 +64,11 @@ class DeskService:
     async def start(self) -> None:
         """Begin to decide, to follow changes of keys and people, and to do what checks ask for."""
         await self.engine.start()
-        jobs = (self._follow_changes(), CheckJobs(self.engine).run())
+        jobs = (
+            self._follow_changes(),
+            CheckJobs(self.engine).run(),
+            ModelJobs(self._live).run(),
+        )
         self._tasks = [asyncio.create_task(each) for each in jobs]
 
     async def close(self) -> None:
@@ -74,6 +81,7 @@ class DeskService:
         with _logged("the use of keys and sessions could not be written"):
             self._write_uses()
         self._upkeep.stop()
+        self._nightly.stop()
         with _logged("no snapshot could be written; the next start reads more of the log"):
             self._live.close()
         self._live.desk.close()
@@ -93,6 +101,10 @@ class DeskService:
                         await asyncio.to_thread(self._reload)
                 with _logged("upkeep could not be started"):
                     self._upkeep.check(self._live.history.position)
+                with _logged("the nightly retrain could not be started"):
+                    now = self._live.now()
+                    if self._nightly.is_due(now):
+                        await asyncio.to_thread(self._nightly.check, now)
             with _logged("the use of keys and sessions could not be written"):
                 await asyncio.to_thread(self._write_uses)
 

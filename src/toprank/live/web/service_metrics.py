@@ -25,6 +25,10 @@ _GAUGES = {
     "waiting": ("toprank_waiting_payments", "Payments that wait for their decision."),
     "unscored": ("toprank_unscored_payments", "Payments that wait for the model."),
     "lag": ("toprank_scoring_lag_seconds", "Time that the first of them has waited."),
+    "shadow_skipped": (
+        "toprank_shadow_skipped_payments",
+        "Payments that the challenger has skipped since it was loaded.",
+    ),
     "open_alerts": ("toprank_open_alerts", "Cards on the list."),
     "opened_alerts": ("toprank_opened_alerts", "Alerts opened since the start."),
 }

@@ -1,0 +1,169 @@
+"""`toprank models`: the models of a live system, and which of them ranks."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toprank.cli import desk_actor
+
+EXAMPLES = """
+\b
+Examples:
+  toprank retrain desk --by anna                # trains a challenger
+  toprank models list desk
+  toprank models show desk 2                    # what it learned from, and how it compares
+  toprank models promote desk 2 --by ben        # it ranks from now on; needs a second person
+  toprank models rollback desk --by ben         # the model before ranks again
+"""
+
+_FOLDER = click.argument("folder", type=click.Path(path_type=Path))
+_NUMBER = click.argument("number", type=click.IntRange(1))
+_BY = click.option("--by", help="Person who does it, for the audit.  [default: your login name]")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+
+
+@click.group(epilog=EXAMPLES, short_help="Compare, promote and roll back models of a desk.")
+def models() -> None:
+    """Look at the models of a live system, and decide which of them ranks.
+
+    The champion ranks; a challenger, which `toprank retrain` makes, only scores beside it until a
+    person other than the one who asked for it promotes it. Every model is kept. A server that is
+    running follows at once.
+    """
+
+
+@models.command("list", short_help="Print the models.")
+@_FOLDER
+@_JSON
+def list_models(folder: Path, as_json: bool) -> None:
+    """Print the models of the live system in FOLDER, the newest first."""
+    from toprank.cli import screen
+
+    def found(desk: Any, connection: Any) -> Any:
+        from toprank.live.store import model_table
+
+        return model_table.newest(connection)
+
+    rows = _run(folder, found, is_writing=False)
+    from toprank.live.learning.model_words import day_range, model_facts
+    from toprank.wording import aligned
+
+    if as_json:
+        screen.print_json([model_facts(each) for each in rows])
+        return
+    heads = ["model", "state", "days learned from", "asked for by", "approved by", "ended"]
+    table = [
+        [
+            str(each.number),
+            each.state,
+            day_range(each.first_day, each.last_day),
+            each.who,
+            each.approver or "-",
+            each.why or "-",
+        ]
+        for each in rows
+    ]
+    screen.show(aligned([heads, *table], n_left=len(heads)))
+
+
+@models.command(short_help="Print what a model learned from, and how it compares.")
+@_FOLDER
+@_NUMBER
+@_JSON
+def show(folder: Path, number: int, as_json: bool) -> None:
+    """Print what model NUMBER learned from and how it compares with the champion of then.
+
+    Of the challenger, also how its list of today differs from the champion's.
+    """
+    from toprank.cli import screen
+
+    def found(desk: Any, connection: Any) -> Any:
+        from toprank.live.learning import model_life
+        from toprank.live.learning.model_shadow import shadow_summary
+
+        model = model_life.model_of(connection, number)
+        if model.state != "challenger":
+            return model, None
+        return model, shadow_summary(connection, number, desk.now(connection), desk.settings)
+
+    model, shadow = _run(folder, found, is_writing=False)
+    from toprank.live.learning.model_words import model_facts, model_lines, shadow_line
+
+    if as_json:
+        screen.print_json(model_facts(model) | {"shadow": shadow and shadow.to_json()})
+        return
+    screen.show("\n".join([*model_lines(model), *([shadow_line(shadow)] if shadow else [])]))
+
+
+@models.command(short_help="Let the challenger rank.")
+@_FOLDER
+@_NUMBER
+@_BY
+@_JSON
+def promote(folder: Path, number: int, by: str | None, as_json: bool) -> None:
+    """Make challenger NUMBER the champion; by a person other than the one who asked for it.
+
+    A running server scores with it from now on, without stopping, and ranks open alerts again.
+    """
+    _step(folder, "promote", by, as_json, number)
+
+
+@models.command(short_help="Let the model before rank again.")
+@_FOLDER
+@_BY
+@_JSON
+def rollback(folder: Path, by: str | None, as_json: bool) -> None:
+    """Make the champion before the champion again.
+
+    By a person other than the one who asked for the model that is rolled back.
+    """
+    _step(folder, "rollback", by, as_json)
+
+
+@models.command(short_help="Retire the challenger.")
+@_FOLDER
+@_NUMBER
+@_BY
+@_JSON
+def reject(folder: Path, number: int, by: str | None, as_json: bool) -> None:
+    """Retire challenger NUMBER: it scores no longer, and is kept."""
+    _step(folder, "reject", by, as_json, number)
+
+
+def _step(folder: Path, step: str, by: str | None, as_json: bool, *number: int) -> None:
+    """Take a step in the life of a model, and print what became of it."""
+    from toprank.cli import screen
+
+    if by is not None and not by.strip():
+        raise click.UsageError("--by must name a person; it is empty.")
+
+    def take(desk: Any, connection: Any) -> Any:
+        from toprank.live.learning import model_life
+
+        actor = desk_actor.actor(by)
+        return getattr(model_life, step)(connection, desk.wall_time(), actor, *number)
+
+    model = _run(folder, take, is_writing=True)
+    from toprank.live.learning.model_words import model_facts
+
+    if as_json:
+        screen.print_json(model_facts(model))
+    elif model.state == "champion":
+        screen.show(f"Model {model.number} is the champion: payments are ranked by it.")
+    else:
+        screen.show(f"Model {model.number} is retired; its file is kept.")
+
+
+def _run(folder: Path, work: Callable[[Any, Any], Any], is_writing: bool) -> Any:
+    """Return what `work` does with a desk and a connection to its database."""
+    from toprank.cli import desk_extra
+
+    desk_extra.check_installed()
+    from toprank.live.desk import Desk
+
+    with Desk.open(folder) as desk:
+        database = desk.database
+        with database.writing() if is_writing else database.reading() as connection:
+            return work(desk, connection)

@@ -1,0 +1,163 @@
+"""What a desk can learn from: its payments as they were seen, with the labels that hold now.
+
+Features are those stored with each payment when it came in, bit for bit what the champion saw, so
+nothing is computed again. A day is used once it has matured: each of its payments has a label, or
+is so old that silence counts as genuine. Payments that a rule denied and nobody labelled are left
+out: nobody reports a fraud that did not happen, so their silence says nothing.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from toprank.live.desk import Desk, archive_of, fields_of
+from toprank.live.store import label_table
+from toprank.live.store.label_table import DeskLabel
+from toprank.payments.new_version import MaturedRows
+from toprank.payments.payment_model import PaymentModel
+
+BEFORE, SILENCE = "before the desk", "silence"
+_TYPES = {"number": pl.Float64, "text": pl.Utf8, "boolean": pl.Boolean}
+_DAY = 86_400_000_000  # microseconds
+
+
+class LabelledPayments(NamedTuple):
+    """Rows of matured days in order of time, with features and label, and who said the label.
+
+    `source` is that of the label that holds; `is_verdict_alone` is whether nobody but an
+    investigator has said anything of the payment.
+    """
+
+    table: pa.Table
+    source: NDArray[np.str_]
+    is_verdict_alone: NDArray[np.bool_]
+    is_fraud: NDArray[np.bool_]
+    day: NDArray[np.int64]
+    n_immature: int
+
+    @property
+    def matured(self) -> MaturedRows:
+        """The same as a refit from a file has them."""
+        return MaturedRows(self.table, self.is_verdict_alone, self.n_immature)
+
+    @property
+    def frauds(self) -> dict[str, int]:
+        """How many frauds are known from whom."""
+        return dict(sorted(Counter(self.source[self.is_fraud].tolist()).items()))
+
+
+def training_rows(desk: Desk, model: PaymentModel, now: int) -> LabelledPayments:
+    """Return the payments of matured days; `now` is the desk's time in microseconds."""
+    # nobody else moves payments from the log to the archive, or removes them, meanwhile
+    with desk.tidying(), desk.database.reading() as connection:
+        frame = _labelled(connection, archive_of(desk, model).stored(connection)).collect()
+    silence = int(desk.settings.silent / np.timedelta64(1, "us"))
+    frame = _known_by(frame, now - silence)
+    immature = frame.filter(pl.col("is_fraud").is_null())["day"].unique()
+    used = frame.filter(~pl.col("day").is_in(immature.implode()))
+    if used.is_empty():
+        raise ValueError(
+            "a retrain needs days whose labels are all known; every day of the desk has payments "
+            f"without a label that are more recent than {desk.settings.silence}; add labels, or "
+            "try again later."
+        )
+    return LabelledPayments(
+        _table_of(model, used),
+        used["source"].to_numpy().astype(str),
+        used["is_verdict_alone"].to_numpy(),
+        used["is_fraud"].to_numpy(),
+        used["day"].to_numpy(),
+        frame.height - used.height,
+    )
+
+
+def comparison_weights(rows: LabelledPayments) -> NDArray[np.float64]:
+    """Return how much each row counts in a comparison with the champion; 0 leaves it out.
+
+    Payments known by a verdict alone were checked because the champion listed their cards.
+    Counting them would credit the champion with frauds that nobody would have reported otherwise,
+    and charge the challenger for cards it was never checked on. Claims of card holders, and
+    silence, do not depend on any list.
+    """
+    return np.where(rows.is_verdict_alone, 0.0, 1.0)
+
+
+def _labelled(connection: sa.Connection, payments: pl.LazyFrame) -> pl.LazyFrame:
+    """Return payments with the labels that hold, in one order however they are stored."""
+    labels = label_table.after(connection, 0)
+    held = list(label_table.holding(labels).values())
+    known = pl.LazyFrame(
+        {
+            "id": [each.id for each in held],
+            "label": [each.is_fraud for each in held],
+            "source": [each.source for each in held],
+            "is_verdict_alone": _are_verdicts_alone(labels, held),
+        },
+        schema={
+            "id": pl.Utf8, "label": pl.Boolean, "source": pl.Utf8, "is_verdict_alone": pl.Boolean
+        },
+    )  # fmt: skip
+    return payments.join(known, on="id", how="left").sort(
+        ["paid_at", "position", "id"], nulls_last=False
+    )
+
+
+def _are_verdicts_alone(labels: Sequence[DeskLabel], held: Sequence[DeskLabel]) -> list[bool]:
+    others = {each.id for each in labels if each.source != "investigator"}
+    return [each.source == "investigator" and each.id not in others for each in held]
+
+
+def _known_by(frame: pl.DataFrame, silent_before: int) -> pl.DataFrame:
+    """Return payments with what is known of them; `is_fraud` is missing where nothing is yet."""
+    moment = pl.col("paid_at").dt.epoch("us")
+    is_said = pl.col("label").is_not_null() | pl.col("is_fraud").is_not_null()
+    is_denied = pl.col("decision").eq_missing("block") if "decision" in frame else pl.lit(False)
+    is_silent = moment < silent_before
+    return frame.filter(is_said | ~is_denied).with_columns(
+        day=moment // _DAY,
+        source=pl.coalesce(
+            "source", pl.when(pl.col("is_fraud").is_not_null()).then(pl.lit(BEFORE)),
+            pl.lit(SILENCE),
+        ),
+        is_verdict_alone=pl.col("is_verdict_alone").fill_null(False),
+        is_fraud=pl.coalesce("label", "is_fraud", pl.when(is_silent).then(pl.lit(False))),
+    )  # fmt: skip
+
+
+def _table_of(model: PaymentModel, frame: pl.DataFrame) -> pa.Table:
+    """Return the columns that the champion learned from, each of the type of its field."""
+    assert model.state_ is not None
+    names = model.state_.history.names
+    learned = {*model.ranker_.schema_.names, model.amount} - {*names}
+    kinds = {each.name: each.kind for each in fields_of(model) if each.name in learned}
+    roles = {"card": model.card, "terminal": model.terminal, "id": model.row_id}
+    columns = {
+        name: pl.col(name).cast(_TYPES[kind], strict=False)
+        for name, kind in kinds.items()
+        if kind in _TYPES and name in frame.columns
+    }
+    columns |= {str(name): pl.col(role).cast(pl.Utf8) for role, name in roles.items()}
+    columns[str(model.time)] = pl.col("paid_at").cast(pl.Datetime("us"))
+    columns |= {name: _finite(pl.col(name).cast(pl.Float64)) for name in names}
+    positive, negative = model.classes_
+    label = pl.when(pl.col("is_fraud")).then(pl.lit(positive)).otherwise(pl.lit(negative))
+    columns[model.label_column] = label
+    found = frame.select(**columns)
+    return found.to_arrow().cast(_plain(found.to_arrow().schema))
+
+
+def _finite(values: pl.Expr) -> pl.Expr:
+    """Return values without those that a score does not see either: infinite ones."""
+    return pl.when(values.is_finite()).then(values)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with plain strings, as files have them."""
+    types = (pa.string() if pa.types.is_large_string(t) else t for t in schema.types)
+    return pa.schema(list(zip(schema.names, types, strict=True)))

@@ -1,0 +1,172 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from live import desks
+from toprank.live.desk import Desk, archive_of
+from toprank.live.learning import retraining
+from toprank.live.learning.model_comparison import ModelComparison
+from toprank.live.learning.retraining import is_training, retrain
+from toprank.live.learning.training_rows import comparison_weights, training_rows
+from toprank.live.messages import LabelGiven
+from toprank.live.store import audit_chain, model_table, payment_log
+from toprank.live.store.payment_log import payments
+from toprank.payments.history_store.writer_lock import StoreBusyError, WriterLock
+
+
+def models_of(desk):
+    with desk.database.reading() as connection:
+        return {each.number: each for each in model_table.newest(connection)}
+
+
+def rows_of(desk):
+    model, _ = desk.load_newest()
+    with model:
+        return training_rows(desk, model, desks.live(desk).now())
+
+
+def test_a_challenger_says_what_it_learned_from_and_how_it_compares(desk):
+    found = models_of(desk)[2]
+    assert (found.state, found.who, found.file) == ("challenger", "person:anna", "0002.toprank")
+    compared = ModelComparison.from_json(found.figures)
+    assert (compared.against, compared.capacity) == (1, 5)
+    assert compared.first_day > models_of(desk)[1].last_day
+    assert compared.last_day == found.last_day and found.first_day < compared.first_day
+    assert compared.n_frauds >= 5 and compared.n_left_out == 0
+    for figure in (compared.cards, compared.adjusted_ap):
+        assert figure.difference == pytest.approx(figure.challenger - figure.champion)
+        assert figure.low <= figure.difference <= figure.high
+    assert found.frauds["claim"] >= 5 and found.frauds["before the desk"] > 10
+    assert desk.path_of(found.file).stat().st_mode & 0o777 == 0o600
+    assert models_of(desk)[1].state == "champion"
+
+
+def test_training_rows_have_the_features_that_the_live_model_saw(untrained):
+    rows = rows_of(untrained)
+    model, _ = untrained.load_newest()
+    with untrained.database.reading() as connection:
+        seen = {row.id: row.feature_values for row in payment_log.after(connection, 0)}
+    names = model.state_.history.names
+    features = np.column_stack([rows.table[name].to_numpy() for name in names])
+    ids = rows.table["tx"].to_pylist()
+    logged = [place for place, each in enumerate(ids) if each in seen]
+    assert len(logged) > 1_000
+    np.testing.assert_array_equal(
+        features[logged], np.stack([seen[ids[place]] for place in logged])
+    )
+
+
+def test_days_that_have_not_matured_are_left_out_as_a_whole(untrained):
+    rows = rows_of(untrained)
+    now = desks.live(untrained).now()
+    days = np.unique(rows.day)
+    assert days.max() == now // 86_400_000_000 - 3  # two days of silence, and the day it begins in
+    assert rows.n_immature > 100
+
+
+def test_labels_that_hold_now_are_learned_with_their_source(untrained):
+    before = rows_of(untrained)
+    live = desks.live(untrained)
+    on_last = np.flatnonzero(before.day == before.day.max())
+    ids = [before.table["tx"][int(place)].as_py() for place in on_last[:3]]
+    given = [LabelGiven(each, True, None, "investigator") for each in ids]
+    live.label(given, "person:anna")
+    live.label([LabelGiven(ids[0], True, None, "claim")], "key:claims")
+    live.label([LabelGiven(ids[2], False, None, "investigator")], "person:ben")
+    rows = rows_of(untrained)
+    places = [rows.table["tx"].to_pylist().index(each) for each in ids]
+    assert rows.is_fraud[places].tolist() == [True, True, False]
+    assert rows.frauds["investigator"] == 2
+    # the first was reported as well: it would have been known without the list
+    assert comparison_weights(rows)[places].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_what_a_rule_denied_and_nobody_labelled_is_left_out(untrained):
+    before = rows_of(untrained)
+    ids = before.table["tx"].to_pylist()
+    denied, labelled = ids[-1], ids[-2]
+    live = desks.live(untrained)
+    live.label([LabelGiven(labelled, True, None, "claim")], "key:claims")
+    with untrained.database.writing() as connection:
+        connection.execute(
+            payments.update().where(payments.c.id.in_([denied, labelled])).values(decision="block")
+        )
+    after = rows_of(untrained).table["tx"].to_pylist()
+    assert denied not in after and labelled in after
+    assert len(after) == len(ids) - 1
+
+
+def test_a_challenger_is_the_same_bit_for_bit_from_the_archive_and_from_the_log(
+    learned, desk, last_payments, tmp_path
+):
+    with Desk.open(shutil.copytree(learned / "untrained", tmp_path / "other")) as other:
+        model, _ = other.load_newest()
+        with model, other.database.reading() as connection:
+            assert archive_of(other, model).add_from(connection, is_complete=True) > 1_000
+        retrain(other, "person:anna", n_jobs=1)
+        assert models_of(other)[2].figures == models_of(desk)[2].figures
+        payload = desks.table_of(last_payments)
+        scores = []
+        for each in (other, desk):
+            with each.load_newest(model=each.path_of("0002.toprank"))[0] as model:
+                scores.append(model.ranker_.suspicion(model.with_features(payload)))
+        np.testing.assert_array_equal(*scores)
+
+
+def test_a_desk_without_matured_days_says_so_and_keeps_the_reason(model_file, tmp_path, later):
+    with desks.new_desk(tmp_path / "desk", model_file, keep="400d") as desk:
+        for path in (desk.folder / "archive").iterdir():
+            path.unlink()
+        live = desks.live(desk)
+        live.decide(later[:20])
+        live.score_some(20)
+        with pytest.raises(ValueError, match="labels are all known"):
+            retrain(desk, "person:anna", n_jobs=1)
+        failed = models_of(desk)[2]
+        assert failed.state == "failed" and "labels are all known" in failed.why
+        with desk.database.reading() as connection:
+            assert [e.action for e in audit_chain.entries(connection)][-1] == "model.fail"
+        assert not desk.path_of(failed.file).exists()
+
+
+def test_a_second_training_at_the_same_time_is_refused_with_a_sentence(untrained):
+    lock = WriterLock(untrained.folder / retraining.LOCK, untrained.folder, 0.0)
+    assert is_training(untrained.folder)
+    with pytest.raises(StoreBusyError, match=r"is being trained by process \d+"):
+        retrain(untrained, "person:ben")
+    lock.release()
+    assert not is_training(untrained.folder)
+    assert set(models_of(untrained)) == {1}
+
+
+def test_a_training_that_was_killed_before_its_last_step_is_finished_without_training_again(
+    desk, monkeypatch
+):
+    finished = models_of(desk)[2]
+    with desk.database.writing() as connection:
+        empty = {"first_day": None, "last_day": None, "n_rows": None, "trained_at": None}
+        model_table.change_state(connection, finished, "training", **empty)
+    monkeypatch.setattr(retraining, "training_rows", None)
+    again = retrain(desk, "person:ben")
+    assert again._replace(trained_at=0) == finished._replace(trained_at=0, who="person:ben")
+    assert models_of(desk)[2].state == "challenger"
+
+
+def test_a_training_that_was_killed_in_the_middle_is_done_again_under_its_number(
+    untrained, monkeypatch
+):
+    class Killed(BaseException):
+        """What no handler of errors sees, as after a signal."""
+
+    def killed(*_, **__):
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(retraining, "training_rows", killed)
+        with pytest.raises(Killed):
+            retrain(untrained, "person:anna")
+    assert models_of(untrained)[2].state == "training"
+    assert untrained.model_path.name == "0001.toprank"
+    assert retrain(untrained, "person:anna", n_jobs=1).number == 2
+    assert models_of(untrained)[2].state == "challenger"
