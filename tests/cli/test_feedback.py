@@ -11,6 +11,7 @@ import pytest
 from cli.running import names_here, one_sentence, run_main
 from cli.test_screen import shown_on_a_terminal
 from toprank.simulator import Simulation, tables_by_day
+from toprank.simulator.feedback import STRATEGIES
 
 SMALL = ("--customers", 150, "--days", 4, "--trees", 3, "--jobs", 1)
 NAMED = (
@@ -45,8 +46,8 @@ def test_a_table_and_its_conclusions_are_printed_and_a_page_is_written():
     head, *lines = outcome.stdout.splitlines()
 
     assert head.split() == ["CP@3", "cards", "found", "money", "caught", "training"]
-    assert {line.split()[0] for line in lines[:4]} == {"static", "nightly", "feedback", "online"}
-    assert lines[4].startswith("ceiling")
+    assert {line.split()[0] for line in lines[:5]} == set(STRATEGIES)
+    assert lines[5].startswith("ceiling")
     assert " leads " in outcome.stdout
     assert outcome.stderr.splitlines() == [
         "Simulating 94 days of payments of 150 customers at 300 terminals, claims about a week "

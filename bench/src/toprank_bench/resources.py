@@ -3,9 +3,11 @@
 import gc
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
+_STAT = Path("/proc/stat")
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _MEGABYTE = 2**20
 
@@ -18,6 +20,33 @@ def processor_seconds() -> float:
     """
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
+
+
+class CoreSeconds(NamedTuple):
+    """Seconds of all cores since the machine was started.
+
+    `stolen` is the time in which work was ready to run, and the host of a virtual machine gave the
+    core to another one.
+    """
+
+    busy: float
+    stolen: float
+
+
+def core_seconds() -> CoreSeconds:
+    """Return how long all cores have worked, and were taken away; 0 on systems that do not say.
+
+    >>> core_seconds().busy >= 0
+    True
+    """
+    try:
+        fields = _STAT.read_text().splitlines()[0].split()[1:9]
+    except OSError:
+        return CoreSeconds(0.0, 0.0)
+    user, nice, system, _idle, _wait, interrupts, soft_interrupts, stolen = map(int, fields)
+    tick = os.sysconf("SC_CLK_TCK")
+    busy = user + nice + system + interrupts + soft_interrupts
+    return CoreSeconds(busy / tick, stolen / tick)
 
 
 def resident_bytes(what: str) -> int:

@@ -52,8 +52,12 @@ _SIMULATED = {
 )
 @click.option(
     "--strategies",
-    help="Comma-separated: static, nightly, feedback, online.  [default: all]",
+    help="Comma-separated: static, nightly, feedback, weighted, online.  [default: all]",
 )
+@click.option(
+    "--random-share", default=0.05, show_default=True, type=click.FloatRange(0, 1),
+    help="Share of the checks that are of cards drawn at random, as at a desk.",
+)  # fmt: skip
 @click.option(
     "--customers", default=1_000, show_default=True, type=click.IntRange(1),
     help="Without DATA: number of simulated cards.",
@@ -88,6 +92,7 @@ def feedback(
     budget: int | None,
     days: int,
     strategies: str | None,
+    random_share: float,
     customers: int,
     drift: bool,
     trees: int,
@@ -101,7 +106,7 @@ def feedback(
     On each day the most suspicious cards are checked. Verdicts are known the same day, claims come
     late, and after 30 days without either a payment counts as genuine. The strategies are a model
     trained once, a model retrained each night, two models retrained on verdicts and on older
-    labels, and an online learner.
+    labels, a model retrained on all payments with weighted frauds, and an online learner.
 
     DATA (CSV or Parquet) needs --label, --time, --card, --terminal and --amount. Without DATA,
     payments are simulated.
@@ -129,7 +134,7 @@ def feedback(
     with screen.progress_bar() as progress:
         replayed = replay(
             payments, learner, **columns, budget=budget, days=days, strategies=chosen,
-            random_state=seed, progress=progress,
+            random_share=random_share, random_state=seed, progress=progress,
         )  # fmt: skip
     if as_json:
         screen.print_json(facts_of(replayed))
@@ -139,7 +144,8 @@ def feedback(
     parameters = {
         **({"data": data.name} if data else {"customers": customers, "drift": drift}),
         **{f"column of {role}": name for role, name in columns.items()},
-        "budget": budget, "days": days, "strategies": ", ".join(chosen), "seed": seed,
+        "budget": budget, "days": days, "strategies": ", ".join(chosen),
+        "random share": random_share, "seed": seed,
         **{f"learner: {name}": value for name, value in learner.get_params().items()},
     }  # fmt: skip
     _write(output, replayed, title, parameters)

@@ -73,6 +73,23 @@ def learn_from_features(
     return model
 
 
+def learn_also(
+    model: Any, table: pa.Table, weight: NDArray[np.float64], progress: Progress | None
+) -> Any:
+    """Let a fitted model learn from later rows, too, whose labels are not final yet.
+
+    `weight` is the number of payments that each represents. Figures and probabilities stay those
+    of the rows before.
+    """
+    labels = tables.split_label(table, model.label_column, model.classes_[0])
+    trained = model.training_
+    model.ranker_ = training.with_more_rows(trained, table, labels.is_positive, weight, progress)
+    newest = tables.time_column(table, str(model.time)).max()
+    if model.promise_ is not None:
+        model.promise_ = replace(model.promise_, until=max(model.promise_.until, newest))
+    return model
+
+
 def _at_right_times(
     table: pa.Table, time: str | None
 ) -> tuple[pa.Table, NDArray[np.int64] | None]:

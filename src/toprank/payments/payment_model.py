@@ -27,7 +27,7 @@ from toprank.payments.features.past import LabelCounts
 from toprank.payments.fit_options import roles_of
 from toprank.payments.history_store.history_store import HistoryStore
 from toprank.payments.known_cards import KnownCards, known_cards
-from toprank.payments.learning import learn, learn_from_features
+from toprank.payments.learning import learn, learn_also, learn_from_features
 from toprank.payments.measured import evaluated
 from toprank.payments.payment_words import words_of_list
 from toprank.payments.recent_payments import recent_payments
@@ -194,6 +194,16 @@ class PaymentModel(BaseEstimator):
         `test_begin` says from when on rows are the test; by default they are the latest quarter.
         """
         return learn_from_features(self, table, labels, progress, test_begin)
+
+    def learn_also(
+        self, table: pa.Table, weight: ArrayLike, *, progress: Progress | None = None
+    ) -> Self:
+        """Learn from later rows, too, whose labels are not final; after `fit_features`.
+
+        `weight` is the number of payments that each row represents. Figures and probabilities
+        stay those of the rows before.
+        """
+        return learn_also(self, table, np.asarray(weight, np.float64), progress)
 
     # Ranking
 

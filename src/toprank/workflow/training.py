@@ -12,11 +12,13 @@ import copy
 import time as clock
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from toprank import registry
@@ -129,6 +131,31 @@ def train(
     return trained
 
 
+def with_more_rows(
+    trained: Trained,
+    more: pa.Table,
+    is_positive: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    progress: Progress | None = None,
+) -> Ranker:
+    """Return a ranker of the chosen recipe that also learned from rows no figure can be from.
+
+    These are rows whose labels are not final, with the number of rows that each represents; all
+    others represent one. Probabilities are what they were.
+    """
+    task = trained.task
+    columns = [task.features, more.select(task.features.column_names)]
+    whole = replace(
+        task,
+        features=pa.concat_tables(columns, promote_options="permissive"),
+        is_positive=np.concatenate([task.is_positive, is_positive]),
+    )
+    weights = np.concatenate([np.ones(task.is_positive.size), weight])
+    ranker = _refitted(trained.ranker, whole, progress, weights)
+    ranker.calibration_ = trained.ranker.calibration_
+    return ranker
+
+
 class _Measurable(NamedTuple):
     """A ranker that learned from train and validation, and what its recipe scored before that.
 
@@ -197,18 +224,24 @@ def _usual_rows(task: Task, ranker: Ranker, refit: bool) -> UsualRows:
     )
 
 
-def _refitted(ranker: Any, task: Task, progress: Progress | None) -> Ranker:
+def _refitted(
+    ranker: Any,
+    task: Task,
+    progress: Progress | None,
+    weights: NDArray[np.float64] | None = None,
+) -> Ranker:
     """Return a ranker of the same recipe that learned from all rows."""
     doing = "learning from all rows"
     rows = task.encoded(task.schema())
     row = registry.row_of(ranker)
+    weighed = {} if weights is None else {"sample_weight": weights}
     if row.judges_itself:
-        return copy.copy(ranker).refit(*rows, progress=renamed(progress, doing))
+        return copy.copy(ranker).refit(*rows, **weighed, progress=renamed(progress, doing))
     if row.takes_progress:
-        return clone(ranker).fit(*rows, progress=renamed(progress, doing))
+        return clone(ranker).fit(*rows, **weighed, progress=renamed(progress, doing))
     report = partial(progress or silent, doing)
     report(0, 1)
-    fitted = clone(ranker).fit(*rows)
+    fitted = clone(ranker).fit(*rows, **weighed)
     report(1, 1)
     return fitted
 

@@ -10,8 +10,16 @@ from toprank.live.learning.model_comparison import ModelComparison
 from toprank.live.learning.retraining import is_training, retrain
 from toprank.live.learning.training_rows import comparison_weights, training_rows
 from toprank.live.messages import LabelGiven
-from toprank.live.store import audit_chain, model_table, payment_log
+from toprank.live.store import (
+    alert_table,
+    audit_chain,
+    label_table,
+    model_table,
+    payment_log,
+    random_check_table,
+)
 from toprank.live.store.payment_log import payments
+from toprank.live.store.random_check_table import RandomDraw
 from toprank.payments.history_store.writer_lock import StoreBusyError, WriterLock
 
 
@@ -32,7 +40,8 @@ def test_a_challenger_says_what_it_learned_from_and_how_it_compares(desk):
     compared = ModelComparison.from_json(found.figures)
     assert (compared.against, compared.capacity) == (1, 5)
     assert compared.first_day > models_of(desk)[1].last_day
-    assert compared.last_day == found.last_day and found.first_day < compared.first_day
+    assert found.first_day < compared.first_day
+    assert compared.last_day < found.last_day  # recent days are learned from, and not compared on
     assert compared.n_frauds >= 5 and compared.n_left_out == 0
     for figure in (compared.cards, compared.adjusted_ap):
         assert figure.difference == pytest.approx(figure.challenger - figure.champion)
@@ -62,7 +71,7 @@ def test_days_that_have_not_matured_are_left_out_as_a_whole(untrained):
     now = desks.live(untrained).now()
     days = np.unique(rows.day)
     assert days.max() == now // 86_400_000_000 - 3  # two days of silence, and the day it begins in
-    assert rows.n_immature > 100
+    assert rows.recent.day.size > 100 and rows.recent.day.min() == days.max() + 1
 
 
 def test_labels_that_hold_now_are_learned_with_their_source(untrained):
@@ -80,6 +89,85 @@ def test_labels_that_hold_now_are_learned_with_their_source(untrained):
     assert rows.frauds["investigator"] == 2
     # the first was reported as well: it would have been known without the list
     assert comparison_weights(rows)[places].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_recent_payments_without_a_label_are_genuine_and_known_frauds_make_up_for_the_others(
+    untrained,
+):
+    live = desks.live(untrained)
+    before = rows_of(untrained)
+    ids = before.recent.table["tx"].to_pylist()
+    checked, drawn, claimed = ids[:3]
+    claim_in(live, before, [3_600, 9 * 86_400] * 20)
+    live.label([LabelGiven(each, True, None, "investigator") for each in (checked, drawn)], "anna")
+    live.label([LabelGiven(claimed, True, None, "claim")], "key:claims")
+    with untrained.database.writing() as connection:
+        (row,) = [each for each in payment_log.after(connection, 0) if each.id == drawn]
+        alert = alert_table.next_number(connection) - 1  # any that is there
+        alert_table.add_payments(connection, [(alert, row.position)])
+        draw = RandomDraw(1, 0, 0, n_cards=50, n_drawn=1, seed="")
+        random_check_table.add(connection, draw, [alert])
+    recent = rows_of(untrained).recent
+    found = dict(zip(recent.table["tx"].to_pylist(), recent.weight, strict=True))
+    delays = np.sort(claim_delays(untrained))
+    ages = {row: live.now() - paid for row, paid in zip(ids, paid_at(recent), strict=True)}
+    claimed_by_now = {each: np.mean(delays <= age) for each, age in ages.items()}
+
+    assert found[checked] == 1
+    assert 1.2 < found[claimed] < 10
+    assert found[claimed] == pytest.approx(1 / claimed_by_now[claimed])
+    known = 0.02 + 0.98 * claimed_by_now[drawn]
+    assert found[drawn] == pytest.approx(1 / known)
+    is_fraud = dict(zip(recent.table["tx"].to_pylist(), recent.is_fraud, strict=True))
+    assert is_fraud[checked] and is_fraud[drawn] and is_fraud[claimed]
+    others = [each for each in ids if not is_fraud[each]]
+    assert len(others) > 100 and {found[each] for each in others} == {1.0}
+
+
+def claim_in(live, rows, seconds):
+    """Have genuine payments of matured days claimed, each so many seconds after it was paid."""
+    places = np.flatnonzero(~rows.is_fraud & (rows.source == "silence"))[: len(seconds)]
+    known = paid_at(rows)[places] + np.array(seconds) * 1_000_000
+    ids = [rows.table["tx"][int(place)].as_py() for place in places]
+    given = zip(ids, known.tolist(), strict=True)
+    live.label([LabelGiven(each, True, at, "claim") for each, at in given], "key:claims")
+
+
+def paid_at(rows):
+    return rows.table["paid_at"].to_numpy().astype("datetime64[us]").view(np.int64)
+
+
+def claim_delays(desk):
+    """The time from payment to claim of the frauds of matured days, one by one."""
+    rows = rows_of(desk)
+    with desk.database.reading() as connection:
+        known = {e.id: e.known_at for e in label_table.after(connection, 0) if e.source == "claim"}
+    ids = rows.table["tx"].to_pylist()
+    return [
+        known[each] - paid
+        for each, paid, source in zip(ids, paid_at(rows), rows.source, strict=True)
+        if source == "claim"
+    ]
+
+
+def test_a_fraud_of_today_changes_the_next_challenger(learned, untrained, last_payments):
+    live = desks.live(untrained)
+    recent = rows_of(untrained).recent
+    ids = recent.table["tx"].to_pylist()[-40:]
+    live.label([LabelGiven(each, True, None, "investigator") for each in ids], "person:anna")
+    retrain(untrained, "person:anna", n_jobs=1)
+    payload, scores = desks.table_of(last_payments), []
+    for each in (learned / "desk", untrained.folder):
+        with Desk.open(each) as desk, desk.load_newest(model=desk.path_of("0002.toprank"))[0] as m:
+            scores.append(m.ranker_.suspicion(m.with_features(payload)))
+    assert not np.allclose(*scores)
+    compared = [models_of_folder(each)[2].figures for each in (learned / "desk", untrained.folder)]
+    assert compared[0]["cards"] == compared[1]["cards"]  # of matured days alone
+
+
+def models_of_folder(folder):
+    with Desk.open(folder) as desk:
+        return models_of(desk)
 
 
 def test_what_a_rule_denied_and_nobody_labelled_is_left_out(untrained):

@@ -37,10 +37,12 @@ def made_payments(n_days=40, n_a_day=40, n_cards=60, n_terminals=12, seed=0):
 class MeanDifference(BaseEstimator):
     """Scores along the line between the means of the two classes; no two scores are equal."""
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         values = np.nan_to_num(X.astype(np.float64))
+        weight = np.ones(y.size) if sample_weight is None else sample_weight
         self.spread_ = values.std(axis=0) + 1e-9
-        self.weights_ = (values[y].mean(axis=0) - values[~y].mean(axis=0)) / self.spread_
+        means = [np.average(values[rows], axis=0, weights=weight[rows]) for rows in (y, ~y)]
+        self.weights_ = (means[0] - means[1]) / self.spread_
         return self
 
     def suspicion(self, X):

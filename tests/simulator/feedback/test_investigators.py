@@ -1,5 +1,7 @@
 """Investigators record what a slow twin does, row by row and day by day."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -135,3 +137,38 @@ def test_cards_tied_at_the_last_place_are_drawn_and_not_taken_in_order():
         checked.append(int(payments.card[investigators.new_frauds(day)][0]))
 
     assert set(checked) == set(range(6))
+
+
+def many_cards(n_days, n_cards=40):
+    payments = made_payments(
+        [(day, card, False, None) for day in range(n_days) for card in range(n_cards)]
+    )
+    return replace(payments, n_cards=n_cards)
+
+
+def test_a_share_of_the_checks_is_drawn_evenly_from_the_cards_that_are_not_on_the_list():
+    payments, n_days = many_cards(400), 400
+    investigators = Investigators(payments, 10, np.timedelta64(3, "D"), 0, random_share=0.25)
+    checked = np.zeros((n_days, 40), dtype=bool)
+    for day in range(n_days):
+        rows = payments.rows_of(day)
+        outcome = investigators.check(day, rows, -payments.card[rows].astype(float))
+        assert outcome.checked == 10
+        known = investigators.known(day, rows)
+        checked[day] = known.source == "investigator"
+    chance = investigators.check_chance.reshape(n_days, 40)
+
+    assert (chance[:, :7] == 1).all() and checked[:, :7].all()
+    assert set(chance[:, 8:].ravel().round(6)) == {round(2 / 32, 6), round(3 / 33, 6)}
+    # 2.5 of 10 checks on average, and no card more often than others
+    assert abs((chance < 1).sum(axis=1).mean() - 32.5) < 0.1
+    drawn = checked[:, 8:].sum(axis=0)
+    assert abs(drawn.mean() - chance[:, 8:].sum(axis=0).mean()) < 2
+    assert drawn.min() > 10 and drawn.max() < 60
+
+
+def test_without_a_share_nothing_is_drawn_and_all_others_have_no_chance():
+    payments = many_cards(1)
+    investigators = Investigators(payments, 10, np.timedelta64(3, "D"), 0)
+    investigators.check(0, payments.rows_of(0), -payments.card.astype(float))
+    assert investigators.check_chance.tolist() == [1.0] * 10 + [0.0] * 30

@@ -99,11 +99,12 @@ def test_labels_that_are_known_do_change_scores(payments, usual, day):
         assert not np.array_equal(after, before, equal_nan=True), strategy
 
 
-def test_checks_are_counted_as_the_metrics_count_them(payments, usual, day):
+def test_checks_are_counted_as_the_metrics_count_them(payments, day):
+    listed = replayed(payments, random_share=0.0)
     rows = np.flatnonzero(day >= FIRST)
     is_fraud, amount = (payments[name].to_numpy()[rows] for name in ("is_fraud", "amount"))
     card = payments["card"].to_numpy()[rows]
-    for strategy in usual.strategies.values():
+    for strategy in listed.strategies.values():
         suspicion = np.nan_to_num(strategy.suspicion, nan=-1e9)
         counted = checks_by_day(is_fraud, suspicion, card, day[rows], BUDGET, amount)
         assert strategy.found.tolist() == counted.found.tolist()

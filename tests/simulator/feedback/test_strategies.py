@@ -23,7 +23,14 @@ def made_labels(is_fraud, since=None, n_checked=100):
     time[OLD] = np.datetime64("2025-01-31")
     known = ledger.as_known("2025-03-11", np.arange(400)).silence(time, "30d")
     features = np.column_stack([np.arange(400) % 7, is_fraud, np.arange(400)])
-    return TrainingLabels(known, np.arange(400) < 100, since, lambda rows: features[rows])
+    return TrainingLabels(
+        known,
+        np.arange(400) < 100,
+        since,
+        lambda rows: features[rows],
+        paid=time,
+        check_chance=np.where(np.isin(np.arange(400), checked), 1.0, 0.25),
+    )
 
 
 @pytest.fixture
@@ -79,7 +86,25 @@ def test_too_few_verdicts_make_no_model(is_fraud):
     np.testing.assert_array_equal(strategy.suspicion(X), delayed.probability(X))
 
 
-@pytest.mark.parametrize("name", ["nightly", "feedback"])
+def test_weighted_learns_from_all_rows_and_weights_claims_by_how_likely_they_were(is_fraud):
+    labels = made_labels(is_fraud)
+    # of 40 old claims, half came within 3 days, which is the age of the recent payments
+    days = np.where(np.arange(40) < 20, 1, 9) * np.timedelta64(1, "D")
+    ledger = MemoryLedger()
+    ledger.append(OLD[:40], True, known=labels.paid[:40] + days, source="claim")
+    ledger.append(CLAIMED, True, known="2025-03-09", source="claim")
+    ledger.append(CHECKED, is_fraud[CHECKED], known="2025-03-10", source="investigator")
+    known = ledger.as_known("2025-03-11", np.arange(400)).silence(labels.paid, "30d")
+    rows, weight = replace(labels, known=known).weighted
+
+    assert rows_of(rows) == [*OLD, *CLAIMED, *CHECKED, *UNKNOWN]
+    assert not rows.is_positive[UNKNOWN].any()
+    assert (weight[~rows.is_positive] == 1).all()
+    np.testing.assert_allclose(weight[CLAIMED], 1 / (1 - 0.75 * 0.5))
+    assert (weight[OLD] == 1).all() and (weight[CHECKED] == 1).all()
+
+
+@pytest.mark.parametrize("name", ["nightly", "feedback", "weighted"])
 def test_labels_without_frauds_leave_the_last_model(is_fraud, name):
     strategy = STRATEGIES[name](MeanDifference(), 0)
     strategy.learn(made_labels(is_fraud, n_checked=0))

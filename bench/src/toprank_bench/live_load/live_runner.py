@@ -12,7 +12,7 @@ from toprank_bench.live_load.live_stages import FULL_WORLD, QUICK_WORLD
 from toprank_bench.live_load.live_world import LiveWorld
 from toprank_bench.live_load.stage_rows import live_file
 from toprank_bench.provenance import provenance
-from toprank_bench.resources import processor_seconds
+from toprank_bench.resources import core_seconds, processor_seconds
 from toprank_bench.row_file import Row, writing
 
 _SEED = 0
@@ -70,7 +70,7 @@ def _row(stage: LiveStage, world: LiveWorld, quick: bool, is_pinned: bool) -> Ro
         "remembered": world.n_before,
         "pinned": is_pinned,
     }
-    begin, busy, own = time.perf_counter(), _busy_seconds(), processor_seconds()
+    begin, before, own = time.perf_counter(), core_seconds(), processor_seconds()
     try:
         with TemporaryDirectory(prefix="toprank-live-") as folder:
             setting = StageSetting(world, Path(folder), _SEED, options, is_pinned)
@@ -82,16 +82,11 @@ def _row(stage: LiveStage, world: LiveWorld, quick: bool, is_pinned: bool) -> Ro
     except Exception as error:  # the other stages must not go down with one
         found = {"failed": f"{type(error).__name__}: {error}"}
     seconds = time.perf_counter() - begin
-    others = (_busy_seconds() - busy - (processor_seconds() - own)) / seconds
-    load = {"seconds": round(seconds, 1), "cores_of_others": round(max(others, 0.0), 2)}
+    after = core_seconds()
+    others = (after.busy - before.busy - (processor_seconds() - own)) / seconds
+    load = {
+        "seconds": round(seconds, 1),
+        "cores_of_others": round(max(others, 0.0), 2),
+        "stolen_cores": round((after.stolen - before.stolen) / seconds, 2),
+    }
     return {**about, **found, **load, **provenance()}
-
-
-def _busy_seconds() -> float:
-    """Return the seconds that all cores have worked; 0 on systems that do not say."""
-    try:
-        first = Path("/proc/stat").read_text().splitlines()[0]
-    except OSError:
-        return 0.0
-    user, nice, system, _idle, _wait, *interrupts = map(int, first.split()[1:9])
-    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")

@@ -8,6 +8,7 @@ from toprank_bench.row_file import Row, rows_file
 
 HEADINGS = ["stage", "figure", "value", "unit", "target", ""]
 _BUSY = 0.2  # cores of others from which times are doubtful
+_STOLEN = 0.02  # cores taken away from which the longest times are doubtful
 
 _TITLE = "The live system under load"
 _INTRODUCTION = (
@@ -75,6 +76,17 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         notes.append(
             "- The machine was busy with other work, which makes times longer, during: "
             f"{', '.join(busy)}."
+        )
+    stolen = [
+        f"{row['stage']} ({row['stolen_cores']:g} cores)"
+        for row in rows
+        if row.get("stolen_cores", 0.0) > _STOLEN
+    ]
+    if stolen:
+        notes.append(
+            "- The host of this virtual machine took cores away while work was ready to run, for "
+            "tens of milliseconds at a time; the longest times are then the host's. It did so "
+            f"during: {', '.join(stolen)}."
         )
     return notes
 

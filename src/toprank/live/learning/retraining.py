@@ -149,12 +149,20 @@ def _trained(
         weights = comparison_weights(rows)
         capacity = desk.settings.capacity
         figures = compare_models(champion, new, against, rows, weights, capacity).to_json()
-    first, last = int(rows.day.min()), int(rows.day.max())
-    facts = LearnedFacts(first, last, rows.table.num_rows, rows.frauds, figures)
+    if rows.has_recent_frauds:
+        new.learn_also(rows.recent.table, rows.recent.weight, progress=progress)
+    facts = _learned(rows, figures)
     # a backup that is being made must not have the challenger without its file
     with desk.tidying():
         _save(new, model, desk.path_of(model.file), facts)
         return _finished(desk, model, facts)
+
+
+def _learned(rows: LabelledPayments, figures: dict[str, Any]) -> LearnedFacts:
+    """Return what a model learned from; recent days count if frauds of them are known."""
+    days = [rows.day, *([rows.recent.day] if rows.has_recent_frauds else [])]
+    first, last = int(days[0].min()), int(days[-1].max())
+    return LearnedFacts(first, last, sum(map(len, days)), rows.frauds, figures)
 
 
 _TOO_FEW = (

@@ -1,13 +1,17 @@
 """What a desk can learn from: its payments as they were seen, with the labels that hold now.
 
 Features are those stored with each payment when it came in, bit for bit what the champion saw, so
-nothing is computed again. A day is used once it has matured: each of its payments has a label, or
-is so old that silence counts as genuine. Payments that a rule denied and nobody labelled are left
-out: nobody reports a fraud that did not happen, so their silence says nothing.
+nothing is computed again. A day has matured when each of its payments has a label, or is so old
+that silence counts as genuine; choices and figures are made on such days alone. The payments of
+later days are learned from in the end: those without a label as genuine, and known frauds with
+weights that make up for those that are not known yet. Fraud changes faster than days mature.
+
+Payments that a rule denied and nobody labelled are left out: nobody reports a fraud that did not
+happen, so their silence says nothing.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +21,9 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from toprank.live.desk import Desk, archive_of, fields_of
-from toprank.live.store import label_table
+from toprank.live.store import drawn_payments, label_table
 from toprank.live.store.label_table import DeskLabel
+from toprank.payments.ledger.fraud_weights import fraud_weights
 from toprank.payments.new_version import MaturedRows
 from toprank.payments.payment_model import PaymentModel
 
@@ -27,11 +32,21 @@ _TYPES = {"number": pl.Float64, "text": pl.Utf8, "boolean": pl.Boolean}
 _DAY = 86_400_000_000  # microseconds
 
 
+class RecentPayments(NamedTuple):
+    """Rows of days that have not matured, and how many payments each represents."""
+
+    table: pa.Table
+    source: NDArray[np.str_]
+    is_fraud: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    day: NDArray[np.int64]
+
+
 class LabelledPayments(NamedTuple):
     """Rows of matured days in order of time, with features and label, and who said the label.
 
     `source` is that of the label that holds; `is_verdict_alone` is whether nobody but an
-    investigator has said anything of the payment.
+    investigator has said anything of the payment. `recent` are the rows of later days.
     """
 
     table: pa.Table
@@ -39,17 +54,24 @@ class LabelledPayments(NamedTuple):
     is_verdict_alone: NDArray[np.bool_]
     is_fraud: NDArray[np.bool_]
     day: NDArray[np.int64]
-    n_immature: int
+    recent: RecentPayments
 
     @property
     def matured(self) -> MaturedRows:
         """The same as a refit from a file has them."""
-        return MaturedRows(self.table, self.is_verdict_alone, self.n_immature)
+        return MaturedRows(self.table, self.is_verdict_alone, self.recent.day.size)
+
+    @property
+    def has_recent_frauds(self) -> bool:
+        """Whether there is something to learn from recent days."""
+        return bool(self.recent.is_fraud.any())
 
     @property
     def frauds(self) -> dict[str, int]:
-        """How many frauds are known from whom."""
-        return dict(sorted(Counter(self.source[self.is_fraud].tolist()).items()))
+        """How many frauds are known from whom, those of recent days included."""
+        parts = (self, self.recent)
+        sources = np.concatenate([each.source[each.is_fraud] for each in parts])
+        return dict(sorted(Counter(sources.tolist()).items()))
 
 
 def training_rows(desk: Desk, model: PaymentModel, now: int) -> LabelledPayments:
@@ -57,10 +79,12 @@ def training_rows(desk: Desk, model: PaymentModel, now: int) -> LabelledPayments
     # nobody else moves payments from the log to the archive, or removes them, meanwhile
     with desk.tidying(), desk.database.reading() as connection:
         frame = _labelled(connection, archive_of(desk, model).stored(connection)).collect()
+        drawn = drawn_payments.chances(connection)
     silence = int(desk.settings.silent / np.timedelta64(1, "us"))
     frame = _known_by(frame, now - silence)
     immature = frame.filter(pl.col("is_fraud").is_null())["day"].unique()
-    used = frame.filter(~pl.col("day").is_in(immature.implode()))
+    is_recent = pl.col("day").is_in(immature.implode())
+    used = frame.filter(~is_recent)
     if used.is_empty():
         raise ValueError(
             "a retrain needs days whose labels are all known; every day of the desk has payments "
@@ -73,7 +97,7 @@ def training_rows(desk: Desk, model: PaymentModel, now: int) -> LabelledPayments
         used["is_verdict_alone"].to_numpy(),
         used["is_fraud"].to_numpy(),
         used["day"].to_numpy(),
-        frame.height - used.height,
+        _recent(model, frame.filter(is_recent), _claim_delays(used), drawn, now),
     )
 
 
@@ -88,6 +112,37 @@ def comparison_weights(rows: LabelledPayments) -> NDArray[np.float64]:
     return np.where(rows.is_verdict_alone, 0.0, 1.0)
 
 
+def _recent(
+    model: PaymentModel,
+    frame: pl.DataFrame,
+    delays: NDArray[np.int64],
+    drawn: Mapping[int, float],
+    now: int,
+) -> RecentPayments:
+    """Return rows of days that have not matured; `delays` are those of claims, to the end."""
+    frame = frame.with_columns(pl.col("is_fraud").fill_null(False))
+    is_fraud = frame["is_fraud"].to_numpy()
+    frauds = frame.filter("is_fraud")
+    # whoever was on the list was checked for sure; a card that was drawn might not have been
+    chance = [
+        drawn.get(position, 1.0) if source == "investigator" else 0.0
+        for position, source in frauds.select("position", "source").iter_rows()
+    ]
+    weight = np.ones(frame.height)
+    age = now - frauds["paid_at"].dt.epoch("us").to_numpy()
+    weight[is_fraud] = fraud_weights(chance, age, delays)
+    source = frame["source"].to_numpy().astype(str)
+    return RecentPayments(
+        _table_of(model, frame), source, is_fraud, weight, frame["day"].to_numpy()
+    )
+
+
+def _claim_delays(frame: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the time from payment to claim of the frauds of matured days, in microseconds."""
+    claims = frame.filter((pl.col("source") == "claim") & pl.col("is_fraud"))
+    return (claims["known_at"] - claims["paid_at"].dt.epoch("us")).to_numpy()
+
+
 def _labelled(connection: sa.Connection, payments: pl.LazyFrame) -> pl.LazyFrame:
     """Return payments with the labels that hold, in one order however they are stored."""
     labels = label_table.after(connection, 0)
@@ -97,10 +152,12 @@ def _labelled(connection: sa.Connection, payments: pl.LazyFrame) -> pl.LazyFrame
             "id": [each.id for each in held],
             "label": [each.is_fraud for each in held],
             "source": [each.source for each in held],
+            "known_at": [each.known_at for each in held],
             "is_verdict_alone": _are_verdicts_alone(labels, held),
         },
         schema={
-            "id": pl.Utf8, "label": pl.Boolean, "source": pl.Utf8, "is_verdict_alone": pl.Boolean
+            "id": pl.Utf8, "label": pl.Boolean, "source": pl.Utf8, "known_at": pl.Int64,
+            "is_verdict_alone": pl.Boolean,
         },
     )  # fmt: skip
     return payments.join(known, on="id", how="left").sort(

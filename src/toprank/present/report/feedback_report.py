@@ -27,6 +27,7 @@ _MEANINGS = {
     "static": "trained once, before the first day",
     "nightly": "trained anew each night on all labels together",
     "feedback": "two models a night, one on verdicts and one on other labels, averaged",
+    "weighted": "trained anew each night on all payments, known frauds weighted",
     "online": "an online learner that takes each label as it becomes known",
 }
 

@@ -2,7 +2,7 @@
 
 This is the only place that reads the truth. It becomes known in two ways: a verdict on all
 payments of the day of each card checked, and a claim on the day its holder makes it. Silence is
-what remains.
+what remains. A share of the checks is of cards that were drawn at random from those not listed.
 """
 
 from typing import NamedTuple
@@ -24,13 +24,26 @@ class DayChecks(NamedTuple):
 
 
 class Investigators:
-    """Verdicts, claims and silence as one strategy sees them; cards found are blocked."""
+    """Verdicts, claims and silence as one strategy sees them; cards found are blocked.
+
+    Attributes
+    ----------
+    check_chance
+        The chance with which the card of each payment was checked on its day: 1 on the list, that
+        of the draw for all others, 0 before the first checks.
+    """
 
     def __init__(
-        self, payments: ReplayedPayments, budget: int, silence: np.timedelta64, random_state: int
+        self,
+        payments: ReplayedPayments,
+        budget: int,
+        silence: np.timedelta64,
+        random_state: int,
+        random_share: float = 0.0,
     ) -> None:
         self._payments, self._budget, self._silence = payments, budget, silence
-        self._random_state = random_state
+        self._random_state, self._random_share = random_state, random_share
+        self.check_chance = np.zeros(payments.day.size)
         self._found_on = np.full(payments.n_cards, NEVER)
         self._has_verdict = np.zeros(payments.day.size, dtype=bool)
         self._by_claim = np.argsort(payments.claim_day, kind="stable")
@@ -44,13 +57,16 @@ class Investigators:
     def check(
         self, day: int, rows: NDArray[np.int64], suspicion: NDArray[np.float64]
     ) -> DayChecks:
-        """Check the most suspicious cards among a day's rows and record the verdicts."""
+        """Check the most suspicious cards among a day's rows, and a few others.
+
+        Record the verdicts.
+        """
         payments = self._payments
         cards, place = np.unique(payments.card[rows], return_inverse=True)
         highest = np.full(cards.size, -np.inf)
         np.maximum.at(highest, place, suspicion)
-        is_checked = np.zeros(cards.size, dtype=bool)
-        is_checked[self._most_suspicious(day, highest)] = True
+        chance, is_checked = self._chosen(day, highest)
+        self.check_chance[rows] = chance[place]
 
         seen = rows[is_checked[place]]
         verdict = payments.is_positive[seen]
@@ -85,7 +101,19 @@ class Investigators:
         known = self.ledger.as_known(self._payments.begin_of(day + 1), rows)
         return known.silence(self._payments.time[rows], self._silence)
 
-    def _most_suspicious(self, day: int, suspicion: NDArray[np.float64]) -> NDArray[np.int64]:
-        # cards tied for the last place are drawn at random, with the same seed for each strategy
-        chance = np.random.default_rng([self._random_state, 2, day]).random(suspicion.size)
-        return np.lexsort((chance, -suspicion))[: self._budget]
+    def _chosen(
+        self, day: int, suspicion: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return for each card of a day the chance of a check, and whether it is checked."""
+        # the same draws for each strategy; cards tied for the last place are drawn as well
+        generator = np.random.default_rng([self._random_state, 2, day])
+        order = np.lexsort((generator.random(suspicion.size), -suspicion))
+        n_drawn = int(self._random_share * self._budget + generator.random())
+        n_listed = self._budget - n_drawn
+        listed, others = order[:n_listed], order[n_listed:]
+        drawn = generator.permutation(others)[:n_drawn]
+        chance = np.ones(suspicion.size)
+        chance[others] = drawn.size / max(others.size, 1)
+        is_checked = np.zeros(suspicion.size, dtype=bool)
+        is_checked[listed] = is_checked[drawn] = True
+        return chance, is_checked

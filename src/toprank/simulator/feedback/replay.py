@@ -92,6 +92,7 @@ def replay(
     claim_days: float = CLAIM_DAYS,
     silence: Any = "30d",
     window: Any = "60d",
+    random_share: float = 0.05,
     progress: Progress | None = None,
     random_state: int = 0,
 ) -> Replay:
@@ -109,7 +110,7 @@ def replay(
         Cards to check per day. The verdicts on their payments of the day are known that night;
         a card with a fraud is then blocked.
     strategies
-        Names of strategies: "static", "nightly", "feedback" and "online".
+        Names of strategies: "static", "nightly", "feedback", "weighted" and "online".
     claimed
         The column with the date on which a fraud is claimed, missing if never. Without it, claims
         are drawn at random: a day late and `claim_days` more on average; one fraud in ten is
@@ -118,6 +119,8 @@ def replay(
         The time after which a payment without verdict or claim counts as genuine.
     window
         How far back training rows go.
+    random_share
+        The share of the checks that are of cards drawn at random from those not on the list.
     progress
         Called with `(what, done, total)` after each day.
 
@@ -138,6 +141,7 @@ def replay(
     names = checked_strategies(strategies)
     budget = checks.whole_number(budget, "budget", 1)
     spans = _ReplaySpans.of(silence, window)
+    checks.number_from(random_share, "random_share", 0, 1)
     known = read_payments(
         payments,
         time=time,
@@ -158,7 +162,7 @@ def replay(
             known,
             label_free,
             KnownFrauds(known, time, terminal),
-            Investigators(known, budget, spans.silence, random_state),
+            Investigators(known, budget, spans.silence, random_state, random_share),
             spans,
         )
         for name in names
@@ -240,6 +244,8 @@ class _Run:
             self._payments.time[rows] + self._spans.silence < moment,
             None if is_first else self._payments.begin_of(day),
             self._features,
+            self._payments.time[rows],
+            self._investigators.check_chance[rows],
         )
         begin = clock.perf_counter()
         self._strategy.learn(labels)

@@ -3,7 +3,9 @@
 There are two kinds of labels. Delayed ones are many and mostly old: claims, and silence on
 payments so old that their holders had time to claim. Feedback is recent and selected: the verdicts
 on the most suspicious cards. In a model of both, the few verdicts may be lost among many delayed
-labels; the "feedback" strategy keeps them separate to see whether they are.
+labels; the "feedback" strategy keeps them separate to see whether they are. Both leave out the
+recent payments that nobody has said anything of; the "weighted" strategy learns from all payments,
+and makes up for the frauds among the recent ones that are not known yet.
 """
 
 from collections.abc import Callable, Iterable
@@ -84,6 +86,25 @@ class FeedbackApart:
         return np.mean([model.probability(features) for model in self._models], axis=0)
 
 
+class Weighted:
+    """A model retrained each night on all payments, with known frauds weighted.
+
+    See `toprank.payments.ledger.fraud_weights`.
+    """
+
+    def __init__(self, learner: Any, random_state: int) -> None:
+        self._learner = learner
+
+    def learn(self, labels: TrainingLabels) -> None:
+        rows, weight = labels.weighted
+        if rows.n_rarer_class:  # otherwise the last model is kept
+            learner = clone(self._learner)
+            self._model = learner.fit(rows.features, rows.is_positive, sample_weight=weight)
+
+    def suspicion(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        return self._model.suspicion(features)
+
+
 class Online:
     """An online learner that learns from each label once, when it becomes known."""
 
@@ -102,6 +123,7 @@ STRATEGIES: dict[str, Callable[[Any, int], Strategy]] = {
     "static": Static,
     "nightly": Nightly,
     "feedback": FeedbackApart,
+    "weighted": Weighted,
     "online": Online,
 }
 
@@ -111,7 +133,7 @@ def checked_strategies(strategies: Iterable[str]) -> list[str]:
 
     >>> checked_strategies(["static", "onlin"])
     Traceback (most recent call last):
-    ValueError: strategies must be among 'static', 'nightly', 'feedback', 'online'; got 'onlin'; did you mean 'online'?
+    ValueError: strategies must be among 'static', 'nightly', 'feedback', 'weighted', 'online'; got 'onlin'; did you mean 'online'?
     """  # noqa: E501
     names = list(strategies)
     for name in names:
