@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 
 from toprank.live.pages.spark_bars import HEIGHT, WIDTH, spark_bars
 
-counts = st.lists(st.integers(0, 10**9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
+counts = st.lists(
+    st.integers(0, 10**9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
+)
 
 
 @given(counts.filter(lambda drawn: len(drawn) < 30))

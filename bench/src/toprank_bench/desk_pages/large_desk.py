@@ -78,7 +78,11 @@ def large_desk(
 
 
 def _write_log(
-    folder: Path, rng: np.random.Generator, cards: Any, terminals: Any, report: Callable[[str], None]
+    folder: Path,
+    rng: np.random.Generator,
+    cards: Any,
+    terminals: Any,
+    report: Callable[[str], None],
 ) -> None:
     """Write payments and scores as fast as SQLite can: a crash would only mean to start again."""
     n, begin = len(cards), time.monotonic()

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from starlette.responses import Response
 
 from toprank.live.checks import actions, check_verdicts, claims
-from toprank.live.checks.check_errors import NoAlertError, TakenError
+from toprank.live.checks.check_errors import CheckError, NoAlertError, TakenError
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.pages.card_page import GivenVerdict, shown_card
@@ -16,6 +16,7 @@ from toprank.live.pages.check_requests import (
     holder,
     moment_of,
     number_in,
+    refusals,
 )
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
 from toprank.live.pages.shown_values import capital
@@ -69,9 +70,19 @@ async def block(page: PageRequest) -> Response:
 
 
 async def note(page: PageRequest) -> Response:
-    """Add a note to an alert."""
-    alert, now = number_in(page), moment_of(page.desk)
-    await change(page, actions.add_note, alert, page.person.actor, page.field("note"), now)
+    """Add a note to an alert; nothing else changes, and ticks stay as they are."""
+    alert, who, now = number_in(page), page.person.actor, moment_of(page.desk)
+    text = page.field("note")
+
+    def add() -> None:
+        with page.desk.database.writing() as connection:
+            actions.add_note(connection, alert, who, text, now)
+
+    try:
+        with refusals(of=NoAlertError):
+            await page.desk.run(add)
+    except CheckError as error:
+        return await shown_card(page, alert, _given(page, capital(str(error))))
     return page.redirect(f"/alerts/{alert}", flash="The note is added.")
 
 
@@ -127,10 +138,7 @@ async def _then_next(page: PageRequest, work: Work) -> Response:
     except (TakenError, NoAlertError) as error:
         return page.redirect("/queue", flash=capital(str(error)))
     except ValueError as error:
-        given = GivenVerdict(
-            page.field("reason_code"), page.field("note"), _ticked(page), capital(str(error))
-        )
-        return await shown_card(page, number_in(page), given)
+        return await shown_card(page, number_in(page), _given(page, capital(str(error))))
     if following is None:
         return page.redirect("/queue", flash="No card is left to check.")
     return page.redirect(f"/alerts/{following}")
@@ -145,6 +153,11 @@ def _next_card(
         return claims.renew(connection, held[0], who, now, settings).alert
     taken = claims.claim_next(connection, who, now, settings)
     return None if taken is None else taken.alert
+
+
+def _given(page: PageRequest, error: str) -> GivenVerdict:
+    """Return what was in the form of a verdict, to be shown again with what is wrong."""
+    return GivenVerdict(page.field("reason_code"), page.field("note"), _ticked(page), error)
 
 
 def _ticked(page: PageRequest) -> list[int]:
