@@ -1,4 +1,4 @@
-"""A senior who asks for pages of a desk in this process: all that a server does but the network."""
+"""A senior who asks for pages of a desk in this process: a server without the network."""
 
 import asyncio
 from types import SimpleNamespace
