@@ -62,6 +62,11 @@ class DeskServer:
         body = last | {"tx": payment_id, "card": card, "amount": amount}
         self._process.post("/v1/payments", sent(body))
 
+    def new_link(self):
+        """The secret of a link for a person who has not set a password yet."""
+        with self.database.writing() as connection:
+            return accounts.new_link(connection, NEW, wall_time(), "person:test")
+
     def first_alert(self):
         """The number of the first alert of the queue."""
         with self.database.reading() as connection:

@@ -6,13 +6,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from live import desks
-from live.browser.desk_server import NEW, PEOPLE, DeskServer
+from live.browser.desk_server import PEOPLE, DeskServer
 from live.monitor import board_desk
 from toprank.live.desk_clock import wall_time
 from toprank.live.pages.all_pages import PAGES
 from toprank.live.pages.live_pages import LIVE_PAGES
 from toprank.live.pages.page_kit import PUBLIC
-from toprank.live.people import accounts
 from toprank.live.people.desk_roles import Person
 from toprank.live.rules.rule_trial_runs import run_trial
 from toprank.live.store import rule_trial_table
@@ -69,10 +68,8 @@ class Walk:
 
     def paths(self, route):
         """The addresses of a page: with an example of what it is about."""
-        database = self._server.database
         if "{secret}" in route.path:
-            with database.writing() as connection:
-                yield f"/link/{accounts.new_link(connection, NEW, wall_time(), 'person:root')}"
+            yield f"/link/{self._server.new_link()}"
         elif route.path.startswith("/alerts/"):
             yield f"/alerts/{self._server.first_alert()}"
         else:
