@@ -18,6 +18,7 @@ from toprank.live.desk_settings import DeskSettings
 from toprank.live.monitor import log_digest
 from toprank.live.store import desk_database, rule_table
 from toprank.live.store.alert_table import alert_payments, alerts
+from toprank.live.store.alert_terminal_table import alert_terminals
 from toprank.live.store.desk_database import Database
 from toprank.live.store.fraud_terminal_table import fraud_terminals
 from toprank.live.store.label_table import labels
@@ -54,6 +55,11 @@ class DeskSize(NamedTuple):
         return max(self.n_payments // _PER_CARD, self.n_alerts)
 
 
+def terminal_name(number: int) -> str:
+    """Return what a terminal is called."""
+    return f"terminal-{number:06}"
+
+
 def large_desk(
     folder: Path, size: DeskSize, seed: int, report: Callable[[str], None] = lambda _: None
 ) -> Database:
@@ -69,7 +75,7 @@ def large_desk(
         _add_rules(connection)
         _add_frauds(connection, size)
     with database.writing() as connection:
-        _add_alerts(connection, rng, cards, size)
+        _add_alerts(connection, rng, cards, terminals, size)
     report(f"{size.n_alerts:,} alerts written; counting what rules matched")
     log_digest.catch_up(
         database, DeskSettings().alert_from, most_seconds=float("inf"), at_once=_COUNTED_AT_ONCE
@@ -125,7 +131,7 @@ def _payments(
     blobs = [row.tobytes() for row in features]
     some = zip(amounts, countries, cards.tolist(), terminals.tolist(), strict=True)
     for place, (amount, country, card_number, terminal_number) in enumerate(some, start):
-        card, terminal = f"card-{card_number:08}", f"terminal-{terminal_number:06}"
+        card, terminal = f"card-{card_number:08}", terminal_name(terminal_number)
         paid_at = FIRST + place * N_DAYS * DAY // n
         body = (
             f'{{"amount":{amount},"card":"{card}","channel":"shop",'
@@ -188,7 +194,7 @@ def _add_frauds(connection: sa.Connection, size: DeskSize) -> None:
 
 
 def _add_alerts(
-    connection: sa.Connection, rng: np.random.Generator, cards: Any, size: DeskSize
+    connection: sa.Connection, rng: np.random.Generator, cards: Any, terminals: Any, size: DeskSize
 ) -> None:
     """Open an alert for the newest payments of as many cards."""
     of_card: dict[int, list[int]] = {}
@@ -215,3 +221,5 @@ def _add_alerts(
         pairs += [(number, position) for position in positions]
     _insert(connection, alerts, rows)
     _insert(connection, alert_payments, pairs)
+    places = {(terminal_name(terminals[position - 1]), number) for number, position in pairs}
+    _insert(connection, alert_terminals, sorted(places))

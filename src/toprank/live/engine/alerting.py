@@ -9,7 +9,13 @@ import sqlalchemy as sa
 from toprank.live.desk_clock import wall_time
 from toprank.live.engine.card_chance import card_chance
 from toprank.live.engine.rule_evidence import RuleEvidence
-from toprank.live.store import alert_table, audit_chain, label_table, random_check_table
+from toprank.live.store import (
+    alert_table,
+    alert_terminal_table,
+    audit_chain,
+    label_table,
+    random_check_table,
+)
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.audit_chain import Action
 from toprank.live.store.payment_log import LoggedPayment, StoredScore
@@ -139,6 +145,7 @@ def _store(
     places = {card: [each.row.position for each in some] for card, some in by_card.items()}
     pairs = [(after[card].number, place) for card, some in places.items() for place in some]
     alert_table.add_payments(connection, pairs)
+    alert_terminal_table.add(connection, pairs)
     actions = [
         Action(
             ACTOR,
