@@ -21,6 +21,7 @@ from toprank.live.pages.check_requests import (
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
 from toprank.live.pages.shown_values import capital
 from toprank.live.store import alert_table
+from toprank.wording import plural
 
 _DAY = 86_400_000_000
 
@@ -43,7 +44,9 @@ async def escalate(page: PageRequest) -> Response:
     """Hand the card to the seniors, with the note."""
     alert, who, note = number_in(page), page.person.actor, page.field("note")
     return await _then_next(
-        page, lambda connection, now: actions.escalate(connection, alert, who, note, now)
+        page,
+        lambda connection, now: actions.escalate(connection, alert, who, note, now),
+        "The card before is escalated: a senior decides it.",
     )
 
 
@@ -58,6 +61,7 @@ async def snooze(page: PageRequest) -> Response:
         lambda connection, now: actions.snooze(
             connection, alert, who, note, now.desk + int(days) * _DAY, now
         ),
+        f"The card before is snoozed for {int(days)} {plural('day', int(days))}.",
     )
 
 
@@ -65,22 +69,18 @@ async def block(page: PageRequest) -> Response:
     """Ask for the card to be blocked; the page shows what came of it."""
     alert, now, settings = number_in(page), moment_of(page.desk), page.desk.settings
     reason = page.field("note") or page.field("reason_code") or "suspected fraud"
-    await change(page, actions.block_card, alert, page.person.actor, reason, now, settings)
+    try:
+        await _alone(page, actions.block_card, alert, page.person.actor, reason, now, settings)
+    except CheckError as error:
+        return await shown_card(page, alert, _given(page, capital(str(error))))
     return page.redirect(f"/alerts/{alert}", flash="A request to block the card is being sent.")
 
 
 async def note(page: PageRequest) -> Response:
     """Add a note to an alert; nothing else changes, and ticks stay as they are."""
     alert, who, now = number_in(page), page.person.actor, moment_of(page.desk)
-    text = page.field("note")
-
-    def add() -> None:
-        with page.desk.database.writing() as connection:
-            actions.add_note(connection, alert, who, text, now)
-
     try:
-        with refusals(of=NoAlertError):
-            await page.desk.run(add)
+        await _alone(page, actions.add_note, alert, who, page.field("note"), now)
     except CheckError as error:
         return await shown_card(page, alert, _given(page, capital(str(error))))
     return page.redirect(f"/alerts/{alert}", flash="The note is added.")
@@ -124,7 +124,18 @@ async def reject(page: PageRequest) -> Response:
     return page.redirect(f"/alerts/{check.alert}", flash="The correction is rejected.")
 
 
-async def _then_next(page: PageRequest, work: Work) -> Response:
+async def _alone(page: PageRequest, work: Callable[..., object], *arguments: object) -> None:
+    """Do something with a card that stays open; a CheckError is for the page of the card."""
+
+    def whole() -> None:
+        with page.desk.database.writing() as connection:
+            work(connection, *arguments)
+
+    with refusals(of=NoAlertError):
+        await page.desk.run(whole)
+
+
+async def _then_next(page: PageRequest, work: Work, says: str | None = None) -> Response:
     """Do something that ends the check of a card, and open the next card, both or neither."""
     now, who, settings = moment_of(page.desk), page.person.actor, page.desk.settings
 
@@ -140,8 +151,8 @@ async def _then_next(page: PageRequest, work: Work) -> Response:
     except ValueError as error:
         return await shown_card(page, number_in(page), _given(page, capital(str(error))))
     if following is None:
-        return page.redirect("/queue", flash="No card is left to check.")
-    return page.redirect(f"/alerts/{following}")
+        return page.redirect("/queue", flash=says or "No card is left to check.")
+    return page.redirect(f"/alerts/{following}", flash=says)
 
 
 def _next_card(
