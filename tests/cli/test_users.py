@@ -54,6 +54,18 @@ def test_an_account_is_made_with_a_link_listed_changed_and_disabled(folder):
     assert link.rpartition("/")[2] not in (folder / "desk.db").read_bytes().decode("latin-1")
 
 
+def test_a_disabled_account_is_enabled_again_with_a_new_link(folder):
+    run("add", folder, "root", "--role", "admin")
+    run("add", folder, "anna", "--role", "senior")
+    assert "no disabled account" in str(run("enable", folder, "anna").exception)
+    run("disable", folder, "anna")
+    assert whose(folder, run("enable", folder, "anna").stdout.strip()) == "anna"
+    listed = json.loads(run("list", folder, "--json").stdout)
+    assert [(each["role"], each["disabled"]) for each in listed] == [
+        ("senior", None), ("admin", None)
+    ]  # fmt: skip
+
+
 def test_a_name_that_is_there_or_is_none_is_refused(folder):
     run("add", folder, "anna", "--role", "admin")
     assert "already" in str(run("add", folder, "anna", "--role", "admin").exception)

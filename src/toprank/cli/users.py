@@ -13,6 +13,7 @@ Examples:
   toprank users role desk anna senior
   toprank users link desk anna          # for a lost password
   toprank users disable desk anna
+  toprank users enable desk anna        # back again
 """
 
 _ROLES = ("investigator", "senior", "rule_author", "approver", "auditor", "admin")
@@ -80,6 +81,18 @@ def disable(folder: Path, name: str) -> None:
 
     _change(folder, "disable", name)
     screen.remark(f"Disabled the account {name!r}.")
+
+
+@users.command(short_help="Enable a disabled account again and print a link.")
+@_FOLDER
+@_NAME
+@_ADDRESS
+def enable(folder: Path, name: str, address: str) -> None:
+    """Enable the disabled account called NAME of the desk in FOLDER, and print a link.
+
+    It has the role of before. The password of before is gone: the link sets a new one.
+    """
+    _show_link(address, name, _change(folder, "enable", name))
 
 
 @users.command("list", short_help="Print the accounts.")

@@ -28,7 +28,14 @@ from toprank.simulator import simulate
 WORLD, LATER, KEY = "world", "later.parquet", "key"
 N_DAYS, N_LATER, CAPACITY = 60, 30, 20
 COLUMNS = ("payment", "paid_at", "card", "terminal", "amount", "country", "channel", "night")
-PEOPLE = {"investigator": "investigator", "lead": "senior"}
+PEOPLE = {
+    "investigator": "investigator",
+    "lead": "senior",
+    "author": "rule_author",
+    "approver": "approver",
+    "admin": "admin",
+}
+"""A person for each part of the work; rules need two of them."""
 NAMES = {"night": "at night", "distance_from_home": "distance from home"}
 
 _RULES: tuple[tuple[str, RuleKind, str, str], ...] = (

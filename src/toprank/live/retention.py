@@ -16,6 +16,7 @@ from toprank.live.desk_clock import wall_time
 from toprank.live.snapshots import LogPlace
 from toprank.live.store import audit_chain, digest_tables, unmask_table
 from toprank.live.store.alert_table import alert_payments, alerts
+from toprank.live.store.alert_terminal_table import alert_terminals
 from toprank.live.store.check_table import checks
 from toprank.live.store.digest_tables import known_frauds, rule_matches
 from toprank.live.store.fraud_terminal_table import fraud_terminals
@@ -74,7 +75,9 @@ def _drop_alerts(desk: Desk, before: int) -> int:
     """
     with desk.database.writing() as connection:
         old = sa.select(alerts.c.number).where(alerts.c.updated_at < before)
-        for table in (alert_payments, checks, notes, outbox, random_checks):
+        for table in (
+            alert_payments, alert_terminals, checks, notes, outbox, random_checks
+        ):  # fmt: skip
             connection.execute(table.delete().where(table.c.alert.in_(old)))
         return connection.execute(alerts.delete().where(alerts.c.updated_at < before)).rowcount
 

@@ -9,7 +9,11 @@ from toprank.live.desk_clock import wall_time
 from toprank.live.people import accounts
 from toprank.live.store import alert_table, api_keys, check_table
 
-PEOPLE = {"anna": "investigator", "ben": "investigator", "sara": "senior", "root": "admin"}
+PEOPLE = {
+    "anna": "investigator", "ben": "investigator", "sara": "senior", "rita": "rule_author",
+    "paul": "approver", "otto": "auditor", "root": "admin",
+}  # fmt: skip
+NEW = "new"  # has not set a password yet
 _BATCH = 500
 
 
@@ -24,6 +28,7 @@ class DeskServer:
             for name, role in PEOPLE.items():
                 accounts.add(connection, name, role, wall_time(), "person:test")
                 accounts.set_password(connection, name, CHEAP.hash(PASSWORD), wall_time())
+            accounts.add(connection, NEW, "investigator", wall_time(), "person:test")
         self._process = ServedProcess(folder, key)
 
     def __enter__(self):
@@ -56,6 +61,17 @@ class DeskServer:
         last = self._payments[-1].body
         body = last | {"tx": payment_id, "card": card, "amount": amount}
         self._process.post("/v1/payments", sent(body))
+
+    def new_link(self):
+        """The secret of a link for a person who has not set a password yet."""
+        with self.database.writing() as connection:
+            return accounts.new_link(connection, NEW, wall_time(), "person:test")
+
+    def first_alert(self):
+        """The number of the first alert of the queue."""
+        with self.database.reading() as connection:
+            (alert,) = alert_table.in_queue(connection, 1)
+        return alert.number
 
     def alert(self, number):
         with self.database.reading() as connection:

@@ -10,7 +10,8 @@ from live import desks
 from toprank.live.checks import check_verdicts, claims, queue, random_checks
 from toprank.live.checks.card_view import BEFORE, card_view
 from toprank.live.checks.check_errors import NoAlertError
-from toprank.live.checks.day import decisions, search
+from toprank.live.checks.day import decisions
+from toprank.live.checks.desk_search import search
 from toprank.live.desk_clock import Moment
 from toprank.live.messages import LabelGiven
 from toprank.live.rules import rule_life
@@ -291,6 +292,8 @@ def test_a_search_finds_payments_alerts_and_cards_by_their_names(live, later):
         assert search(connection, f"#{alert.number}")[0].card == alert.card
         assert alert.number in {each.alert for each in search(connection, alert.card)}
         assert {each.payment for each in search(connection, f" {row.id} ")} == {row.id}
+        at_terminal = search(connection, row.terminal)
+        assert (alert.number, "terminal") in {(each.alert, each.by) for each in at_terminal}
         ends = search(connection, alert.card[-4:])
         assert alert.number in {each.alert for each in ends}
         assert (

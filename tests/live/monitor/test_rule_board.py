@@ -1,11 +1,13 @@
 import json
 from collections import defaultdict
+from datetime import UTC, datetime
 
 import pytest
 
 from live import desks
 from live.monitor import board_desk
 from toprank.live.monitor import log_digest
+from toprank.live.rules.desk_rules import DeskRules
 from toprank.live.rules.rule_backtest import Outcomes
 from toprank.live.rules.rule_board import BoardPeriod, BoardRow, rule_board
 from toprank.live.store import alert_table, digest_tables, label_table, payment_log
@@ -79,6 +81,31 @@ def test_the_board_has_the_figures_that_reading_the_whole_log_gives(counted):
     everything = found["all", 1]
     assert everything[0].fraud and everything[0].genuine and everything[1].unknown
     assert any(figures[4] for figures in found.values())
+
+
+def test_a_backtest_of_the_mature_days_counts_as_the_board_does(counted):
+    board = counted_board(counted)
+    days = [
+        datetime.fromtimestamp(each / 1e6, UTC).date()
+        for each in (board.period.since, board.period.mature_until - DAY)
+    ]
+    # the board is by when payments were received, a backtest by when they were paid
+    with counted.desk.database.reading() as connection:
+        n_moved = sum(
+            (row.received_at < board.period.mature_until)
+            - (row.paid_at < board.period.mature_until)
+            - (row.received_at < board.period.since)
+            + (row.paid_at < board.period.since)
+            for row in payment_log.after(connection, 0)
+        )
+    (row,) = (row for row in board.rows if row.name == "all")  # a rule that matches everything
+    rules = DeskRules(counted.desk)
+    found = rules.backtest("all", since=days[0], until=days[1])
+    rules.model.close()
+    assert found.matches == found.payments and found.payments.unknown == 0
+    assert found.payments.total + n_moved == row.mature.total
+    assert found.payments.genuine > 20 * found.payments.fraud, "most have no label at all"
+    assert found.matches.precision == pytest.approx(row.mature_precision.value, abs=0.01)
 
 
 def test_a_shorter_period_has_the_figures_of_its_payments_alone(counted):

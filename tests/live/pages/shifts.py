@@ -3,6 +3,7 @@
 import asyncio
 import html
 import re
+import time
 from dataclasses import replace
 
 from live.pages.browser import Browser, add_person, with_cheap_passwords
@@ -13,7 +14,11 @@ from toprank.live.web.application import create_app
 from toprank.live.web.desk_service import DeskService
 
 SETTINGS = {"alert_from": 0.001, "random_share": 0.0}
-PEOPLE = {"anna": "investigator", "ben": "investigator", "sara": "senior", "otto": "auditor"}
+PEOPLE = {
+    "anna": "investigator", "ben": "investigator", "sara": "senior", "tom": "senior",
+    "otto": "auditor",
+}  # fmt: skip
+_DAY = 86_400_000_000
 
 
 class Shift:
@@ -21,6 +26,7 @@ class Shift:
 
     def __init__(self, desk, payments):
         self.database, self._live = desk.database, LiveDesk(desk)
+        self.settings = desk.settings
         self._payments = list(payments)
         self._service = with_cheap_passwords(DeskService(self._live))
         self.client = AsgiClient(create_app(self._service))
@@ -49,6 +55,24 @@ class Shift:
         payment = replace(last, id=body["tx"], card=card, terminal=terminal, body=body)
         self._payments.insert(0, payment)
         self.pay(1)
+
+    def pass_days(self, n):
+        """Let the desk's clock, which is that of its payments, go on by some days."""
+        for day in range(1, n + 1):
+            last = self._payments[0]
+            body = last.body | {"tx": f"tx-day-{day}", "card": f"card-of-day-{day}"}
+            paid_at = last.paid_at + day * _DAY
+            body["paid_at"] = paid_at
+            payment = replace(last, id=body["tx"], card=body["card"], paid_at=paid_at, body=body)
+            self._payments.insert(0, payment)
+            self.pay(1)
+
+    def wait_until(self, is_so, seconds=20.0):
+        """Let the application run until something is so."""
+        end = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < end, "it did not happen in time"
+            self.client.wait(0.05)
 
     async def paid(self, n):
         """As `pay`, in the event loop of the application."""

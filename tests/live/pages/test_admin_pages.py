@@ -74,7 +74,33 @@ def test_a_role_changed_a_link_made_and_an_account_disabled(client, admin, bob):
     assert browser.log_in(bob).status == 403
 
 
-@pytest.mark.parametrize("change", ["link", "role", "disable"])
+def test_a_disabled_account_is_enabled_again_in_its_role_and_sets_a_new_password(
+    desk, client, admin, bob
+):
+    admin.get("/users")
+    assert f"/users/{bob}/enable" not in admin.text
+    admin.post(f"/users/{bob}/disable")
+    admin.post(f"/users/{bob}/enable")
+    path = secret_in(admin.text).removeprefix("http://localhost:8321")
+    browser = Browser(client, address="192.0.2.77")
+    assert browser.log_in(bob).status == 403, "the password of before is gone"
+    browser.get(path)
+    assert browser.post(path, {"password": PASSWORD, "again": PASSWORD}).status == 200
+    assert "investigator" in browser.get("/account").content.decode()
+    with desk.pages.database.reading() as connection:
+        entries = [
+            (each.actor, each.action)
+            for each in audit_chain.entries(connection)
+            if each.subject == f"person:{bob}" and "abled" in each.action
+        ]
+    assert entries[-2:] == [
+        ("person:admin", "account disabled"), ("person:admin", "account enabled")
+    ]  # fmt: skip
+    assert admin.post(f"/users/{bob}/enable").status == 422
+    assert f"There is no disabled account &#39;{bob}&#39;" in admin.text
+
+
+@pytest.mark.parametrize("change", ["link", "role", "disable", "enable"])
 def test_an_admin_cannot_change_the_own_account_here(admin, change):
     admin.get("/users")
     assert admin.post(f"/users/admin/{change}", {"role": "senior"}).status == 403

@@ -25,8 +25,6 @@ def test_names_and_levels_are_round_and_few():
     plot = bar_plot([BarCount(str(day), day) for day in range(30)], "text")
     assert [each.text for each in plot.levels] == ["10", "20"]
     assert [each.text for each in plot.names] == ["0", "5", "10", "15", "20", "25"]
-    small = bar_plot([BarCount("a", 3)], "text", is_small=True)
-    assert not small.levels and not small.names
 
 
 def test_nothing_counted_is_an_empty_picture():

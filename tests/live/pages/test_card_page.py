@@ -129,6 +129,7 @@ def test_a_card_is_shown_whole_only_to_whoever_gave_a_reason(shift, number):
 
 def test_an_escalated_card_is_for_seniors(shift, number):
     shift.anna.post(f"/alerts/{number}/escalate", {"note": "two names on one card"})
+    assert "The card before is escalated" in shown_text(shift.anna)
     shift.anna.post(f"/alerts/{opened(shift.anna)}/release")
     assert shift.ben.get("/escalated").status == 403
     shift.ben.get(f"/alerts/{number}")
@@ -142,12 +143,16 @@ def test_an_escalated_card_is_for_seniors(shift, number):
     shift.sara.get(f"/alerts/{number}")
     shift.sara.post(f"/alerts/{number}/snooze", {"days": "7", "note": "on a journey until then"})
     assert shift.alert(number).state == "snoozed"
+    assert "The card before is snoozed for 7 days." in shown_text(shift.sara)
     shift.sara.post(f"/alerts/{opened(shift.sara)}/release")
 
 
 def test_without_an_address_to_send_it_to_a_block_says_what_is_missing(shift, number):
-    reply = shift.anna.post(f"/alerts/{number}/block", {"note": "stolen"})
-    assert reply.status == 409 and "block_url" in shown_text(shift.anna)
+    given = {"note": "stolen", "position": ticked(shift.anna)}
+    reply = shift.anna.post(f"/alerts/{number}/block", given)
+    assert reply.status == 422 and "block_url" in shown_text(shift.anna)
+    assert opened(shift.anna) == number and ticked(shift.anna), "the card is still there to decide"
+    assert 'value="stolen"' in shift.anna.text
 
 
 def test_a_card_that_is_not_there_is_a_page_that_says_so(shift):

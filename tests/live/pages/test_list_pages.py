@@ -22,12 +22,12 @@ def decided(shift):
     return shift.alert(number)
 
 
-def test_a_card_is_found_by_its_end_its_id_its_number_and_a_payment(shift, decided):
+def test_a_card_is_found_by_its_end_its_id_its_number_a_payment_and_a_terminal(shift, decided):
     with shift.database.reading() as connection:
         row = connection.exec_driver_sql(
-            "SELECT id FROM payments WHERE position = ?", (decided.position,)
+            "SELECT id, terminal FROM payments WHERE position = ?", (decided.position,)
         ).one()
-    for text in (decided.card[-4:], decided.card, str(decided.number), row.id):
+    for text in (decided.card[-4:], decided.card, str(decided.number), row.id, row.terminal):
         shift.anna.get(f"/search?q={text}")
         assert f"/alerts/{decided.number}" in shift.anna.text, text
         # what was typed is in the field again; the list shows no whole card
@@ -89,3 +89,12 @@ def test_an_export_has_masked_cards_and_is_audited(shift):
     assert all(row[1].startswith("••••") for row in rows[1:])
     (entry,) = shift.audited("decisions exported")
     assert entry.actor == "person:otto" and entry.details["rows"] == len(rows) - 1
+
+
+def test_four_digits_that_are_an_alert_and_the_end_of_a_card_find_both(shift, decided):
+    digits = f"{decided.number:04}"
+    shift.send(f"a-card-{digits}", "a-terminal")
+    shift.anna.get(f"/search?q={digits}")
+    found = re.findall(r"<td class=\"nowrap\">(Alert|End of the card)</td>", shift.anna.text)
+    assert found == ["Alert", "End of the card"]
+    assert f'href="/alerts/{decided.number}"' in shift.anna.text

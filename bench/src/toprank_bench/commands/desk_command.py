@@ -1,4 +1,4 @@
-"""`toprank bench desk`: what the pages of a large desk read, timed."""
+"""`toprank bench desk`: the pages of a large desk, timed."""
 
 from pathlib import Path
 
@@ -18,9 +18,9 @@ Examples:
 @click.option("--quick", is_flag=True, help="Use 200,000 payments instead of 10 million.")
 @results_option
 def desk(quick: bool, results: Path) -> None:
-    """Time what pages read from a desk with 10 million payments and 100,000 alerts.
+    """Time the pages of a desk with 10 million payments and 100,000 alerts, at the server.
 
-    Payments and alerts are written directly into a temporary database of some 10 GB. The exit code
+    Payments and alerts are written directly into a temporary database of some 8 GB. The exit code
     is 1 where a target was missed.
     """
     from toprank.cli import desk_extra, screen

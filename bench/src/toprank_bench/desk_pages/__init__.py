@@ -1,1 +1,1 @@
-"""How long what pages show takes to read, on a desk with many payments and alerts."""
+"""How long pages take on a desk with many payments and alerts."""

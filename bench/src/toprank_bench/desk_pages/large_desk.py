@@ -3,17 +3,22 @@
 Sending ten million payments would take hours, and pages read nothing but the database.
 """
 
-from collections.abc import Iterator
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex
 
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.monitor import log_digest
-from toprank.live.store import rule_table
+from toprank.live.store import desk_database, rule_table
 from toprank.live.store.alert_table import alert_payments, alerts
+from toprank.live.store.alert_terminal_table import alert_terminals
 from toprank.live.store.desk_database import Database
 from toprank.live.store.fraud_terminal_table import fraud_terminals
 from toprank.live.store.label_table import labels
@@ -33,6 +38,8 @@ _N_RULES = 50
 _MATCH_EVERY = 500  # payments, for each rule
 _ALERT_PAYMENTS = 3
 _CHUNK = 100_000
+_REPORT_EVERY = 1_000_000  # payments
+_COUNTED_AT_ONCE = 20_000  # payments and labels
 _COUNTRIES = ("FR", "DE", "BE", "ES")
 
 
@@ -48,56 +55,91 @@ class DeskSize(NamedTuple):
         return max(self.n_payments // _PER_CARD, self.n_alerts)
 
 
-def large_desk(folder: Path, size: DeskSize, seed: int) -> Database:
-    """Return the database of a desk of this size, in a new folder."""
+def terminal_name(number: int) -> str:
+    """Return what a terminal is called."""
+    return f"terminal-{number:06}"
+
+
+def large_desk(
+    folder: Path, size: DeskSize, seed: int, report: Callable[[str], None] = lambda _: None
+) -> Database:
+    """Return the database of a desk of this size, in a new folder; `report` gets the progress."""
     folder.mkdir(parents=True)
-    database = Database.create(folder)
+    Database.create(folder).close()
     rng = np.random.default_rng(seed)
     cards = rng.integers(size.n_cards, size=size.n_payments)
     terminals = rng.integers(max(size.n_payments // _PER_TERMINAL, 1), size=size.n_payments)
-    # an index of rows in no order is made much faster when all of them are there
-    (by_card,) = (each for each in payments.indexes if each.name == "payments_of_card")
+    _write_log(folder, rng, cards, terminals, report)
+    database = Database.open(folder)
     with database.writing() as connection:
-        by_card.drop(connection)
-    for start in range(0, size.n_payments, _CHUNK):
-        end = min(start + _CHUNK, size.n_payments)
-        with database.writing() as connection:
-            rows = list(_payments(rng, cards, terminals, start, end, size.n_payments))
-            _insert(connection, payments, rows)
-            _insert(connection, scores, _scores(rng, start, end))
-    with database.writing() as connection:
-        by_card.create(connection)
         _add_rules(connection)
         _add_frauds(connection, size)
     with database.writing() as connection:
-        _add_alerts(connection, rng, cards, size)
-    log_digest.catch_up(database, DeskSettings().alert_from, most_seconds=float("inf"))
+        _add_alerts(connection, rng, cards, terminals, size)
+    report(f"{size.n_alerts:,} alerts written; counting what rules matched")
+    log_digest.catch_up(
+        database, DeskSettings().alert_from, most_seconds=float("inf"), at_once=_COUNTED_AT_ONCE
+    )
     return database
 
 
+def _write_log(
+    folder: Path,
+    rng: np.random.Generator,
+    cards: Any,
+    terminals: Any,
+    report: Callable[[str], None],
+) -> None:
+    """Write payments and scores as fast as SQLite can: a crash would only mean to start again."""
+    n, begin = len(cards), time.monotonic()
+    (by_card,) = (each for each in payments.indexes if each.name == "payments_of_card")
+    writer = sqlite3.connect(folder / desk_database.NAME, isolation_level=None)
+    for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -400000"):
+        writer.execute(f"PRAGMA {pragma}")
+    # an index of rows in no order is made much faster when all of them are there
+    writer.execute(f"DROP INDEX {by_card.name}")
+    for start in range(0, n, _CHUNK):
+        end = min(start + _CHUNK, n)
+        writer.execute("BEGIN")
+        rows = _payments(rng, cards[start:end], terminals[start:end], start, n)
+        writer.executemany(_insert_into(payments), rows)
+        writer.executemany(_insert_into(scores), _scores(rng, start, end))
+        writer.execute("COMMIT")
+        if end == n or end % _REPORT_EVERY == 0:
+            report(f"{end:,} of {n:,} payments written ({time.monotonic() - begin:.0f} s)")
+    writer.execute(str(CreateIndex(by_card).compile(dialect=sqlite.dialect())))
+    writer.close()
+    report(f"indexed by card ({time.monotonic() - begin:.0f} s)")
+
+
 def _insert(connection: sa.Connection, table: sa.Table, rows: list[tuple[Any, ...]]) -> None:
+    connection.exec_driver_sql(_insert_into(table), rows)
+
+
+def _insert_into(table: sa.Table) -> str:
     names = ", ".join(table.c.keys())
     places = ", ".join("?" * len(table.c))
-    connection.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({places})", rows)
+    return f"INSERT INTO {table.name} ({names}) VALUES ({places})"
 
 
 def _payments(
-    rng: np.random.Generator, cards: Any, terminals: Any, start: int, end: int, n: int
+    rng: np.random.Generator, cards: Any, terminals: Any, start: int, n: int
 ) -> Iterator[tuple[Any, ...]]:
-    amounts = rng.lognormal(3.0, 1.0, end - start).round(2).tolist()
-    countries = rng.integers(len(_COUNTRIES), size=end - start).tolist()
+    amounts = rng.lognormal(3.0, 1.0, len(cards)).round(2).tolist()
+    countries = rng.integers(len(_COUNTRIES), size=len(cards)).tolist()
     features = rng.normal(size=(64, _N_FEATURES)).astype("<f8")
     blobs = [row.tobytes() for row in features]
-    for place in range(start, end):
-        amount, country = amounts[place - start], _COUNTRIES[countries[place - start]]
-        card, terminal = f"card-{cards[place]:08}", f"terminal-{terminals[place]:06}"
+    some = zip(amounts, countries, cards.tolist(), terminals.tolist(), strict=True)
+    for place, (amount, country, card_number, terminal_number) in enumerate(some, start):
+        card, terminal = f"card-{card_number:08}", terminal_name(terminal_number)
         paid_at = FIRST + place * N_DAYS * DAY // n
         body = (
-            f'{{"amount":{amount},"card":"{card}","channel":"shop","country":"{country}",'
-            f'"paid_at":{paid_at},"payment":"p{place}","terminal":"{terminal}"}}'
+            f'{{"amount":{amount},"card":"{card}","channel":"shop",'
+            f'"country":"{_COUNTRIES[country]}","paid_at":{paid_at},'
+            f'"payment":"p{place:08}","terminal":"{terminal}"}}'
         )
         yield (
-            place + 1, f"p{place}", card, terminal, paid_at, paid_at, body, blobs[place % 64],
+            place + 1, f"p{place:08}", card, terminal, paid_at, paid_at, body, blobs[place % 64],
             "accept", "[]", 0,
         )  # fmt: skip
 
@@ -152,7 +194,7 @@ def _add_frauds(connection: sa.Connection, size: DeskSize) -> None:
 
 
 def _add_alerts(
-    connection: sa.Connection, rng: np.random.Generator, cards: Any, size: DeskSize
+    connection: sa.Connection, rng: np.random.Generator, cards: Any, terminals: Any, size: DeskSize
 ) -> None:
     """Open an alert for the newest payments of as many cards."""
     of_card: dict[int, list[int]] = {}
@@ -179,3 +221,5 @@ def _add_alerts(
         pairs += [(number, position) for position in positions]
     _insert(connection, alerts, rows)
     _insert(connection, alert_payments, pairs)
+    places = {(terminal_name(terminals[position - 1]), number) for number, position in pairs}
+    _insert(connection, alert_terminals, sorted(places))

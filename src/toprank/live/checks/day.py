@@ -1,4 +1,4 @@
-"""Lists for pages: what one person checked on a day, what was decided of payments, a search."""
+"""Lists for pages: what one person checked on a day, and what was decided of payments."""
 
 import json
 from collections import Counter
@@ -7,15 +7,11 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.engine.alerting import rules_that_alert
-from toprank.live.store import alert_table, check_table, label_table, payment_log, payment_reads
-from toprank.live.store.alert_table import CardAlert, alerts
+from toprank.live.store import check_table, label_table, payment_log, payment_reads
+from toprank.live.store.alert_table import alerts
 from toprank.live.store.check_table import Check
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, payments, scores
 
-SHORTEST_END = 4
-"""Characters of a card's end that can be searched for."""
-
-_LONGEST_SEARCH = 200
 _MOST_LOOKED_AT = 500_000  # payments, however few of them are looked for
 
 
@@ -50,17 +46,6 @@ class DecisionRow(NamedTuple):
     rules: list[str]
     probability: float | None
     label: str | None
-
-
-class Found(NamedTuple):
-    """What a search found: an alert of a card, or a payment whose card has none."""
-
-    card: str
-    alert: int | None
-    state: str | None
-    payment: str | None  # its id, if it was found by that
-    position: int | None
-    at: int
 
 
 def my_day(connection: sa.Connection, who: str, day: int) -> MyDay:
@@ -114,31 +99,6 @@ def decisions(
     return [_decision(row, amount)._replace(label=words.get(row.id)) for row in found]
 
 
-def search(connection: sa.Connection, text: str, limit: int = 50) -> list[Found]:
-    """Return what a text is the name of: a payment, an alert, a card or its last characters.
-
-    Cards are found by their end only where they have an alert.
-    """
-    text = text.strip()
-    if not text or len(text) > _LONGEST_SEARCH:
-        return []
-    found = [_of_alert(each) for each in _numbered(connection, text)]
-    payment = payment_log.by_id(connection, text)
-    if payment is not None:
-        own = [_of_alert(each) for each in alert_table.of_card(connection, payment.card)]
-        rows = own or [Found(payment.card, None, None, None, None, payment.paid_at)]
-        found += [row._replace(payment=payment.id, position=payment.position) for row in rows]
-    found += [_of_alert(each) for each in alert_table.of_card(connection, text)]
-    if not found:
-        found = [
-            Found(row.card, None, None, None, row.position, row.paid_at)
-            for row in payment_log.of_card(connection, text, 0, 1)
-        ]
-    if not found and len(text) >= SHORTEST_END:
-        found = [_of_alert(each) for each in alert_table.cards_ending(connection, text, limit)]
-    return found[:limit]
-
-
 def _places(
     connection: sa.Connection, since: int | None, until: int | None, after: int | None
 ) -> tuple[int, int]:
@@ -162,15 +122,3 @@ def _decision(row: Any, amount: str | None) -> DecisionRow:
         payment.received_at, None if amount is None else json.loads(payment.body).get(amount),
         payment.decision, rules, None if score is None else score.probability, None,
     )  # fmt: skip
-
-
-def _numbered(connection: sa.Connection, text: str) -> list[CardAlert]:
-    digits = text.removeprefix("#")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 12):
-        return []
-    found = alert_table.by_number(connection, int(digits))
-    return [] if found is None else [found]
-
-
-def _of_alert(alert: CardAlert) -> Found:
-    return Found(alert.card, alert.number, alert.state, None, None, alert.opened_at)

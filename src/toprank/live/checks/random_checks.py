@@ -24,6 +24,7 @@ from toprank.live.engine.alerting import SentencesAt, known_frauds
 from toprank.live.engine.card_chance import card_chance
 from toprank.live.store import (
     alert_table,
+    alert_terminal_table,
     audit_chain,
     label_table,
     payment_reads,
@@ -147,7 +148,9 @@ def _open(
         max(row.paid_at for row in rows),
     )  # fmt: skip
     alert_table.open_new(connection, [alert])
-    alert_table.add_payments(connection, [(number, row.position) for row in rows])
+    pairs = [(number, row.position) for row in rows]
+    alert_table.add_payments(connection, pairs)
+    alert_terminal_table.add(connection, pairs)
     details = {"payments": [row.position for row in rows], "rules": []}
     audit_chain.add(connection, now.wall, JOB, "alert opened", f"alert:{number}", details)
     return number

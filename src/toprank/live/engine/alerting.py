@@ -1,7 +1,7 @@
 """Scored payments become alerts: one per card, with the reasons of its most suspicious payment."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -9,7 +9,13 @@ import sqlalchemy as sa
 from toprank.live.desk_clock import wall_time
 from toprank.live.engine.card_chance import card_chance
 from toprank.live.engine.rule_evidence import RuleEvidence
-from toprank.live.store import alert_table, audit_chain, label_table, random_check_table
+from toprank.live.store import (
+    alert_table,
+    alert_terminal_table,
+    audit_chain,
+    label_table,
+    random_check_table,
+)
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.audit_chain import Action
 from toprank.live.store.payment_log import LoggedPayment, StoredScore
@@ -57,40 +63,81 @@ def raise_alerts(
     Cards with a payment that is known as fraud are not listed again. Those that an investigator
     was unsure of are, since something new has happened.
     """
-    by_card: dict[str, list[Suspect]] = {}
-    for each in suspects:
-        by_card.setdefault(each.row.card, []).append(each)
-    if by_card:
-        for card in known_frauds(connection, list(by_card)):
-            del by_card[card]
+    by_card = _unknown_cards(connection, suspects)
     if not by_card:
         return
     before = alert_table.open_of(connection, by_card)
-    top = {card: max(some, key=lambda each: each.suspicion) for card, some in by_card.items()}
-    explained = [
-        card
-        for card, each in top.items()
-        if card not in before or each.suspicion > before[card].suspicion
-    ]
-    found = sentences_of([top[card].place for card in explained]) if explained else []
-    sentences = dict(zip(explained, found, strict=True))
+    sentences = _sentences(by_card, before, sentences_of)
     chances = alert_table.open_chances(connection, [each.number for each in before.values()])
-    number, after = alert_table.next_number(connection), {}
+    after: dict[str, CardAlert] = {}
+    number = alert_table.next_number(connection)
     for card, some in by_card.items():
         alert = before.get(card) or _new(number, card, now, model)
         number += card not in before
         if card in sentences:
-            worst = top[card]
+            worst = _worst(some)
             alert = with_score(alert, worst.row.position, worst, sentences[card])
             alert = alert._replace(model=model)
         alert = _with_payments(alert, some, now, amount)
-        model_chance = card_chance(
-            [*chances.get(alert.number, []), *(each.probability for each in some)]
-        )
-        expected = max(model_chance, evidence.chance(alert.rules, alert.probability))
-        # a card that was drawn at random keeps its place, unless this is a better one
-        rank_value = max(alert.rank_value, expected)
-        after[card] = alert._replace(expected=expected, rank_value=rank_value)
+        after[card] = _ranked(alert, chances.get(alert.number, []), some, evidence)
+    _store(connection, by_card, before, after)
+
+
+def _unknown_cards(
+    connection: sa.Connection, suspects: Sequence[Suspect]
+) -> dict[str, list[Suspect]]:
+    """Return the suspects by card, without cards that have a payment known as fraud."""
+    by_card: dict[str, list[Suspect]] = {}
+    for each in suspects:
+        by_card.setdefault(each.row.card, []).append(each)
+    for card in known_frauds(connection, list(by_card)) if by_card else ():
+        del by_card[card]
+    return by_card
+
+
+def _sentences(
+    by_card: Mapping[str, Sequence[Suspect]],
+    before: Mapping[str, CardAlert],
+    sentences_of: SentencesOf,
+) -> dict[str, Sentences]:
+    """Return the reasons of cards that are new on the list, or more suspicious than before."""
+    worst = {card: _worst(some) for card, some in by_card.items()}
+    explained = [
+        card
+        for card, each in worst.items()
+        if card not in before or each.suspicion > before[card].suspicion
+    ]
+    if not explained:
+        return {}
+    found = sentences_of([worst[card].place for card in explained])
+    return dict(zip(explained, found, strict=True))
+
+
+def _worst(some: Sequence[Suspect]) -> Suspect:
+    return max(some, key=lambda each: each.suspicion)
+
+
+def _ranked(
+    alert: CardAlert,
+    chances: Sequence[float],
+    some: Sequence[Suspect],
+    evidence: RuleEvidence,
+) -> CardAlert:
+    """Return an alert with what its check is expected to find; `chances` are those of before."""
+    model_chance = card_chance([*chances, *(each.probability for each in some)])
+    expected = max(model_chance, evidence.chance(alert.rules, alert.probability))
+    # a card that was drawn at random keeps its place, unless this is a better one
+    rank_value = max(alert.rank_value, expected)
+    return alert._replace(expected=expected, rank_value=rank_value)
+
+
+def _store(
+    connection: sa.Connection,
+    by_card: Mapping[str, Sequence[Suspect]],
+    before: Mapping[str, CardAlert],
+    after: Mapping[str, CardAlert],
+) -> None:
+    """Write alerts that are new or have changed, with their payments and the audit."""
     alert_table.open_new(connection, [after[card] for card in after if card not in before])
     alert_table.update(connection, [after[card] for card in after if card in before])
     for alert in before.values():
@@ -98,19 +145,17 @@ def raise_alerts(
     places = {card: [each.row.position for each in some] for card, some in by_card.items()}
     pairs = [(after[card].number, place) for card, some in places.items() for place in some]
     alert_table.add_payments(connection, pairs)
-    audit_chain.add_many(
-        connection,
-        wall_time(),
-        [
-            Action(
-                ACTOR,
-                "alert updated" if card in before else "alert opened",
-                f"alert:{alert.number}",
-                {"payments": places[card], "rules": alert.rules},
-            )
-            for card, alert in after.items()
-        ],
-    )
+    alert_terminal_table.add(connection, pairs)
+    actions = [
+        Action(
+            ACTOR,
+            "alert updated" if card in before else "alert opened",
+            f"alert:{alert.number}",
+            {"payments": places[card], "rules": alert.rules},
+        )
+        for card, alert in after.items()
+    ]
+    audit_chain.add_many(connection, wall_time(), actions)
 
 
 def _new(number: int, card: str, now: int, model: str) -> CardAlert:

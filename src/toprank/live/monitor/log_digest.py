@@ -57,18 +57,23 @@ DayOutcome = tuple[int, str, int, bool | None]
 
 
 def catch_up(
-    database: Database, alert_from: float, most_seconds: float = 60.0, pause: float = 0.0
+    database: Database,
+    alert_from: float,
+    most_seconds: float = 60.0,
+    pause: float = 0.0,
+    at_once: int = AT_ONCE,
 ) -> bool:
     """Count what has not been counted; return False if the time was too short for all of it.
 
     `alert_from` is the probability from which on the model itself raises alerts. Between two
-    transactions there is a pause, so that payments are not slowed down for long.
+    transactions there is a pause, so that payments are not slowed down for long; where no payment
+    can come in meanwhile, more may be counted `at_once`.
     """
     end = time.monotonic() + most_seconds
     while _is_behind(database):
         if time.monotonic() > end:
             return False
-        count_some(database, alert_from)
+        count_some(database, alert_from, at_once)
         time.sleep(pause)
     return True
 

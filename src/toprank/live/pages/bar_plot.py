@@ -80,11 +80,10 @@ def bar_plot(
     height: int = 130,
     n_names: int = 6,
     style: PlotStyle = "filled",
-    is_small: bool = False,
 ) -> BarPlot:
-    """Return the picture of counts in their order; a small one has neither levels nor names."""
-    left, top = (0, 1) if is_small else (_LEFT, _TOP)
-    bottom = height - (1 if is_small else _BELOW)
+    """Return the picture of counts in their order."""
+    left, top = _LEFT, _TOP
+    bottom = height - _BELOW
     heights = (max(each.total, each.part, each.high) for each in counts)
     highest = max(heights, default=0.0) or 1.0
     step = (width - left) / max(len(counts), 1)
@@ -109,8 +108,6 @@ def bar_plot(
         if place % every == 0
     ]
     levels = [PlotText(y(each), _number(each)) for each in _levels(highest)]
-    if is_small:
-        levels, names = [], []
     return BarPlot(bars, levels, names, text, width, height, left, bottom, style)
 
 

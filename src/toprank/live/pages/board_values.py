@@ -1,6 +1,6 @@
 """Figures of rules as their pages show them."""
 
-from toprank.live.pages.bar_plot import BarCount, BarPlot, bar_plot
+from toprank.live.pages.spark_bars import SparkBars, spark_bars
 from toprank.live.rules.rule_board import BoardRow
 from toprank.metrics.intervals import Interval
 from toprank.wording import percent, plural
@@ -24,19 +24,12 @@ def share_range(found: Interval | None) -> str:
     return "" if found is None else f"{percent(found.low)} to {percent(found.high)}"
 
 
-def trend(row: BoardRow) -> BarPlot:
+def trend(row: BoardRow) -> SparkBars:
     """Return the matches of a rule by week, frauds filled."""
-    counts = [
-        BarCount(_week(each.weeks_ago), each.matches.total, each.matches.fraud)
-        for each in row.weeks
-    ]
+    counts = [(each.matches.total, each.matches.fraud) for each in row.weeks]
     n = len(counts)
     text = (
         f"Matches of {n} {plural('week', n)}, and frauds among them: "
-        + ", ".join(f"{each.total:,.0f} ({each.part:,.0f})" for each in counts)
+        + ", ".join(f"{total:,} ({frauds:,})" for total, frauds in counts)
     )  # fmt: skip
-    return bar_plot(counts, text, width=110, height=24, is_small=True)
-
-
-def _week(weeks_ago: int) -> str:
-    return "this week" if not weeks_ago else f"{weeks_ago} {plural('week', weeks_ago)} ago"
+    return spark_bars(counts, text)

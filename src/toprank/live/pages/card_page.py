@@ -97,6 +97,7 @@ async def shown_card(
         n_linked=_N_LINKED,
         given=given or GivenVerdict(),
         may_claim=person.may("check.claim"),
+        may_note=not is_mine and person.may("check.decide", alert.held_by),
         may_take_over=person.may("check.take_over"),
         may_unmask=person.may("card.unmask") and not loaded.is_unmasked,
         may_snooze=person.may("card.snooze"),
@@ -154,6 +155,8 @@ def _situation(view: CardView, person: Person, now: Moment) -> list[str]:
         found.append(f"yours for {left} more min" if is_mine else f"open at {name}")
     else:
         found.append(_STATES.get(alert.state, alert.state))
+    if alert.state == "snoozed" and alert.hidden_until is not None:
+        found[-1] += f" until {shown_values.when(alert.hidden_until, now.desk)}"
     n = len(view.history)
     if n:
         found.append("1 earlier check" if n == 1 else f"{n} earlier checks")

@@ -81,11 +81,10 @@ async def look(page: PageRequest, work: Callable[..., Result], *arguments: Any) 
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Make pages of what the checks refuse."""
+def refusals(of: type[CheckError] = CheckError) -> Iterator[None]:
+    """Make pages of what the checks refuse; with `of`, only of these."""
     try:
         yield
-    except NoAlertError as error:
-        raise PageError(404, capital(str(error))) from None
-    except CheckError as error:
-        raise PageError(409, capital(str(error))) from None
+    except of as error:
+        status = 404 if isinstance(error, NoAlertError) else 409
+        raise PageError(status, capital(str(error))) from None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
+from toprank.data.tables.spans import in_words
 from toprank.live.monitor.desk_monitor import DAY, DeskMonitor, desk_monitor
 from toprank.live.pages import board_values
 from toprank.live.pages.bar_plot import BarCount, BarPlot, bar_plot
@@ -44,7 +45,7 @@ async def monitor_page(page: PageRequest) -> Response:
         plots=_plots(found),
         latency=_latency(page),
         facts=facts,
-        silence=settings.silence,
+        silence=in_words(settings.silent),
         values=board_values,
     )
 

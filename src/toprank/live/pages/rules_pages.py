@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from starlette.responses import Response
 
+from toprank.data.tables.spans import in_words
 from toprank.live.desk_clock import wall_time
 from toprank.live.messages import BusyError
 from toprank.live.monitor import log_digest
@@ -62,7 +63,7 @@ async def board_page(page: PageRequest) -> Response:
         pauses=found.pauses,
         n_days=n_days,
         periods=PERIODS,
-        silence=page.desk.settings.silence,
+        silence=in_words(page.desk.settings.silent),
         values=board_values,
     )
 

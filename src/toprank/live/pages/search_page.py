@@ -1,9 +1,9 @@
-"""Search: a card, a payment or an alert, by what a caller on the phone can name."""
+"""The page on which people search for a card, a payment, a terminal or an alert."""
 
 import sqlalchemy as sa
 from starlette.responses import Response
 
-from toprank.live.checks.day import Found, search
+from toprank.live.checks.desk_search import Found, search
 from toprank.live.desk_clock import wall_time
 from toprank.live.pages.check_requests import change
 from toprank.live.pages.page_kit import PageRequest, PageRoute

@@ -1,4 +1,4 @@
-"""The people of a desk: add, disable, give another role or a new link."""
+"""The people of a desk: add, disable, enable again, give another role or a new link."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from toprank.live.desk_clock import wall_time
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
+from toprank.live.pages.shown_values import capital
 from toprank.live.people import accounts
 from toprank.live.people.desk_roles import ROLES
 from toprank.live.store import account_table
@@ -46,6 +47,12 @@ async def disable_user(page: PageRequest) -> Response:
     name = _other(page)
     await _done(page, accounts.disable)
     return page.redirect("/users", f"The account {name} is disabled.")
+
+
+async def enable_user(page: PageRequest) -> Response:
+    """Let a disabled account be used again, and show its link once."""
+    name = _other(page)
+    return await _users(page, 200, link=_link(page, name, await _done(page, accounts.enable)))
 
 
 async def _users(
@@ -90,7 +97,7 @@ async def _done(page: PageRequest, change: Callable[..., Any], *values: str) -> 
     try:
         return await _change(page, change, _other(page), *values)
     except ValueError as error:
-        raise PageError(422, str(error)) from None
+        raise PageError(422, capital(str(error))) from None
 
 
 def _other(page: PageRequest) -> str:
@@ -111,4 +118,5 @@ USER_PAGES = [
     PageRoute("POST", "/users/{name}/link", "users.change", new_link),
     PageRoute("POST", "/users/{name}/role", "users.change", change_role),
     PageRoute("POST", "/users/{name}/disable", "users.change", disable_user),
+    PageRoute("POST", "/users/{name}/enable", "users.change", enable_user),
 ]

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from starlette.responses import Response
 
 from toprank.live.checks import actions, check_verdicts, claims
-from toprank.live.checks.check_errors import NoAlertError, TakenError
+from toprank.live.checks.check_errors import CheckError, NoAlertError, TakenError
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.pages.card_page import GivenVerdict, shown_card
@@ -16,10 +16,12 @@ from toprank.live.pages.check_requests import (
     holder,
     moment_of,
     number_in,
+    refusals,
 )
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
 from toprank.live.pages.shown_values import capital
 from toprank.live.store import alert_table
+from toprank.wording import plural
 
 _DAY = 86_400_000_000
 
@@ -42,7 +44,9 @@ async def escalate(page: PageRequest) -> Response:
     """Hand the card to the seniors, with the note."""
     alert, who, note = number_in(page), page.person.actor, page.field("note")
     return await _then_next(
-        page, lambda connection, now: actions.escalate(connection, alert, who, note, now)
+        page,
+        lambda connection, now: actions.escalate(connection, alert, who, note, now),
+        "The card before is escalated: a senior decides it.",
     )
 
 
@@ -57,6 +61,7 @@ async def snooze(page: PageRequest) -> Response:
         lambda connection, now: actions.snooze(
             connection, alert, who, note, now.desk + int(days) * _DAY, now
         ),
+        f"The card before is snoozed for {int(days)} {plural('day', int(days))}.",
     )
 
 
@@ -64,14 +69,20 @@ async def block(page: PageRequest) -> Response:
     """Ask for the card to be blocked; the page shows what came of it."""
     alert, now, settings = number_in(page), moment_of(page.desk), page.desk.settings
     reason = page.field("note") or page.field("reason_code") or "suspected fraud"
-    await change(page, actions.block_card, alert, page.person.actor, reason, now, settings)
+    try:
+        await _alone(page, actions.block_card, alert, page.person.actor, reason, now, settings)
+    except CheckError as error:
+        return await shown_card(page, alert, _given(page, capital(str(error))))
     return page.redirect(f"/alerts/{alert}", flash="A request to block the card is being sent.")
 
 
 async def note(page: PageRequest) -> Response:
-    """Add a note to an alert."""
-    alert, now = number_in(page), moment_of(page.desk)
-    await change(page, actions.add_note, alert, page.person.actor, page.field("note"), now)
+    """Add a note to an alert; nothing else changes, and ticks stay as they are."""
+    alert, who, now = number_in(page), page.person.actor, moment_of(page.desk)
+    try:
+        await _alone(page, actions.add_note, alert, who, page.field("note"), now)
+    except CheckError as error:
+        return await shown_card(page, alert, _given(page, capital(str(error))))
     return page.redirect(f"/alerts/{alert}", flash="The note is added.")
 
 
@@ -113,7 +124,18 @@ async def reject(page: PageRequest) -> Response:
     return page.redirect(f"/alerts/{check.alert}", flash="The correction is rejected.")
 
 
-async def _then_next(page: PageRequest, work: Work) -> Response:
+async def _alone(page: PageRequest, work: Callable[..., object], *arguments: object) -> None:
+    """Do something with a card that stays open; a CheckError is for the page of the card."""
+
+    def whole() -> None:
+        with page.desk.database.writing() as connection:
+            work(connection, *arguments)
+
+    with refusals(of=NoAlertError):
+        await page.desk.run(whole)
+
+
+async def _then_next(page: PageRequest, work: Work, says: str | None = None) -> Response:
     """Do something that ends the check of a card, and open the next card, both or neither."""
     now, who, settings = moment_of(page.desk), page.person.actor, page.desk.settings
 
@@ -127,13 +149,10 @@ async def _then_next(page: PageRequest, work: Work) -> Response:
     except (TakenError, NoAlertError) as error:
         return page.redirect("/queue", flash=capital(str(error)))
     except ValueError as error:
-        given = GivenVerdict(
-            page.field("reason_code"), page.field("note"), _ticked(page), capital(str(error))
-        )
-        return await shown_card(page, number_in(page), given)
+        return await shown_card(page, number_in(page), _given(page, capital(str(error))))
     if following is None:
-        return page.redirect("/queue", flash="No card is left to check.")
-    return page.redirect(f"/alerts/{following}")
+        return page.redirect("/queue", flash=says or "No card is left to check.")
+    return page.redirect(f"/alerts/{following}", flash=says)
 
 
 def _next_card(
@@ -145,6 +164,11 @@ def _next_card(
         return claims.renew(connection, held[0], who, now, settings).alert
     taken = claims.claim_next(connection, who, now, settings)
     return None if taken is None else taken.alert
+
+
+def _given(page: PageRequest, error: str) -> GivenVerdict:
+    """Return what was in the form of a verdict, to be shown again with what is wrong."""
+    return GivenVerdict(page.field("reason_code"), page.field("note"), _ticked(page), error)
 
 
 def _ticked(page: PageRequest) -> list[int]:

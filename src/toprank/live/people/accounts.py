@@ -43,7 +43,8 @@ def add(connection: sa.Connection, name: str, role: str, at: int, actor: str) ->
     checks.one_of(role, "the role of a person", tuple(ROLES))
     if find(connection, name) is not None:
         raise ValueError(
-            f"there is an account {name!r} already, perhaps a disabled one; names are unique."
+            f"there is an account {name!r} already, perhaps a disabled one, which can be enabled "
+            "again; names are unique."
         )
     account_table.add(connection, name, role, at)
     audit_chain.add(connection, at, actor, "account made", f"person:{name}", {"role": role})
@@ -79,12 +80,29 @@ def change_role(connection: sa.Connection, name: str, role: str, at: int, actor:
 
 
 def disable(connection: sa.Connection, name: str, at: int, actor: str) -> None:
-    """Disable an account for good, with its sessions and its link."""
+    """Disable an account, with its sessions, its password and its link; `enable` undoes it."""
     _check_admin_left(connection, _in_use(connection, name))
     account_table.change(connection, name, disabled_at=at, password=None)
     session_table.end_all(connection, name)
     link_table.drop(connection, name)
     audit_chain.add(connection, at, actor, "account disabled", f"person:{name}")
+
+
+def enable(connection: sa.Connection, name: str, at: int, actor: str) -> str:
+    """Let a disabled account be used again, in its role; return the secret of a link.
+
+    Its password of before is gone, so its person sets a new one.
+    """
+    if not account_table.enable(connection, name):
+        disabled = [
+            each.name
+            for each in account_table.all_accounts(connection)
+            if each.disabled_at is not None
+        ]
+        hint = checks.nearest_name(name, disabled)
+        raise ValueError(f"there is no disabled account {name!r}{hint or '.'}")
+    audit_chain.add(connection, at, actor, "account enabled", f"person:{name}")
+    return new_link(connection, name, at, actor)
 
 
 def set_by_link(connection: sa.Connection, secret: str, password_hash: str, at: int) -> str:

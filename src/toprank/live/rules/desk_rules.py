@@ -133,8 +133,20 @@ class DeskRules:
     def _payments(
         self, connection: sa.Connection, since: date | None, until: date | None
     ) -> pl.LazyFrame:
-        """Return the stored payments from one day to another, both included."""
+        """Return the stored payments from one day to another, both included.
+
+        As on the board, a payment of which nobody has said anything is genuine once its day is
+        longer ago than the desk's silence.
+        """
         found = archive_of(self.desk, self.model).scan(connection)
+        silence = int(self.desk.settings.silent.astype("timedelta64[us]").astype(int))
+        mature_until = (self._now(connection) - silence) // _DAY * _DAY
+        is_silent = pl.col("is_fraud").is_null() & (
+            pl.col("paid_at").dt.epoch("us") < mature_until
+        )
+        found = found.with_columns(
+            is_fraud=pl.when(is_silent).then(pl.lit(False)).otherwise(pl.col("is_fraud"))
+        )
         day = pl.col("paid_at").dt.date()
         if since is not None:
             found = found.filter(day >= since)

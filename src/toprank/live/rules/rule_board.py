@@ -7,6 +7,7 @@ of the others is provisional: frauds among them have not all been reported yet.
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -114,33 +115,33 @@ class BoardRow:
         """What a match does: block or alert; "model" of a model."""
         return "model" if self.rule is None else self.rule.kind
 
-    @property
+    @cached_property
     def matches(self) -> Outcomes:
         """All matches."""
         return _sum([self.mature, self.provisional])
 
-    @property
+    @cached_property
     def mature_precision(self) -> Interval | None:
         """The share of frauds among the mature matches; None without any."""
         return share_with_interval(self.mature.fraud, self.mature.fraud + self.mature.genuine)
 
-    @property
+    @cached_property
     def provisional_precision(self) -> Interval | None:
         """The share of frauds among the other matches that have a label; None without any."""
         known = self.provisional.fraud + self.provisional.genuine
         return share_with_interval(self.provisional.fraud, known)
 
-    @property
+    @cached_property
     def detection_rate(self) -> Interval | None:
         """The share it caught of the cards with a known fraud; None without any."""
         return share_with_interval(self.n_cards, self.period.n_fraud_cards)
 
-    @property
+    @cached_property
     def false_alert_rate(self) -> Interval | None:
         """The share it matched of the mature genuine payments; None without any."""
         return share_with_interval(self.mature.genuine, self.period.n_mature_genuine)
 
-    @property
+    @cached_property
     def retire_reasons(self) -> list[str]:
         """Why one might retire the rule, as sentences; each is more than chance."""
         if self.rule is None or self.state not in ("shadow", "live"):
@@ -257,7 +258,7 @@ def _frauds(
     columns = rule_matches.c
     query = sa.select(
         columns.position, columns.name, columns.version, columns.is_live, columns.card
-    ).where(columns.position >= first, columns.is_fraud)
+    ).where(columns.position >= first, digest_tables.IS_FRAUD)
     cards: defaultdict[Key, set[str]] = defaultdict(set)
     finders: defaultdict[int, set[str]] = defaultdict(set)
     pairs: list[tuple[int, Key]] = []

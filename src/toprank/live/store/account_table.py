@@ -56,6 +56,13 @@ def change(connection: sa.Connection, name: str, **values: object) -> bool:
     return connection.execute(accounts.update().where(is_theirs).values(values)).rowcount == 1
 
 
+def enable(connection: sa.Connection, name: str) -> bool:
+    """Let a disabled account be in use again; return whether there is such a one."""
+    is_theirs = (accounts.c.name == name) & accounts.c.disabled_at.is_not(None)
+    changed = connection.execute(accounts.update().where(is_theirs).values(disabled_at=None))
+    return changed.rowcount == 1
+
+
 def n_active(connection: sa.Connection, role: str | None = None) -> int:
     """Return how many accounts are in use, of one role or of all."""
     query = sa.select(sa.func.count()).where(accounts.c.disabled_at.is_(None))

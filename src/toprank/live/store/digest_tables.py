@@ -41,6 +41,14 @@ rule_matches = sa.Table(
     sa.Column("is_fraud", sa.Boolean),  # null while there is no label
     sqlite_with_rowid=False,
 )
+# a board is about the frauds among the matches, which are few
+IS_FRAUD = rule_matches.c.is_fraud.is_(sa.true())
+sa.Index(
+    "rule_matches_of_frauds",
+    rule_matches.c.position,
+    sqlite_where=IS_FRAUD,
+    postgresql_where=IS_FRAUD,
+)
 
 rule_days = sa.Table(
     "rule_days",
