@@ -50,6 +50,19 @@ def test_ranges_cover_nine_cases_in_ten():
     assert figures["covered"] + figures["below"] + figures["above"] == pytest.approx(1)
 
 
+def test_recall_from_random_checks_is_compared_with_the_truth():
+    figures = run("recall-coverage", "10 frauds drawn", replays=60).figures
+    assert 0.85 <= figures["covered"] <= 1
+    assert abs(figures["missed_bias"]) < 4 * figures["missed_error"]
+    assert abs(figures["recall_bias"]) < 4 * figures["recall_error"]
+
+
+@pytest.mark.slow
+def test_days_are_replayed_through_the_tables_of_a_desk():
+    figures = run("recall-coverage", "a desk's tables", replays=1).figures
+    assert figures["frauds_drawn"] > 0 and figures["covered_with_claims"] in (0, 1)
+
+
 def test_a_row_follows_from_its_cell_alone():
     protocol = declared()
     (cell,) = protocol.cells()

@@ -11,6 +11,7 @@ from toprank_bench.trials import (
     fit_speed,
     late_labels,
     latents,
+    recall_coverage,
     store_cost,
     stream_crashes,
     tree_size,
@@ -41,6 +42,9 @@ TRIALS: dict[str, Trial] = {
     "fit-speed": Trial(fit_speed.fit_speed, fit_speed.METRICS, fit_speed.DATA),
     "late-labels": Trial(late_labels.late_labels, late_labels.METRICS),
     "latents": Trial(latents.latents, latents.METRICS),
+    "recall-coverage": Trial(
+        recall_coverage.recall_coverage, recall_coverage.METRICS, recall_coverage.DATA
+    ),
     "store-cost": Trial(store_cost.store_cost, store_cost.METRICS, store_cost.DATA),
     "stream-crashes": Trial(
         stream_crashes.stream_crashes, stream_crashes.METRICS, stream_crashes.DATA

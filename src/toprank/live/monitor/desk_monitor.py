@@ -11,6 +11,8 @@ import sqlalchemy as sa
 
 from toprank.calibration import count_range
 from toprank.live.checks.queue import LEVEL
+from toprank.live.monitor.drawn_days import drawn_days
+from toprank.live.monitor.missed_frauds import MissedFrauds, missed_frauds
 from toprank.live.rules.rule_board import share_with_interval
 from toprank.live.store import check_day_table, digest_tables
 from toprank.live.store.alert_table import IS_LISTED, alerts
@@ -78,6 +80,8 @@ class DeskMonitor(NamedTuple):
         Alerts that are open or taken, and when the oldest of them was opened.
     maturity
         The share of the payments of the last `N_DAYS` whose label is final; None without any.
+    missed
+        What random checks say of the last `N_DAYS` before today; None without any.
     """
 
     hours: list[HourCount]
@@ -88,6 +92,7 @@ class DeskMonitor(NamedTuple):
     n_listed: int
     oldest: int | None
     maturity: float | None
+    missed: MissedFrauds | None
 
 
 def desk_monitor(connection: sa.Connection, now: int, silence: int) -> DeskMonitor:
@@ -106,6 +111,7 @@ def desk_monitor(connection: sa.Connection, now: int, silence: int) -> DeskMonit
         n_listed,
         oldest,
         _maturity(connection, now, silence),
+        missed_frauds(drawn_days(connection, today - N_DAYS, today - 1)),
     )
 
 
