@@ -63,6 +63,14 @@ def test_days_are_replayed_through_the_tables_of_a_desk():
     assert figures["frauds_drawn"] > 0 and figures["covered_with_claims"] in (0, 1)
 
 
+def test_a_range_that_is_corrected_follows_a_change_of_fraud():
+    options = {"replays": 4, "seed": 5}
+    data = "a third, 30 checks"
+    corrected = run("promise-under-drift", data, corrected=True, **options).figures
+    plain = run("promise-under-drift", data, corrected=False, **options).figures
+    assert corrected["after"] > 0.6 > plain["after"]
+
+
 def test_a_row_follows_from_its_cell_alone():
     protocol = declared()
     (cell,) = protocol.cells()

@@ -11,6 +11,7 @@ from toprank_bench.trials import (
     fit_speed,
     late_labels,
     latents,
+    promise_under_drift,
     recall_coverage,
     store_cost,
     stream_crashes,
@@ -42,6 +43,11 @@ TRIALS: dict[str, Trial] = {
     "fit-speed": Trial(fit_speed.fit_speed, fit_speed.METRICS, fit_speed.DATA),
     "late-labels": Trial(late_labels.late_labels, late_labels.METRICS),
     "latents": Trial(latents.latents, latents.METRICS),
+    "promise-under-drift": Trial(
+        promise_under_drift.promise_under_drift,
+        promise_under_drift.METRICS,
+        promise_under_drift.DATA,
+    ),
     "recall-coverage": Trial(
         recall_coverage.recall_coverage, recall_coverage.METRICS, recall_coverage.DATA
     ),
