@@ -71,6 +71,11 @@ def test_a_range_that_is_corrected_follows_a_change_of_fraud():
     assert corrected["after"] > 0.6 > plain["after"]
 
 
+def test_somebody_who_flips_all_verdicts_is_noticed_within_days():
+    figures = run("hostile-labeller", "100 % flipped", teams=2).figures
+    assert figures["noticed"] == 1 and figures["most_checks"] < 100
+
+
 def test_a_row_follows_from_its_cell_alone():
     protocol = declared()
     (cell,) = protocol.cells()

@@ -9,6 +9,7 @@ from toprank_bench.trials import (
     convergence,
     feedback_ways,
     fit_speed,
+    hostile_labeller,
     late_labels,
     latents,
     promise_under_drift,
@@ -41,6 +42,9 @@ TRIALS: dict[str, Trial] = {
         feedback_ways.feedback_ways, feedback_ways.METRICS, feedback_ways.PATTERNS
     ),
     "fit-speed": Trial(fit_speed.fit_speed, fit_speed.METRICS, fit_speed.DATA),
+    "hostile-labeller": Trial(
+        hostile_labeller.hostile_labeller, hostile_labeller.METRICS, hostile_labeller.DATA
+    ),
     "late-labels": Trial(late_labels.late_labels, late_labels.METRICS),
     "latents": Trial(latents.latents, latents.METRICS),
     "promise-under-drift": Trial(

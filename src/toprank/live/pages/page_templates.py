@@ -18,6 +18,7 @@ NAVIGATION = (
     ("/decisions", "Decisions", "decisions.view"),
     ("/rules", "Rules", "rules.view"),
     ("/monitor", "Monitor", "monitor.view"),
+    ("/alarms", "Alarms", "monitor.view"),
     ("/users", "Users", "users.view"),
     ("/keys", "Keys", "keys.view"),
     ("/audit", "Audit", "audit.view"),

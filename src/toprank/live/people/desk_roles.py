@@ -42,6 +42,7 @@ _ANY: dict[str, Set[str]] = {
     "rules.approve": {"approver"},
     "rules.retire": {"approver"},
     "monitor.view": _ALL - {"investigator"},
+    "alarms.acknowledge": {"senior", "approver", "admin"},
     "users.view": {"admin", "auditor"},
     "users.change": {"admin"},
     "keys.view": {"admin", "auditor"},
