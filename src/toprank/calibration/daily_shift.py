@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -44,7 +44,8 @@ _WANDERS = 0.055  # of its way per day
 _JUMPS, _JUMP = 0.03, 1.0  # chance of a jump per day, and the spread of where it ends
 _RATE = 0.03  # by which a day outside the range moves the level; a day inside by a quarter
 _NARROWEST, _WIDEST = 0.5, 0.99
-_NEGLIGIBLE = 1e-6
+_NEGLIGIBLE = 1e-5
+_FINE, _TOGETHER = 0.01, 5  # shifts less likely than this are counted in fives
 
 
 class CheckedList(NamedTuple):
@@ -125,17 +126,29 @@ class DailyShift:
     @property
     def mean(self) -> float:
         """The shift to expect."""
-        return float(self._weight() @ SHIFTS)
+        shifts, weight = self._likely
+        return float(weight @ shifts)
 
     def _counts(self, rows: Vector) -> tuple[ShiftedCounts, Vector]:
         """Return the counts at each shift that is likely at all, and how likely it is."""
-        weight, counts = self._weight(), ShiftedCounts.of(rows)
-        is_likely = weight > _NEGLIGIBLE
-        kept = ShiftedCounts(counts.mean[is_likely], counts.variance[is_likely], counts.n_rows)
-        return kept, weight[is_likely] / weight[is_likely].sum()
+        shifts, weight = self._likely
+        return ShiftedCounts.of(rows, shifts), weight
+
+    @cached_property
+    def _likely(self) -> tuple[Vector, Vector]:
+        """Shifts of the next day and how likely each is; unlikely ones are taken together."""
+        weight = self._weight()
+        place = np.arange(weight.size)
+        _, group = np.unique(
+            np.where(weight > _FINE, place, -1 - place // _TOGETHER), return_inverse=True
+        )
+        total = np.bincount(group, weight)
+        kept = total > _NEGLIGIBLE
+        shifts = np.bincount(group, weight * SHIFTS)[kept] / total[kept]
+        return shifts, total[kept] / total[kept].sum()
 
     def _weight(self) -> Vector:
-        """Return how likely each shift is on the next day."""
+        """Return how likely each shift of the grid is on the next day."""
         share = np.exp(self.evidence - self.evidence.max())
         share /= share.sum()
         moved = self.levels @ _moves()

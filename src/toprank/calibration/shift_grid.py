@@ -67,15 +67,16 @@ def inner(probability: ArrayLike) -> Vector:
 
 
 class ShiftedCounts(NamedTuple):
-    """Mean and variance of a list's count at each shift of the grid."""
+    """Mean and variance of a list's count at each shift."""
 
     mean: Vector
     variance: Vector
     n_rows: int
 
     @classmethod
-    def of(cls, probability: Vector) -> Self:
-        moved = expit(np.add.outer(SHIFTS, logit(probability)))
+    def of(cls, probability: Vector, shifts: Vector = SHIFTS) -> Self:
+        """Return the counts of rows with these probabilities, at each shift."""
+        moved = expit(np.add.outer(shifts, logit(probability)))
         return cls(moved.sum(axis=1), (moved * (1 - moved)).sum(axis=1), probability.size)
 
     def below(self, count: float, weight: Vector) -> float:
@@ -88,14 +89,12 @@ class ShiftedCounts(NamedTuple):
         mean = np.where(is_many, self.n_rows - self.mean, self.mean)
         chance = np.clip(1 - self.variance / mean, 1e-12, 1.0)
         trials = mean / chance
-        of_few = _binomial_below(count, trials, chance)
-        of_many = 1 - _binomial_below(self.n_rows - count - 1, trials, chance)
-        return float(weight @ np.where(is_many, of_many, of_few))
+        below = _binomial_below(np.where(is_many, self.n_rows - count - 1, count), trials, chance)
+        return float(weight @ np.where(is_many, 1 - below, below))
 
 
-def _binomial_below(count: float, trials: Vector, chance: Vector) -> Vector:
+def _binomial_below(count: Vector, trials: Vector, chance: Vector) -> Vector:
     """Return the chance of at most `count` successes; the trials need not be a whole number."""
-    if count < 0:
-        return np.zeros(trials.size)
     left = np.maximum(trials - count, 1e-300)
-    return np.where(count >= trials, 1.0, betainc(left, count + 1, 1 - chance))
+    below = betainc(left, np.maximum(count, 0.0) + 1, 1 - chance)
+    return np.where(count < 0, 0.0, np.where(count >= trials, 1.0, below))

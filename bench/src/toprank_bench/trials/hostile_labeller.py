@@ -2,8 +2,8 @@
 
 A team of 10 checks 15 cards each per working day, drawn from the same queue. Verdicts are right
 but for 3 % of them. The hostile one gives the opposite verdict in a share of cases. Of wrong
-verdicts, 70 % are contradicted by a claim or a correction, 2 to 20 days later. Alarms are looked at
-once per day over the verdicts of the last 90 days, 65 of them working days.
+verdicts, 70 % are contradicted by a claim or a correction, 2 to 20 days later. Alarms are looked
+at once per day over the verdicts of the last 90 days, 65 of them working days.
 
     honest              a year of 250 working days in which nobody flips verdicts
     20 % flipped, ...   until the alarm, at most 250 working days
