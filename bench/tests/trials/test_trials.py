@@ -50,6 +50,32 @@ def test_ranges_cover_nine_cases_in_ten():
     assert figures["covered"] + figures["below"] + figures["above"] == pytest.approx(1)
 
 
+def test_recall_from_random_checks_is_compared_with_the_truth():
+    figures = run("recall-coverage", "10 frauds drawn", replays=60).figures
+    assert 0.85 <= figures["covered"] <= 1
+    assert abs(figures["missed_bias"]) < 4 * figures["missed_error"]
+    assert abs(figures["recall_bias"]) < 4 * figures["recall_error"]
+
+
+@pytest.mark.slow
+def test_days_are_replayed_through_the_tables_of_a_desk():
+    figures = run("recall-coverage", "a desk's tables", replays=1).figures
+    assert figures["frauds_drawn"] > 0 and figures["covered_with_claims"] in (0, 1)
+
+
+def test_a_range_that_is_corrected_follows_a_change_of_fraud():
+    options = {"replays": 4, "seed": 5}
+    data = "a third, 30 checks"
+    corrected = run("promise-under-drift", data, corrected=True, **options).figures
+    plain = run("promise-under-drift", data, corrected=False, **options).figures
+    assert corrected["after"] > 0.6 > plain["after"]
+
+
+def test_somebody_who_flips_all_verdicts_is_noticed_within_days():
+    figures = run("hostile-labeller", "100 % flipped", teams=2).figures
+    assert figures["noticed"] == 1 and figures["most_checks"] < 100
+
+
 def test_a_row_follows_from_its_cell_alone():
     protocol = declared()
     (cell,) = protocol.cells()

@@ -28,17 +28,20 @@ from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, expit, logit
 
 from toprank.calibration.counts import mid_range
+from toprank.calibration.shift_grid import (
+    SHIFTS,
+    Matrix,
+    ShiftedCounts,
+    Vector,
+    inner,
+    likelihood,
+    normal,
+    steps,
+)
 from toprank.metrics import Interval
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-
-_STEP = 0.1
-_SHIFTS = _STEP * np.arange(-50, 51)
 # standard deviations of log-odds: of a list's own noise, of the level at the start, and of the
 # level at the greatest age that was seen; its memory is in units of that age
 _NOISES = (0.0, 0.15, 0.3, 0.6, 1.0, 1.5)
@@ -51,7 +54,6 @@ _ORDER = tuple(product(_NOISES, _STARTS, _MEANS))  # all at once: a level moves 
 _SCALES = (0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 _LEVEL, _LEAST_LISTS = 0.9, 20
 _PRIOR_OF_MEAN, _PRIOR_OF_SPREAD = 0.5, 1.0
-_LEAST_CHANCE = 1e-9
 _LARGEST = 100.0
 
 
@@ -124,22 +126,22 @@ class Drift:
 
         The level is where the lists put it; from there, it wanders on.
         """
-        level, since = _normal(self.level, self.start), self.since
+        level, since = normal(self.level, self.start), self.since
         for day in sorted(lists, key=lambda each: each.age):
             level = level @ self._moves(day.age - since)
             level *= _moved(_chance(day, self.noise), self.mean)
             level /= level.sum()
             since = max(day.age, since)
-        mean = float(level @ _SHIFTS)
-        variance = float(level @ (_SHIFTS - mean) ** 2)
+        mean = float(level @ SHIFTS)
+        variance = float(level @ (SHIFTS - mean) ** 2)
         return replace(self, level=mean, start=variance, since=since)
 
-    def _chances(self, days: Sequence[ListDay]) -> tuple[_ShiftedCounts, Vector]:
+    def _chances(self, days: Sequence[ListDay]) -> tuple[ShiftedCounts, Vector]:
         """Return the counts of a list at each shift, and how likely each shift is.
 
         The shift of a list is that of its days, each by how far its rows can move.
         """
-        groups = [_inner(day.probability) for day in days]
+        groups = [inner(day.probability) for day in days]
         slope = np.array([(each * (1 - each)).sum() for each in groups])
         share = slope / slope.sum()
         age = np.maximum([day.age - self.since for day in days], 0.0)
@@ -152,7 +154,7 @@ class Drift:
         # the calibration is off in the same way on all days
         doubt = np.sum([np.sqrt(day.doubt) for day in days]) ** 2 / slope.sum() ** 2
         centre = self.mean + self.level * float(share @ kept)
-        return _ShiftedCounts.of(np.concatenate(groups)), _normal(centre, float(spread + doubt))
+        return ShiftedCounts.of(np.concatenate(groups)), normal(centre, float(spread + doubt))
 
     def _moves(self, days: float) -> Matrix:
         """Return the matrix that takes the level some days further."""
@@ -249,7 +251,7 @@ def _evidence(
     path: Sequence[ListDay], chances: Sequence[Matrix], reach: float, memory: float
 ) -> Vector:
     """Return the log-evidence of one model's lists, for each noise, start and mean in turn."""
-    at_start = np.repeat([_normal(0.0, start**2) for start in _STARTS], len(_MEANS), axis=0)
+    at_start = np.repeat([normal(0.0, start**2) for start in _STARTS], len(_MEANS), axis=0)
     levels = np.tile(at_start, (len(_NOISES), 1))
     total, age = np.zeros(len(levels)), 0.0
     for day, chance in zip(path, chances, strict=True):
@@ -270,7 +272,7 @@ def _in_order(day: ListDay) -> Matrix:
 
 def _moved(chance: Vector, mean: float) -> Vector:
     """Return how likely what was found is at each level, beside this mean."""
-    return np.interp(_SHIFTS + mean, _SHIFTS, chance)
+    return np.interp(SHIFTS + mean, SHIFTS, chance)
 
 
 def _log_prior(noise: float, start: float, mean: float, way: float) -> float:
@@ -281,83 +283,12 @@ def _log_prior(noise: float, start: float, mean: float, way: float) -> float:
 
 def _chance(day: ListDay, noise: float) -> Vector:
     """Return how likely what was found is at each level, up to a common factor."""
-    probability = _inner(day.probability)
-    # 1 - p + p exp(s), taken together so that neither tail loses digits
-    total = np.log1p(np.multiply.outer(probability, np.expm1(_SHIFTS))).sum(axis=0)
-    height = day.found * _SHIFTS - total
+    probability = inner(day.probability)
     slope = float((probability * (1 - probability)).sum())
-    chance = _blurred(np.exp(height - height.max()), noise + day.doubt / slope**2)
-    return np.maximum(chance, _LEAST_CHANCE)
-
-
-def _blurred(chance: Vector, variance: float) -> Vector:
-    """Return the mean of the chances around each shift."""
-    return chance if variance == 0 else _steps(_SHIFTS, variance) @ chance
+    return likelihood(probability, day.found, noise + day.doubt / slope**2)
 
 
 @lru_cache(maxsize=512)
 def _kernel(kept: float, reach: float) -> Matrix:
     """Return the matrix that moves levels: each keeps a share of itself, and wanders."""
-    return _steps(kept * _SHIFTS, reach * (1 - kept**2))
-
-
-def _steps(centres: NDArray[np.floating[Any]], variance: float) -> Matrix:
-    """Return the chances of going from each row's centre to each shift of the grid."""
-    off = np.subtract.outer(centres, _SHIFTS) / _STEP
-    if variance >= _STEP**2:
-        matrix = np.exp(-(off**2) * _STEP**2 / (2 * variance))
-    else:  # to the nearest shift and its neighbours, with the same mean and variance
-        rest = off - np.rint(off)
-        moved = np.maximum(variance / _STEP**2, np.abs(rest) - rest**2) + rest**2
-        near = np.rint(off)
-        matrix = np.where(near == 0, 1 - moved, 0.0)
-        matrix += np.where(near == -1, (moved + rest) / 2, 0.0)
-        matrix += np.where(near == 1, (moved - rest) / 2, 0.0)
-    return matrix / matrix.sum(axis=1, keepdims=True)
-
-
-def _normal(mean: float, variance: float) -> Vector:
-    """Return the chance of each shift on the grid."""
-    height = (_SHIFTS - mean) ** 2 / (2 * max(variance, (_STEP / 2) ** 2))
-    weight = np.exp(height.min() - height)
-    return weight / weight.sum()
-
-
-def _inner(probability: ArrayLike) -> Vector:
-    """Return probabilities that are neither 0 nor 1."""
-    return np.clip(np.asarray(probability, np.float64), _LEAST_CHANCE, 1 - _LEAST_CHANCE)
-
-
-class _ShiftedCounts(NamedTuple):
-    """Mean and variance of a list's count at each shift of the grid."""
-
-    mean: Vector
-    variance: Vector
-    n_rows: int
-
-    @classmethod
-    def of(cls, probability: Vector) -> Self:
-        moved = expit(np.add.outer(_SHIFTS, logit(probability)))
-        return cls(moved.sum(axis=1), (moved * (1 - moved)).sum(axis=1), probability.size)
-
-    def below(self, count: float, weight: Vector) -> float:
-        """Return the chance of at most `count`, over the shifts by their weight.
-
-        At each shift the count is nearly binomial, with the number of trials and the chance that
-        give its mean and variance; where most rows are positive, the others are counted.
-        """
-        is_many = 2 * self.mean > self.n_rows
-        mean = np.where(is_many, self.n_rows - self.mean, self.mean)
-        chance = np.clip(1 - self.variance / mean, 1e-12, 1.0)
-        trials = mean / chance
-        of_few = _binomial_below(count, trials, chance)
-        of_many = 1 - _binomial_below(self.n_rows - count - 1, trials, chance)
-        return float(weight @ np.where(is_many, of_many, of_few))
-
-
-def _binomial_below(count: float, trials: Vector, chance: Vector) -> Vector:
-    """Return the chance of at most `count` successes; the trials need not be a whole number."""
-    if count < 0:
-        return np.zeros(trials.size)
-    left = np.maximum(trials - count, 1e-300)
-    return np.where(count >= trials, 1.0, betainc(left, count + 1, 1 - chance))
+    return steps(kept * SHIFTS, reach * (1 - kept**2))

@@ -15,6 +15,11 @@ from toprank.data.tables.spans import span_microseconds, span_of
 from toprank.live.messages import TimeRange
 
 NAME = "desk.toml"
+ALARMS = (
+    "precision", "recall", "yield", "queue age", "label delay", "latency", "scores", "features",
+    "reasons", "verdicts",
+)  # fmt: skip
+"""What there are alarms about: docs/monitor.md."""
 
 
 def _setting(default: Any, says: str) -> Any:
@@ -91,6 +96,25 @@ class DeskSettings:
     block_key: str = _setting(
         "", "File with the secret that signs requests to block a card; without it, none is signed."
     )
+    alarms_that_page: str = _setting(
+        "precision, recall",
+        "Alarms that are sent to alarm_url, separated by commas; all are on the page of alarms.",
+    )
+    alarm_url: str = _setting(
+        "", "Where alarms are sent: an address of https, or of this machine; nowhere if empty."
+    )
+    alarm_key: str = _setting(
+        "", "File with the secret that signs alarms that are sent; without it, none is signed."
+    )
+    least_recall: float = _setting(
+        0.3, "Recall of the last 30 days, estimated from random checks, below which is an alarm."
+    )
+    most_queue_days: float = _setting(
+        3.0, "Days that the oldest card may be on the list before there is an alarm."
+    )
+    most_seconds: float = _setting(
+        0.01, "Seconds within which 99 % of payments are to be answered; longer is an alarm."
+    )
 
     def __post_init__(self) -> None:
         checks.whole_number(self.capacity, "capacity", 1)
@@ -116,7 +140,13 @@ class DeskSettings:
         if not span_microseconds(self.lease, "lease"):
             raise ValueError(f"lease must be longer than nothing; got {self.lease!r}.")
         span_microseconds(self.undo, "undo")
+        checks.number_from(self.least_recall, "least_recall", 0, 1)
+        checks.number_above(self.most_queue_days, "most_queue_days", 0)
+        checks.number_above(self.most_seconds, "most_seconds", 0)
+        for name in self.paging:
+            checks.one_of(name, "an alarm of alarms_that_page", ALARMS)
         _check_url(self.block_url, "block_url")
+        _check_url(self.alarm_url, "alarm_url")
 
     @property
     def times(self) -> TimeRange:
@@ -143,6 +173,11 @@ class DeskSettings:
     def idle_for(self) -> np.timedelta64:
         """How long a session lasts in which nothing is done."""
         return span_of(self.idle, "idle")
+
+    @property
+    def paging(self) -> tuple[str, ...]:
+        """The alarms that are sent."""
+        return tuple(each.strip() for each in self.alarms_that_page.split(",") if each.strip())
 
     @property
     def leased(self) -> int:

@@ -5,8 +5,7 @@ from toprank.live.learning import model_life
 from toprank.live.learning.model_life import LearnedFacts, ModelLifeError
 from toprank.live.store import audit_chain, model_table
 from toprank.live.store.desk_database import Database
-from toprank.live.store.model_table import StoredModel, models
-from toprank.live.store.shadow_score_table import shadow_scores
+from toprank.live.store.model_table import StoredModel
 
 ANNA, BEN, NIGHTLY = "person:anna", "person:ben", "job:nightly retrain"
 FACTS = LearnedFacts(10, 20, 5_000, {"claim": 7}, {"against": 1, "why_not": "too few days"})
@@ -108,23 +107,6 @@ def test_a_model_that_has_changed_meanwhile_is_not_promoted(connection):
     model_life.reject(connection, 3, ANNA, 2)
     assert not model_table.change_state(connection, read, "champion")
     assert states(connection)[1] == "champion"
-
-
-def test_a_database_of_the_version_before_gets_its_model_as_the_champion(tmp_path):
-    database = Database.create(tmp_path)
-    with database.writing() as connection:
-        audit_chain.add(connection, 86_400_000_000, ANNA, "desk made", "desk")
-        for table in (models, shadow_scores):
-            table.drop(connection)
-        connection.exec_driver_sql("PRAGMA user_version = 2")
-    database.close()
-    for _ in range(2):  # the second time there is nothing left to do
-        database = Database.open(tmp_path)
-        with database.reading() as connection:
-            (model,) = model_table.newest(connection)
-        database.close()
-    assert (model.number, model.file, model.state) == (1, "0001.toprank", "champion")
-    assert (model.who, model.asked_on) == (ANNA, 1)
 
 
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 4])

@@ -17,7 +17,11 @@ def found(counted):
     """The figures of a desk, with two days of checks."""
     log_digest.catch_up(counted.desk.database, counted.settings.alert_from)
     today = counted.now() // DAY
-    days = [CheckDay(today - 1, 20, 6, 8.5, 3.0, 2, 1), CheckDay(today, 0, 0, 0.0, 0.0, 1, 0)]
+    chances = "[[-4,15],[0,5]]"  # 0.40 of 15 cards, 0.5 of 5
+    days = [
+        CheckDay(today - 1, 20, 6, 8.5, 4.9, 2, 1, chances),
+        CheckDay(today, 0, 0, 0.0, 0.0, 1, 0),
+    ]
     with counted.desk.database.writing() as connection:
         connection.execute(check_days.insert(), [each._asdict() for each in days])
         assert check_day_table.between(connection, today - 1, today) == days
@@ -62,8 +66,10 @@ def test_checks_have_their_precision_and_the_range_of_what_was_expected(found):
     first, second = found.checked_days
     assert first.precision.value == pytest.approx(0.3)
     assert first.precision.low < 0.3 < first.precision.high
-    assert 0 < first.low <= 8.5 <= first.high <= 20
-    assert second.precision is None and second.high == 0
+    assert first.expected.value == pytest.approx(8.5, abs=0.1)
+    assert 0 < first.expected.low < 8 and 9 < first.expected.high < 20
+    assert first.is_held
+    assert second.precision is None and second.expected.high == 0
 
 
 def test_the_delay_of_labels_is_from_the_payment_to_when_its_fraud_was_known(found, rows):

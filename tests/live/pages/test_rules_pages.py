@@ -13,7 +13,19 @@ from toprank.live.pages.rules_pages import counted_board
 from toprank.live.rules import rule_life
 from toprank.live.rules.rule_trial_runs import RuleTrials, TrialBusyError
 from toprank.live.rules.snoozed_cards import snooze
-from toprank.live.store import rule_table, rule_trial_table
+from toprank.live.store import (
+    alarm_table,
+    alert_table,
+    check_table,
+    random_check_table,
+    rule_table,
+    rule_trial_table,
+)
+from toprank.live.store.alarm_table import Alarm
+from toprank.live.store.check_day_table import CheckDay, check_days
+from toprank.live.store.check_table import Check
+from toprank.live.store.digest_tables import DAY
+from toprank.live.store.random_check_table import RandomDraw
 
 HOSTILE = "amount > 1 AND country <> '<script>alert(1)</script>\"><img src=x onerror=alert(1)>'"
 
@@ -291,3 +303,36 @@ def test_a_backtest_and_suggestions_run_in_a_process_of_their_own(pages):
         found = trials.find(number)
         assert (found.state, found.error) == ("done", None)
     assert isinstance(found.result, list)
+
+
+def test_an_alarm_is_on_its_page_and_acknowledged_by_a_senior(pages, as_role):
+    assert "No alarm is open" in as_role("auditor").get("/alarms").content.decode()
+    alarm = Alarm(0, "recall", 5, 0.1, 0.3, "recall is 10 %, at most 20 %; 30 % is the limit.")
+    with pages.database.writing() as connection:
+        number = alarm_table.add(connection, alarm).number
+    page = as_role("auditor").get("/alarms").content.decode()
+    assert "30 % is the limit" in page and "acknowledge" not in page
+    senior = as_role("senior")
+    assert "acknowledge" in senior.get("/alarms").content.decode()
+    assert senior.post(f"/alarms/{number}/acknowledge").status == 200
+    assert "senior" in words(senior.get("/alarms").content.decode())
+    assert senior.post(f"/alarms/{number}/acknowledge").status == 409
+    assert as_role("auditor").post(f"/alarms/{number}/acknowledge").status == 403
+
+
+def test_the_monitor_shows_recall_and_how_often_the_range_held(pages, as_role):
+    today = pages.now() // DAY
+    counts = CheckDay(today - 1, 40, 20, 20.0, 10.0, 0, 0, "[[0,40]]")
+    draw = RandomDraw(today - 1, (today - 1) * DAY, (today - 2) * DAY, 500, 1, "seed")
+    with pages.database.writing() as connection:
+        connection.execute(check_days.insert().values(counts._asdict()))
+        number = alert_table.in_order(connection, "open", 1)[0].number
+        random_check_table.add(connection, draw, [number])
+        check_table.add(
+            connection,
+            Check(0, number, "person:senior", "genuine", [], "", "", "finished", 0, today - 1, 0,
+                  0, 0.1, True, 0),
+        )  # fmt: skip
+    text = words(as_role("auditor").get("/monitor").content.decode())
+    assert "The range held on 1 of them" in text
+    assert "Missed per day" in text and "cards drawn at random had a fraud" in text

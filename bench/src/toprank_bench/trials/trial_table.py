@@ -9,8 +9,11 @@ from toprank_bench.trials import (
     convergence,
     feedback_ways,
     fit_speed,
+    hostile_labeller,
     late_labels,
     latents,
+    promise_under_drift,
+    recall_coverage,
     store_cost,
     stream_crashes,
     tree_size,
@@ -39,8 +42,19 @@ TRIALS: dict[str, Trial] = {
         feedback_ways.feedback_ways, feedback_ways.METRICS, feedback_ways.PATTERNS
     ),
     "fit-speed": Trial(fit_speed.fit_speed, fit_speed.METRICS, fit_speed.DATA),
+    "hostile-labeller": Trial(
+        hostile_labeller.hostile_labeller, hostile_labeller.METRICS, hostile_labeller.DATA
+    ),
     "late-labels": Trial(late_labels.late_labels, late_labels.METRICS),
     "latents": Trial(latents.latents, latents.METRICS),
+    "promise-under-drift": Trial(
+        promise_under_drift.promise_under_drift,
+        promise_under_drift.METRICS,
+        promise_under_drift.DATA,
+    ),
+    "recall-coverage": Trial(
+        recall_coverage.recall_coverage, recall_coverage.METRICS, recall_coverage.DATA
+    ),
     "store-cost": Trial(store_cost.store_cost, store_cost.METRICS, store_cost.DATA),
     "stream-crashes": Trial(
         stream_crashes.stream_crashes, stream_crashes.METRICS, stream_crashes.DATA

@@ -65,10 +65,9 @@ def deliver(database: Database, settings: DeskSettings, send: Send | None = None
                 continue
             if values["state"] != "pending":
                 details = {"message": message.number, "tries": message.n_tries + 1}
-                audit_chain.add(
-                    connection, wall_time(), JOB, f"block {values['state']}",
-                    f"alert:{message.alert}", details,
-                )  # fmt: skip
+                subject = f"alert:{message.alert}" if message.alert else message.key
+                action = f"{message.kind} {values['state']}"
+                audit_chain.add(connection, wall_time(), JOB, action, subject, details)
     return len(messages)
 
 
@@ -83,14 +82,13 @@ def _after(message: Message, delivery: Delivery, wall: int) -> dict[str, Any]:
 
 
 def post(message: Message, settings: DeskSettings) -> Delivery:
-    """Send a message to the address of the settings."""
-    if not settings.block_url:
-        return Delivery(None, "no address is set: block_url in desk.toml")
+    """Send a message to the address that the settings have for its kind."""
+    url, key = _address(message, settings)
+    if not url:
+        return Delivery(None, f"no address is set: {message.kind}_url in desk.toml")
     body = message.body.encode()
     try:
-        request = urllib.request.Request(
-            settings.block_url, body, _headers(message, body, settings)
-        )
+        request = urllib.request.Request(url, body, _headers(message, body, key))
         with _opener().open(request, timeout=_TIMEOUT) as answer:
             return Delivery(answer.status, f"accepted with status {answer.status}")
     except urllib.error.HTTPError as error:
@@ -110,7 +108,14 @@ def signature(key: bytes, sent_at: str, idempotency_key: str, body: bytes) -> st
     return hmac.new(key, text, hashlib.sha256).hexdigest()
 
 
-def _headers(message: Message, body: bytes, settings: DeskSettings) -> dict[str, str]:
+def _address(message: Message, settings: DeskSettings) -> tuple[str, str]:
+    """Return where a message is sent, and the file of the secret that signs it."""
+    if message.kind == "alarm":
+        return settings.alarm_url, settings.alarm_key
+    return settings.block_url, settings.block_key
+
+
+def _headers(message: Message, body: bytes, key_file: str) -> dict[str, str]:
     sent_at = str(wall_time() // 1_000_000)
     headers = {
         "Content-Type": "application/json",
@@ -118,8 +123,8 @@ def _headers(message: Message, body: bytes, settings: DeskSettings) -> dict[str,
         "X-Toprank-Time": sent_at,
         "User-Agent": "toprank",
     }
-    if settings.block_key:
-        key = Path(settings.block_key).read_bytes().strip()
+    if key_file:
+        key = Path(key_file).read_bytes().strip()
         headers["X-Toprank-Signature"] = signature(key, sent_at, message.key, body)
     return headers
 

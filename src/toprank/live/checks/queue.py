@@ -1,14 +1,17 @@
 """The queue: cards in the order of what a check of each is expected to find.
 
 A check finds a fraud if any of the card's open payments is one: `card_chance`. Of equal cards,
-the one that has waited longest comes first.
+the one that has waited longest comes first. What more checks are expected to find is corrected by
+what the last days' checks have found: `kept_promise`. The order is not affected.
 """
 
 from typing import NamedTuple
 
 import sqlalchemy as sa
+from scipy.special import expit, logit
 
-from toprank.calibration import count_range
+from toprank.calibration.daily_shift import DailyShift
+from toprank.live.checks.kept_promise import shift_now
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.store import alert_table, check_day_table
@@ -18,15 +21,13 @@ from toprank.live.store.check_day_table import CheckDay
 NEXT = 10
 """Checks whose yield the header shows."""
 
-LEVEL = 0.8
-"""Share of cases in which the frauds found are within the range shown."""
-
 WORTH = 0.05
 """A check is worth it while it finds a fraud more often than this."""
 
 _WEEK = 7 * 86_400_000_000
 _MOST_POINTS = 25  # of the curve
 _LONGEST_CURVE = 1_000  # checks
+_ROUNDING = 1e-12
 
 
 class QueueRow(NamedTuple):
@@ -110,11 +111,12 @@ def header(connection: sa.Connection, now: Moment, settings: DeskSettings) -> Qu
     n_checked = today.n_checks + today.n_random
     n_left = max(settings.capacity - n_checked, NEXT)
     chances = _chances(connection, min(n_left, _LONGEST_CURVE))
-    curve = _curve(chances)
-    soon = _point(chances[:NEXT])
+    shift = shift_now(connection, now.day)
+    curve = _curve(chances, shift)
+    soon = _point(chances[:NEXT], shift)
     return QueueHeader(
         n_checked, settings.capacity, today.n_found + today.n_random_found, today.expected,
-        alert_table.n_open(connection), *soon, _n_worth(connection), curve,
+        alert_table.n_open(connection), *soon, _n_worth(connection, shift), curve,
         _maturity(connection, now), check_day_table.between(connection, now.day - 30, now.day),
     )  # fmt: skip
 
@@ -137,24 +139,22 @@ def _chances(connection: sa.Connection, limit: int) -> list[float]:
     return list(connection.execute(query.limit(limit)).scalars())
 
 
-def _curve(chances: list[float]) -> list[YieldPoint]:
+def _curve(chances: list[float], shift: DailyShift) -> list[YieldPoint]:
     n = len(chances)
     n_points = min(n, _MOST_POINTS)
     ends = sorted({round(n * (place + 1) / n_points) for place in range(n_points)})
-    return [_point(chances[:end]) for end in ends]
+    return [_point(chances[:end], shift) for end in ends]
 
 
-def _point(chances: list[float]) -> YieldPoint:
+def _point(chances: list[float], shift: DailyShift) -> YieldPoint:
     """Return the frauds among cards, each of which is one with its own chance."""
-    expected = sum(chances)
-    variance = sum(chance * (1 - chance) for chance in chances)
-    return YieldPoint(
-        len(chances), expected, *count_range(expected, variance, len(chances), LEVEL)
-    )
+    return YieldPoint(len(chances), *shift.expected(chances))
 
 
-def _n_worth(connection: sa.Connection) -> int:
-    is_worth = alert_table.IS_LISTED & (alerts.c.rank_value >= WORTH)
+def _n_worth(connection: sa.Connection, shift: DailyShift) -> int:
+    """Return how many cards are worth a check once their chances are corrected."""
+    least = float(expit(logit(WORTH) - shift.mean)) - _ROUNDING
+    is_worth = alert_table.IS_LISTED & (alerts.c.rank_value >= least)
     return connection.execute(sa.select(sa.func.count()).where(is_worth)).scalar_one()
 
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from toprank.calibration import count_range
-from toprank.live.checks.queue import LEVEL
+from toprank.live.checks.kept_promise import DayRange, day_ranges
+from toprank.live.monitor.drawn_days import drawn_days
+from toprank.live.monitor.missed_frauds import MissedFrauds, missed_frauds
 from toprank.live.rules.rule_board import share_with_interval
-from toprank.live.store import check_day_table, digest_tables
+from toprank.live.store import digest_tables
 from toprank.live.store.alert_table import IS_LISTED, alerts
 from toprank.live.store.check_day_table import CheckDay
 from toprank.live.store.digest_tables import DAY, HOUR, known_frauds, log_hours
@@ -39,11 +40,15 @@ class AlertDay(NamedTuple):
 
 
 class CheckedDay(NamedTuple):
-    """The ranked checks of a day: what they were expected to find, and found."""
+    """The ranked checks of a day: what they were expected to find, and found.
+
+    `expected` is corrected by the outcomes of the days before; `counts.expected` is what the
+    model's chances alone promised.
+    """
 
     counts: CheckDay
-    low: float
-    high: float
+    expected: Interval
+    is_held: bool
 
     @property
     def precision(self) -> Interval | None:
@@ -78,6 +83,8 @@ class DeskMonitor(NamedTuple):
         Alerts that are open or taken, and when the oldest of them was opened.
     maturity
         The share of the payments of the last `N_DAYS` whose label is final; None without any.
+    missed
+        What random checks say of the last `N_DAYS` before today; None without any.
     """
 
     hours: list[HourCount]
@@ -88,6 +95,7 @@ class DeskMonitor(NamedTuple):
     n_listed: int
     oldest: int | None
     maturity: float | None
+    missed: MissedFrauds | None
 
 
 def desk_monitor(connection: sa.Connection, now: int, silence: int) -> DeskMonitor:
@@ -96,7 +104,7 @@ def desk_monitor(connection: sa.Connection, now: int, silence: int) -> DeskMonit
     n_listed, oldest = connection.execute(
         sa.select(sa.func.count(), sa.func.min(alerts.c.opened_at)).where(IS_LISTED)
     ).one()
-    days = check_day_table.between(connection, today - N_DAYS + 1, today)
+    days = day_ranges(connection, today - N_DAYS + 1, today)
     return DeskMonitor(
         _hours(connection, now),
         _alert_days(connection, today),
@@ -106,6 +114,7 @@ def desk_monitor(connection: sa.Connection, now: int, silence: int) -> DeskMonit
         n_listed,
         oldest,
         _maturity(connection, now, silence),
+        missed_frauds(drawn_days(connection, today - N_DAYS, today - 1)),
     )
 
 
@@ -138,10 +147,8 @@ def _by_day(
     return Counter({row[0]: row[1] for row in connection.execute(query)})
 
 
-def _checked(counts: CheckDay) -> CheckedDay:
-    return CheckedDay(
-        counts, *count_range(counts.expected, counts.variance, counts.n_checks, LEVEL)
-    )
+def _checked(day: DayRange) -> CheckedDay:
+    return CheckedDay(day.counts, day.expected, day.is_held)
 
 
 def _delays(connection: sa.Connection, now: int) -> list[LabelDelay]:

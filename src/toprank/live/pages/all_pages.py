@@ -1,6 +1,7 @@
 """All pages of a desk."""
 
 from toprank.live.pages.account_pages import ACCOUNT_PAGES
+from toprank.live.pages.alarm_pages import ALARM_PAGES
 from toprank.live.pages.audit_pages import AUDIT_PAGES
 from toprank.live.pages.card_page import CARD_PAGES
 from toprank.live.pages.day_page import DAY_PAGES
@@ -33,6 +34,7 @@ PAGES = [
     *TRIAL_PAGES,
     *MODEL_PAGES,
     *MONITOR_PAGES,
+    *ALARM_PAGES,
     *USER_PAGES,
     *KEY_PAGES,
     *AUDIT_PAGES,

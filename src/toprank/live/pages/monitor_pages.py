@@ -13,6 +13,7 @@ from toprank.live.pages import board_values
 from toprank.live.pages.bar_plot import BarCount, BarPlot, bar_plot
 from toprank.live.pages.page_kit import PageRequest, PageRoute
 from toprank.live.pages.rules_pages import catch_up
+from toprank.wording import plural
 
 _PAYMENTS = "POST /v1/payments"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,9 +61,9 @@ def _plots(found: DeskMonitor) -> dict[str, BarPlot]:
         for each in found.checked_days
     ]
     promised = [
-        BarCount(_day(day.day), day.expected, day.n_found, each.low, each.high)
+        BarCount(_day(each.counts.day), value, each.counts.n_found, low, high)
         for each in found.checked_days
-        for day in [each.counts]
+        for value, low, high in [each.expected]
     ]
     weeks = [
         BarCount(_time(each.at, "%d %b"), each.n_payments, each.n_final) for each in found.weeks
@@ -71,7 +72,7 @@ def _plots(found: DeskMonitor) -> dict[str, BarPlot]:
         "hours": bar_plot(hours, _text("payments", "blocked", hours, "hours")),
         "alerts": bar_plot(alerts, _text("alerts opened", "closed", alerts, "days"), style="line"),
         "checks": bar_plot(checks, _text("checks", "frauds found", checks, "days with checks")),
-        "promised": bar_plot(promised, _promise_text(promised), style="range"),
+        "promised": bar_plot(promised, _promise_text(found), style="range"),
         "weeks": bar_plot(weeks, _text("payments", "with a final label", weeks, "weeks")),
     }
 
@@ -81,12 +82,14 @@ def _text(what: str, part: str, counts: Sequence[BarCount], of: str) -> str:
     return f"{total:,.0f} {what} in {len(counts)} {of}, {filled:,.0f} {part}."
 
 
-def _promise_text(counts: Sequence[BarCount]) -> str:
-    total, filled = sum(each.total for each in counts), sum(each.part for each in counts)
-    within = sum(each.low <= each.part <= each.high for each in counts)
+def _promise_text(found: DeskMonitor) -> str:
+    days = [each for each in found.checked_days if each.counts.n_checks]
+    total = sum(each.expected.value for each in days)
+    n_found = sum(each.counts.n_found for each in days)
+    n_held = sum(each.is_held for each in days)
     return (
-        f"{total:,.1f} frauds expected in {len(counts)} days with checks, {filled:,.0f} found; "
-        f"on {within} days as many as expected."
+        f"{total:,.1f} frauds expected in {len(days)} {plural('day', len(days))} with checks, "
+        f"{n_found:,} found. The range held on {n_held} of them; 8 of 10 are meant to."
     )
 
 

@@ -19,6 +19,7 @@ NAVIGATION = (
     ("/rules", "Rules", "rules.view"),
     ("/models", "Models", "models.view"),
     ("/monitor", "Monitor", "monitor.view"),
+    ("/alarms", "Alarms", "monitor.view"),
     ("/users", "Users", "users.view"),
     ("/keys", "Keys", "keys.view"),
     ("/audit", "Audit", "audit.view"),

@@ -46,6 +46,7 @@ _ANY: dict[str, Set[str]] = {
     "models.promote": {"approver"},
     "models.rollback": {"approver"},
     "models.reject": {"approver"},
+    "alarms.acknowledge": {"senior", "approver", "admin"},
     "users.view": {"admin", "auditor"},
     "users.change": {"admin"},
     "keys.view": {"admin", "auditor"},

@@ -1,9 +1,14 @@
 """Per day of the desk, how many frauds its checks were expected to find, and found.
 
 It is kept when the checks themselves are purged. Random checks are counted apart: they were not
-promised to find any.
+promised to find any. The chances of the checked cards are kept as counts by log-odds, in tenths:
+what a day found says how far they are off.
 """
 
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -21,7 +26,10 @@ check_days = sa.Table(
     sa.Column("variance", sa.Double, nullable=False),
     sa.Column("n_random", sa.Integer, nullable=False),
     sa.Column("n_random_found", sa.Integer, nullable=False),
+    sa.Column("chances", sa.Text, nullable=False),  # [[tenths of log-odds, cards], ...]
 )
+
+_LARGEST = 100  # tenths of log-odds
 
 
 class CheckDay(NamedTuple):
@@ -34,6 +42,16 @@ class CheckDay(NamedTuple):
     variance: float = 0.0
     n_random: int = 0
     n_random_found: int = 0
+    chances: str = "[]"
+
+    @property
+    def probabilities(self) -> list[float]:
+        """The chances of the checked cards, each to a tenth of log-odds."""
+        return [
+            1 / (1 + math.exp(-tenths / 10))
+            for tenths, count in json.loads(self.chances)
+            for _ in range(count)
+        ]
 
 
 def counted(connection: sa.Connection, day: int) -> CheckDay:
@@ -58,6 +76,7 @@ def counted(connection: sa.Connection, day: int) -> CheckDay:
         sum(row.probability * (1 - row.probability) for row in ranked),
         len(drawn),
         sum(row.verdict == "fraud" for row in drawn),
+        _counted_chances(row.probability for row in ranked),
     )
 
 
@@ -71,3 +90,16 @@ def between(connection: sa.Connection, first: int, last: int) -> list[CheckDay]:
     """Return the days from one to another that had checks, in order."""
     query = sa.select(check_days).where(check_days.c.day.between(first, last))
     return [CheckDay(*row) for row in connection.execute(query.order_by(check_days.c.day))]
+
+
+def _counted_chances(probabilities: Iterable[float]) -> str:
+    """Return chances as counts, by tenths of their log-odds."""
+    counts = Counter(_tenths(each) for each in probabilities)
+    return json.dumps(sorted(counts.items()), separators=(",", ":"))
+
+
+def _tenths(probability: float) -> int:
+    if not 0 < probability < 1:
+        return _LARGEST if probability >= 1 else -_LARGEST
+    tenths = round(10 * math.log(probability / (1 - probability)))
+    return max(-_LARGEST, min(tenths, _LARGEST))

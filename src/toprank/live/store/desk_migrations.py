@@ -9,15 +9,43 @@ import sqlalchemy as sa
 
 from toprank.live.store.desk_database import metadata
 
+_DEFAULTS = {("check_days", "chances"): "[]", ("outbox", "kind"): "block"}
+"""What earlier rows have in columns that were added to tables."""
 
-def _add_models(connection: sa.Connection) -> None:
-    """Version 3 has a table of models: the one that there was is the first, and the champion."""
-    from toprank.live.store import model_table, shadow_score_table
+
+def _to_version_3(connection: sa.Connection) -> None:
+    """Add models, shadow scores, alarms, the terminals of alerts, and two columns."""
+    _add_columns(connection)
+    metadata.create_all(connection)
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+    _add_terminals(connection)
+    _add_first_model(connection)
+
+
+def _add_columns(connection: sa.Connection) -> None:
+    for (table, column), default in _DEFAULTS.items():
+        connection.exec_driver_sql(
+            f"ALTER TABLE {table} ADD COLUMN {column} TEXT NOT NULL DEFAULT '{default}'"
+        )
+
+
+def _add_terminals(connection: sa.Connection) -> None:
+    """Fill the terminals of alerts, from their payments."""
+    from toprank.live.store import alert_terminal_table
+    from toprank.live.store.alert_table import alert_payments
+
+    pairs = connection.execute(sa.select(alert_payments.c.alert, alert_payments.c.position))
+    alert_terminal_table.add(connection, [(row.alert, row.position) for row in pairs])
+
+
+def _add_first_model(connection: sa.Connection) -> None:
+    """Store the model that there was as the first, and the champion."""
+    from toprank.live.store import model_table
     from toprank.live.store.audit_chain import audit
     from toprank.live.store.model_table import FIRST, StoredModel
 
-    tables = [model_table.models, shadow_score_table.shadow_scores]
-    metadata.create_all(connection, tables)
     made = sa.select(audit.c.at, audit.c.actor).where(audit.c.action == "desk made")
     found = connection.execute(made.order_by(audit.c.number).limit(1)).first()
     at, who = found or (0, "person:command line")
@@ -26,5 +54,5 @@ def _add_models(connection: sa.Connection) -> None:
     model_table.add(connection, StoredModel(FIRST, file, "champion", who, at, day, trained_at=at))
 
 
-STEPS: dict[int, Callable[[sa.Connection], None]] = {2: _add_models}
+STEPS: dict[int, Callable[[sa.Connection], None]] = {2: _to_version_3}
 """What leads from a version to the next one."""

@@ -23,6 +23,7 @@ outbox = sa.Table(
     sa.Column("n_tries", sa.Integer, nullable=False),
     sa.Column("next_at", sa.BigInteger, nullable=False),  # by the machine's clock
     sa.Column("outcome", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # "block", or "alarm", whose alert is 0
     sa.Index("outbox_in_state", "state", "next_at"),
 )
 
@@ -40,6 +41,7 @@ class Message(NamedTuple):
     n_tries: int
     next_at: int
     outcome: str
+    kind: str = "block"
 
 
 def add(connection: sa.Connection, message: Message) -> Message:

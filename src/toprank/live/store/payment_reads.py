@@ -3,7 +3,9 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from toprank.live.store.payment_log import (
     LoggedPayment,
@@ -93,3 +95,19 @@ def newest_of_card(connection: sa.Connection, card: str) -> int:
     """Return the position of a card's newest payment, 0 if there is none."""
     query = sa.select(sa.func.max(payments.c.position)).where(payments.c.card == card)
     return connection.execute(query).scalar() or 0
+
+
+def sample_since(
+    connection: sa.Connection, moment: int, most: int
+) -> list[tuple[NDArray[np.float64], float]]:
+    """Return features and suspicion of scored payments received since a moment, evenly spaced."""
+    first, last = first_since(connection, moment), last_position(connection)
+    step = max((last - first + 1) // most, 1)
+    query = (
+        sa.select(payments.c.features, scores.c.suspicion)
+        .join(scores, scores.c.position == payments.c.position)
+        .where(payments.c.position.in_(range(first, last + 1, step)[:most]))
+    )
+    return [
+        (np.frombuffer(row.features, "<f8"), row.suspicion) for row in connection.execute(query)
+    ]

@@ -60,3 +60,9 @@ def is_random(connection: sa.Connection, alert: int) -> bool:
     """Return whether an alert was opened by a draw."""
     query = sa.select(random_checks.c.alert).where(random_checks.c.alert == alert)
     return connection.execute(query).first() is not None
+
+
+def between(connection: sa.Connection, first: int, last: int) -> list[RandomDraw]:
+    """Return the draws from one day to another, in order."""
+    query = sa.select(random_draws).where(random_draws.c.day.between(first, last))
+    return [RandomDraw(*row) for row in connection.execute(query.order_by(random_draws.c.day))]

@@ -5,18 +5,21 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from toprank.live.engine.alarm_jobs import AlarmJobs
 from toprank.live.engine.check_jobs import CheckJobs
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.engine.model_jobs import ModelJobs
 from toprank.live.learning.nightly_retrain import NightlyRetrain
 from toprank.live.messages import PaymentField, TimeRange
+from toprank.live.monitor.alarm_readings import Answers
 from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.upkeep_schedule import UpkeepSchedule
 
 _log = logging.getLogger("toprank.live")
 
+_PAYMENTS = "POST /v1/payments"
 _BETWEEN_RELOADS = 0.5  # seconds; a revoked key or a disabled account is known in less than one
 _RELOADS_PER_WRITE = 600  # when keys and sessions were last used is written every five minutes
 
@@ -68,8 +71,13 @@ class DeskService:
             self._follow_changes(),
             CheckJobs(self.engine).run(),
             ModelJobs(self._live).run(),
+            AlarmJobs(self._live, self._answers).run(),
         )
         self._tasks = [asyncio.create_task(each) for each in jobs]
+
+    def _answers(self) -> Answers | None:
+        """Return how long payments waited for answers since the start; None if nobody measures."""
+        return None if self.pages.metrics is None else self.pages.metrics.answers(_PAYMENTS)
 
     async def close(self) -> None:
         """Answer and score what is waiting, then close everything."""

@@ -11,6 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from toprank.live.messages import Answer
+from toprank.live.monitor.alarm_readings import Answers
 from toprank.payments.features.past import LabelCounts
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -20,6 +21,7 @@ SECONDS = (
 )  # fmt: skip
 """Fine between 1 and 10 ms, where the promise of a decision is."""
 
+_LONGEST = 60.0  # seconds that are written for whatever takes longer than the last bound
 _GAUGES = {
     "position": ("toprank_log_position", "Number of the newest payment in the log."),
     "waiting": ("toprank_waiting_payments", "Payments that wait for their decision."),
@@ -39,6 +41,7 @@ class ServiceMetrics:
     """Counts requests, decisions and errors; `text` is what Prometheus reads."""
 
     def __init__(self, facts: Callable[[], dict[str, Any]]) -> None:
+        self._asked: dict[str, list[int]] = {}
         self._registry = CollectorRegistry()
         self._registry.register(_EngineGauges(facts))
         self._seconds = Histogram(
@@ -105,6 +108,23 @@ class ServiceMetrics:
         found.sort()
         before = [0, *(count for _, count in found)]
         return [(bound, count - less) for (bound, count), less in zip(found, before, strict=False)]
+
+    def answers(self, route: str) -> Answers:
+        """Return how many answers of a route there were, and within what time 99 % of them came.
+
+        They are those since the last time this was asked, so that one bad hour does not hide
+        behind good weeks, nor last for ever.
+        """
+        now = self.latencies(route)
+        before = self._asked.get(route) or [0] * len(now)
+        self._asked[route] = [count for _, count in now]
+        counts = [(bound, count - old) for (bound, count), old in zip(now, before, strict=True)]
+        n, below = sum(count for _, count in counts), 0
+        for bound, count in counts:
+            below += count
+            if below >= 0.99 * n:
+                return Answers(n, min(bound, _LONGEST))
+        return Answers(0, 0.0)
 
     def text(self) -> bytes:
         """Return all figures as Prometheus reads them."""

@@ -1,0 +1,90 @@
+"""A database of the version before becomes what a new one is, and keeps what it has."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from toprank.live.store import alert_terminal_table, check_day_table, model_table
+from toprank.live.store.desk_database import NAME, Database
+
+VERSION_2 = Path(__file__).with_name("desk_version_2.sql")
+DAY = 86_400_000_000
+
+
+def shape(database):
+    """The columns and indexes of every table; those of SQLite itself have no names to compare."""
+    with database.reading() as connection:
+        run = connection.exec_driver_sql
+        names = run("SELECT name FROM sqlite_master WHERE type = 'table'").scalars().all()
+        columns = {
+            name: {(*row[1:4], row[5]) for row in run(f"PRAGMA table_info({name})")}
+            for name in names
+        }
+        indexes = run("SELECT name, tbl_name FROM sqlite_master WHERE type = 'index'").all()
+    return columns, {tuple(row) for row in indexes}
+
+
+@pytest.fixture
+def version_2(tmp_path):
+    """The folder of a desk of version 2 with an alert, a day of checks and a block to deliver."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    with sqlite3.connect(folder / NAME) as connection:
+        connection.executescript(VERSION_2.read_text())
+        add(
+            connection,
+            "payments",
+            position=1,
+            id="tx-1",
+            card="c",
+            terminal="shop",
+            paid_at=0,
+            received_at=0,
+            body="{}",
+            features=b"",
+            decision="accept",
+            matched="[]",
+            rule_set=0,
+        )
+        add(connection, "alerts", number=7, card="c")
+        add(connection, "alert_payments", alert=7, position=1)
+        add(connection, "check_days", day=3, n_checks=2, n_found=1, expected=1.5)
+        add(connection, "outbox", alert=7)
+        add(connection, "audit", number=1, at=DAY, actor="person:anna", action="desk made")
+    connection.close()
+    return folder
+
+
+def add(connection, table, **given):
+    """Add a row; columns that must have a value and were given none are 0 or empty."""
+    for _, name, kind, is_required, _, _ in connection.execute(f"PRAGMA table_info({table})"):
+        if is_required and name not in given:
+            given[name] = "" if kind == "TEXT" else 0
+    places = ", ".join("?" * len(given))
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(given)}) VALUES ({places})", list(given.values())
+    )
+
+
+def test_tables_columns_and_indexes_are_those_of_a_new_database(version_2, tmp_path):
+    (tmp_path / "new").mkdir()
+    new, old = Database.create(tmp_path / "new"), Database.open(version_2)
+    assert shape(old) == shape(new)
+    new.close()
+    old.close()
+
+
+def test_what_was_stored_is_there_and_what_is_new_follows_from_it(version_2):
+    for _ in range(2):  # the second time there is nothing left to do
+        database = Database.open(version_2)
+        with database.reading() as connection:
+            (model,) = model_table.newest(connection)
+            assert (model.number, model.file, model.state) == (1, "0001.toprank", "champion")
+            assert (model.who, model.asked_on) == ("person:anna", 1)
+            assert alert_terminal_table.alerts_at(connection, "shop", 10) == [7]
+            (day,) = check_day_table.between(connection, 3, 3)
+            assert (day.n_checks, day.expected, day.probabilities) == (2, 1.5, [])
+            kinds = connection.exec_driver_sql("SELECT kind FROM outbox").scalars().all()
+            assert kinds == ["block"]
+        database.close()
