@@ -10,7 +10,7 @@ from toprank.live.checks import outbox
 from toprank.live.checks.outbox import Delivery
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.monitor import alarm_readings, alarm_watch
-from toprank.live.monitor.alarm_readings import Answers, Reading
+from toprank.live.monitor.alarm_readings import AlarmReading, Answers
 from toprank.live.monitor.desk_monitor import CheckedDay, DeskMonitor, LabelDelay
 from toprank.live.monitor.missed_frauds import MissedFrauds
 from toprank.live.store import alarm_table, audit_chain, outbox_table
@@ -29,7 +29,7 @@ def database(tmp_path):
 
 
 def reading(value, name="recall", limit=0.5):
-    return Reading(name, value, limit, value < limit, value >= 0.6, f"recall is {value}.")
+    return AlarmReading(name, value, limit, value < limit, value >= 0.6, f"recall is {value}.")
 
 
 def look(database, *readings, settings=SETTINGS, at=NOW):

@@ -21,7 +21,7 @@ from toprank.live.store import (
     rule_table,
     rule_trial_table,
 )
-from toprank.live.store.alarm_table import Alarm
+from toprank.live.store.alarm_table import DeskAlarm
 from toprank.live.store.check_day_table import CheckDay, check_days
 from toprank.live.store.check_table import Check
 from toprank.live.store.digest_tables import DAY
@@ -307,7 +307,7 @@ def test_a_backtest_and_suggestions_run_in_a_process_of_their_own(pages):
 
 def test_an_alarm_is_on_its_page_and_acknowledged_by_a_senior(pages, as_role):
     assert "No alarm is open" in as_role("auditor").get("/alarms").content.decode()
-    alarm = Alarm(0, "recall", 5, 0.1, 0.3, "recall is 10 %, at most 20 %; 30 % is the limit.")
+    alarm = DeskAlarm(0, "recall", 5, 0.1, 0.3, "recall is 10 %, at most 20 %; 30 % is the limit.")
     with pages.database.writing() as connection:
         number = alarm_table.add(connection, alarm).number
     page = as_role("auditor").get("/alarms").content.decode()

@@ -8,10 +8,10 @@ import numpy as np
 
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.monitor import alarm_readings, alarm_watch, log_digest, verdict_guard
-from toprank.live.monitor.alarm_readings import Answers, Reading
+from toprank.live.monitor.alarm_readings import AlarmReading, Answers
 from toprank.live.monitor.desk_monitor import desk_monitor
 from toprank.live.store import payment_reads, verdict_outcomes
-from toprank.live.store.alarm_table import Alarm
+from toprank.live.store.alarm_table import DeskAlarm
 from toprank.live.store.digest_tables import DAY
 from toprank.live.store.reason_counts import first_reasons
 from toprank.workflow.usual_rows import SUSPICION, ShiftWatch
@@ -54,14 +54,14 @@ class AlarmJobs:
             except Exception:
                 _log.exception("alarms could not be looked at; it is tried again.")
 
-    def look(self) -> list[Alarm]:
+    def look(self) -> list[DeskAlarm]:
         """Return the alarms that are raised now."""
         desk, settings = self._live.desk, self._live.settings
         log_digest.catch_up(desk.database, settings.alert_from, *_COUNTING)
         readings = list(self._readings())
         return alarm_watch.look(desk.database, readings, self._live.moment(), settings)
 
-    def _readings(self) -> Iterator[Reading]:
+    def _readings(self) -> Iterator[AlarmReading]:
         live, now = self._live, self._live.now()
         silence = int(live.settings.silent / np.timedelta64(1, "us"))
         today = now // DAY
@@ -82,7 +82,7 @@ class AlarmJobs:
         if answers is not None:
             yield from alarm_readings.of_answers(answers, live.settings.most_seconds)
 
-    def _shift(self, now: int) -> Iterator[Reading]:
+    def _shift(self, now: int) -> Iterator[AlarmReading]:
         """Yield how unlike the training rows the last day's payments are."""
         usual, state = self._live.model.usual_rows_, self._live.model.state_
         if usual is None or state is None:

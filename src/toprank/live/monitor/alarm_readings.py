@@ -27,7 +27,7 @@ _MOST_MOVED = 0.3  # share of alerts whose first reason is another
 _CALM = 0.8  # share of a limit below which a figure is back
 
 
-class Reading(NamedTuple):
+class AlarmReading(NamedTuple):
     """A figure at a moment: beyond its limit, back again, or in between."""
 
     name: str
@@ -45,7 +45,7 @@ class Answers(NamedTuple):
     seconds: float
 
 
-def of_figures(found: DeskMonitor, now: int, settings: DeskSettings) -> Iterator[Reading]:
+def of_figures(found: DeskMonitor, now: int, settings: DeskSettings) -> Iterator[AlarmReading]:
     """Yield the readings of what the monitor shows."""
     yield from _precision(found.checked_days)
     if found.missed is not None:
@@ -61,7 +61,7 @@ def of_figures(found: DeskMonitor, now: int, settings: DeskSettings) -> Iterator
             yield _too_long("label delay", delay.ninety, silence, what)
 
 
-def _precision(days: Sequence[CheckedDay]) -> Iterator[Reading]:
+def _precision(days: Sequence[CheckedDay]) -> Iterator[AlarmReading]:
     """Yield the precision of a week's checks, which should be half of what it was before."""
     counts = [each.counts for each in days if each.counts.n_checks]
     if not counts:
@@ -82,18 +82,20 @@ def _precision(days: Sequence[CheckedDay]) -> Iterator[Reading]:
         f"{percent(share.value)} of the last week's {n:,} checks found a fraud; {percent(limit)} "
         "is the limit."
     )
-    yield Reading("precision", share.value, limit, share.high < limit, share.value >= limit, text)
+    yield AlarmReading(
+        "precision", share.value, limit, share.high < limit, share.value >= limit, text
+    )
 
 
-def _recall(missed: MissedFrauds, least: float) -> Iterator[Reading]:
+def _recall(missed: MissedFrauds, least: float) -> Iterator[AlarmReading]:
     if missed.recall is None:
         return
     value, _, high = missed.recall
     text = f"recall is {percent(value)}, at most {percent(high)}; {percent(least)} is the limit."
-    yield Reading("recall", value, least, high < least, value >= least, text)
+    yield AlarmReading("recall", value, least, high < least, value >= least, text)
 
 
-def _yield(days: Sequence[CheckedDay]) -> Iterator[Reading]:
+def _yield(days: Sequence[CheckedDay]) -> Iterator[AlarmReading]:
     """Yield on how many of the last ten days the range held: so few are rarely chance."""
     held = [each.is_held for each in days if each.counts.n_checks][-10:]
     if len(held) < 5:
@@ -106,15 +108,15 @@ def _yield(days: Sequence[CheckedDay]) -> Iterator[Reading]:
         "to."
     )
     share = n_held / n
-    yield Reading("yield", share, _HELD, by_chance < _RARE, share >= _HELD, text)
+    yield AlarmReading("yield", share, _HELD, by_chance < _RARE, share >= _HELD, text)
 
 
-def _too_long(name: str, days: float, limit: float, what: str) -> Reading:
+def _too_long(name: str, days: float, limit: float, what: str) -> AlarmReading:
     text = f"{what}: {days:.1f} days; {limit:g} is the limit."
-    return Reading(name, days, limit, days > limit, days <= _CALM * limit, text)
+    return AlarmReading(name, days, limit, days > limit, days <= _CALM * limit, text)
 
 
-def of_answers(answers: Answers, limit: float) -> Iterator[Reading]:
+def of_answers(answers: Answers, limit: float) -> Iterator[AlarmReading]:
     """Yield how long 99 of 100 answers took, if there were enough."""
     if answers.n < 1000:
         return
@@ -123,25 +125,25 @@ def of_answers(answers: Answers, limit: float) -> Iterator[Reading]:
         "limit."
     )
     is_beyond = answers.seconds > limit
-    yield Reading("latency", answers.seconds, limit, is_beyond, not is_beyond, text)
+    yield AlarmReading("latency", answers.seconds, limit, is_beyond, not is_beyond, text)
 
 
-def of_shift(scores: float | None, features: Mapping[str, float]) -> Iterator[Reading]:
+def of_shift(scores: float | None, features: Mapping[str, float]) -> Iterator[AlarmReading]:
     """Yield how unlike the training rows the last day's payments are; None if scores are alike."""
     text = (
         f"the suspicion of {percent(scores or 0.0)} of the last day's payments is unlike that of "
         "the training rows."
     )
-    yield Reading("scores", scores or 0.0, 0.0, scores is not None, scores is None, text)
+    yield AlarmReading("scores", scores or 0.0, 0.0, scores is not None, scores is None, text)
     name, share = next(iter(features.items()), ("", 0.0))
     text = (
         f"{name!r} of {percent(share)} of the last day's payments is unlike that of the training "
         f"rows; so are {max(len(features) - 1, 0)} other features."
     )
-    yield Reading("features", share, 0.0, bool(features), not features, text)
+    yield AlarmReading("features", share, 0.0, bool(features), not features, text)
 
 
-def of_reasons(recent: Counter[str], before: Counter[str]) -> Iterator[Reading]:
+def of_reasons(recent: Counter[str], before: Counter[str]) -> Iterator[AlarmReading]:
     """Yield the share of alerts that would need another first reason to be as before."""
     n, n_before = recent.total(), before.total()
     if min(n, n_before) < _LEAST_ALERTS:
@@ -155,4 +157,4 @@ def of_reasons(recent: Counter[str], before: Counter[str]) -> Iterator[Reading]:
         f"{percent(moved)} of the last week's alerts have another first reason than before; "
         f"{percent(limit)} is the limit."
     )
-    yield Reading("reasons", moved, limit, moved > limit, moved <= _CALM * limit, text)
+    yield AlarmReading("reasons", moved, limit, moved > limit, moved <= _CALM * limit, text)

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
-from toprank.live.monitor.alarm_readings import Reading
+from toprank.live.monitor.alarm_readings import AlarmReading
 from toprank.live.store import alarm_table, audit_chain, outbox_table
-from toprank.live.store.alarm_table import Alarm
+from toprank.live.store.alarm_table import DeskAlarm
 from toprank.live.store.desk_database import Database
 from toprank.live.store.outbox_table import Message
 
@@ -22,8 +22,8 @@ CALM_LOOKS = 3
 
 
 def look(
-    database: Database, readings: Sequence[Reading], now: Moment, settings: DeskSettings
-) -> list[Alarm]:
+    database: Database, readings: Sequence[AlarmReading], now: Moment, settings: DeskSettings
+) -> list[DeskAlarm]:
     """Raise and end alarms by readings; return those that were raised.
 
     Nothing is written if nothing has changed.
@@ -45,16 +45,16 @@ def look(
     return raised
 
 
-def _is_change(reading: Reading, alarm: Alarm | None) -> bool:
+def _is_change(reading: AlarmReading, alarm: DeskAlarm | None) -> bool:
     if alarm is None:
         return reading.is_beyond
     return reading.is_calm or alarm.n_calm > 0 or reading.value != alarm.value
 
 
 def _raise(
-    connection: sa.Connection, reading: Reading, now: Moment, settings: DeskSettings
-) -> Alarm:
-    new = Alarm(0, reading.name, now.desk, reading.value, reading.limit, reading.text)
+    connection: sa.Connection, reading: AlarmReading, now: Moment, settings: DeskSettings
+) -> DeskAlarm:
+    new = DeskAlarm(0, reading.name, now.desk, reading.value, reading.limit, reading.text)
     alarm = alarm_table.add(connection, new)
     details = {"name": alarm.name, "value": alarm.value, "limit": alarm.limit}
     audit_chain.add(connection, now.wall, JOB, "alarm raised", f"alarm:{alarm.number}", details)
@@ -69,7 +69,9 @@ def _raise(
     return alarm
 
 
-def _follow(connection: sa.Connection, alarm: Alarm, reading: Reading, now: Moment) -> None:
+def _follow(
+    connection: sa.Connection, alarm: DeskAlarm, reading: AlarmReading, now: Moment
+) -> None:
     """Write what has become of an open alarm's figure, and end it once it is back for good."""
     n_calm = alarm.n_calm + 1 if reading.is_calm else 0
     if n_calm < CALM_LOOKS:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from scipy.stats import hypergeom
 
-from toprank.live.monitor.alarm_readings import Reading
+from toprank.live.monitor.alarm_readings import AlarmReading
 from toprank.live.store.verdict_outcomes import VerdictOutcome
 from toprank.wording import percent
 
@@ -90,7 +90,7 @@ def compared(counts: Mapping[str, VerdictCounts]) -> list[OddVerdicts]:
     return found
 
 
-def of_verdicts(verdicts: Iterable[VerdictOutcome]) -> Iterator[Reading]:
+def of_verdicts(verdicts: Iterable[VerdictOutcome]) -> Iterator[AlarmReading]:
     """Yield a reading per person: of the kind of verdict in which they differ most."""
     worst: dict[str, OddVerdicts] = {}
     for each in compared(counted(verdicts)):
@@ -104,6 +104,6 @@ def of_verdicts(verdicts: Iterable[VerdictOutcome]) -> Iterator[Reading]:
             "together with a second person."
         )
         is_beyond, is_calm = each.chance < RARE, each.chance > _CALM
-        yield Reading(
+        yield AlarmReading(
             f"verdicts:{who}", each.share, each.share_of_others, is_beyond, is_calm, text
         )

@@ -8,12 +8,12 @@ from starlette.responses import Response
 from toprank.live.pages.check_requests import change, look, moment_of
 from toprank.live.pages.page_kit import PageError, PageRequest, PageRoute
 from toprank.live.store import alarm_table, audit_chain
-from toprank.live.store.alarm_table import Alarm
+from toprank.live.store.alarm_table import DeskAlarm
 
 
 class _LoadedAlarms(NamedTuple):
-    open: list[Alarm]
-    ended: list[Alarm]
+    open: list[DeskAlarm]
+    ended: list[DeskAlarm]
 
 
 async def alarms_page(page: PageRequest) -> Response:

@@ -35,7 +35,7 @@ sa.Index(
 )
 
 
-class Alarm(NamedTuple):
+class DeskAlarm(NamedTuple):
     """A figure that went beyond its limit; `text` says so in a sentence."""
 
     number: int
@@ -50,7 +50,7 @@ class Alarm(NamedTuple):
     ended_at: int | None = None
 
 
-def add(connection: sa.Connection, alarm: Alarm) -> Alarm:
+def add(connection: sa.Connection, alarm: DeskAlarm) -> DeskAlarm:
     """Store an alarm, whatever its number, and return it with the number that it gets."""
     values = alarm._asdict()
     del values["number"]
@@ -59,16 +59,16 @@ def add(connection: sa.Connection, alarm: Alarm) -> Alarm:
     return alarm._replace(number=int(key[0]))
 
 
-def open_now(connection: sa.Connection) -> list[Alarm]:
+def open_now(connection: sa.Connection) -> list[DeskAlarm]:
     """Return the alarms that have not ended, the oldest first."""
     query = sa.select(alarms).where(_IS_OPEN).order_by(alarms.c.number)
-    return [Alarm(*row) for row in connection.execute(query)]
+    return [DeskAlarm(*row) for row in connection.execute(query)]
 
 
-def last_ended(connection: sa.Connection, limit: int = 50) -> list[Alarm]:
+def last_ended(connection: sa.Connection, limit: int = 50) -> list[DeskAlarm]:
     """Return alarms that have ended, the newest first."""
     query = sa.select(alarms).where(~_IS_OPEN).order_by(alarms.c.number.desc()).limit(limit)
-    return [Alarm(*row) for row in connection.execute(query)]
+    return [DeskAlarm(*row) for row in connection.execute(query)]
 
 
 def change(connection: sa.Connection, number: int, **values: Any) -> bool:
