@@ -11,6 +11,7 @@ EXAMPLES = """
 Examples:
   toprank retrain desk --by anna                   # also while it is being served
   toprank retrain desk --minutes 30 --effort quick
+  toprank retrain desk --without mallory           # leave out what mallory said
   toprank models promote desk 2 --by ben           # needs a second person
 """
 
@@ -25,6 +26,10 @@ Examples:
     "--effort", type=click.Choice(["quick", "normal", "thorough"]),
     help="How much to try.  [default: as the model in use was fitted]",
 )  # fmt: skip
+@click.option(
+    "--without", multiple=True, metavar="PERSON",
+    help="Person whose verdicts do not count, as if they had not been given; repeatable.",
+)  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores but one]")
 @click.option("--by", help="Person who asks for it, for the audit.  [default: your login name]")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
@@ -32,6 +37,7 @@ def retrain(
     folder: Path,
     minutes: float | None,
     effort: str | None,
+    without: tuple[str, ...],
     jobs: int | None,
     by: str | None,
     as_json: bool,
@@ -55,6 +61,7 @@ def retrain(
         model = learn_again(
             desk, desk_actor.actor(by), minutes=minutes, effort=effort,
             n_jobs=jobs or spare_cores(), progress=progress,
+            without=[desk_actor.actor(each) for each in without],
         )  # fmt: skip
     if as_json:
         screen.print_json(model_facts(model))

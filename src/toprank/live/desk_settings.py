@@ -78,6 +78,11 @@ class DeskSettings:
         "without it, only `toprank retrain` does.",
     )
     retrain_minutes: float = _setting(60.0, "Most minutes that this training may take.")
+    most_of_one_person: float = _setting(
+        0.5,
+        "Largest share of the verdicts in a training that counts from one person, at desks where "
+        "five or more gave verdicts.",
+    )
     session_hours: float = _setting(10.0, "Hours after which a person must log in again.")
     idle: str = _setting("30min", "How long a session lasts in which nothing is done.")
     lock_after: int = _setting(
@@ -127,6 +132,7 @@ class DeskSettings:
         if self.retrain_hour is not None:
             checks.whole_number(self.retrain_hour, "retrain_hour", 0, 23)
         checks.number_above(self.retrain_minutes, "retrain_minutes", 0)
+        checks.number_above(self.most_of_one_person, "most_of_one_person", 0, 1)
         checks.number_from(self.session_hours, "session_hours", 0.1, 24 * 7)
         checks.whole_number(self.lock_after, "lock_after", 1)
         if self.idle_for <= np.timedelta64(0, "us"):

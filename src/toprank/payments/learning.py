@@ -74,18 +74,27 @@ def learn_from_features(
 
 
 def learn_also(
-    model: Any, table: pa.Table, weight: NDArray[np.float64], progress: Progress | None
+    model: Any,
+    table: pa.Table,
+    weight: NDArray[np.float64],
+    weight_before: NDArray[np.float64] | None,
+    progress: Progress | None,
 ) -> Any:
     """Let a fitted model learn from later rows, too, whose labels are not final yet.
 
-    `weight` is the number of payments that each represents. Figures and probabilities stay those
-    of the rows before.
+    `weight` is the number of payments that each represents, and `weight_before` that of each row
+    before. Figures and probabilities stay those of the rows before.
     """
-    labels = tables.split_label(table, model.label_column, model.classes_[0])
-    trained = model.training_
-    model.ranker_ = training.with_more_rows(trained, table, labels.is_positive, weight, progress)
-    newest = tables.time_column(table, str(model.time)).max()
-    if model.promise_ is not None:
+    if weight_before is not None:
+        weight_before = weight_before[model.training_.task.row_numbers - 1]
+    is_positive = (
+        np.array(table[model.label_column].to_pylist(), dtype=object) == model.classes_[0]
+    )
+    model.ranker_ = training.with_more_rows(
+        model.training_, table, is_positive, weight, weight_before, progress
+    )
+    if table.num_rows and model.promise_ is not None:
+        newest = tables.time_column(table, str(model.time)).max()
         model.promise_ = replace(model.promise_, until=max(model.promise_.until, newest))
     return model
 

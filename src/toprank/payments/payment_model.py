@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -196,14 +196,19 @@ class PaymentModel(BaseEstimator):
         return learn_from_features(self, table, labels, progress, test_begin)
 
     def learn_also(
-        self, table: pa.Table, weight: ArrayLike, *, progress: Progress | None = None
+        self,
+        table: pa.Table,
+        weight: NDArray[np.float64],
+        weight_before: NDArray[np.float64] | None = None,
+        *,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn from later rows, too, whose labels are not final; after `fit_features`.
 
-        `weight` is the number of payments that each row represents. Figures and probabilities
-        stay those of the rows before.
+        `weight` is the number of payments that each row represents, and `weight_before` that of
+        each row of before, if it is not 1. Figures and probabilities stay those of then.
         """
-        return learn_also(self, table, np.asarray(weight, np.float64), progress)
+        return learn_also(self, table, weight, weight_before, progress)
 
     # Ranking
 

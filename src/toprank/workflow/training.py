@@ -136,21 +136,23 @@ def with_more_rows(
     more: pa.Table,
     is_positive: NDArray[np.bool_],
     weight: NDArray[np.float64],
+    weight_before: NDArray[np.float64] | None = None,
     progress: Progress | None = None,
 ) -> Ranker:
     """Return a ranker of the chosen recipe that also learned from rows no figure can be from.
 
     These are rows whose labels are not final, with the number of rows that each represents; all
-    others represent one. Probabilities are what they were.
+    others represent one, or what `weight_before` says. Probabilities are what they were.
     """
     task = trained.task
+    own = np.ones(task.is_positive.size) if weight_before is None else weight_before
     columns = [task.features, more.select(task.features.column_names)]
     whole = replace(
         task,
         features=pa.concat_tables(columns, promote_options="permissive"),
         is_positive=np.concatenate([task.is_positive, is_positive]),
     )
-    weights = np.concatenate([np.ones(task.is_positive.size), weight])
+    weights = np.concatenate([own, weight])
     ranker = _refitted(trained.ranker, whole, progress, weights)
     ranker.calibration_ = trained.ranker.calibration_
     return ranker

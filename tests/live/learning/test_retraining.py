@@ -21,6 +21,7 @@ from toprank.live.store import (
 from toprank.live.store.payment_log import payments
 from toprank.live.store.random_check_table import RandomDraw
 from toprank.payments.history_store.writer_lock import StoreBusyError, WriterLock
+from toprank.payments.payment_model import PaymentModel
 
 
 def models_of(desk):
@@ -28,10 +29,10 @@ def models_of(desk):
         return {each.number: each for each in model_table.newest(connection)}
 
 
-def rows_of(desk):
+def rows_of(desk, without=()):
     model, _ = desk.load_newest()
     with model:
-        return training_rows(desk, model, desks.live(desk).now())
+        return training_rows(desk, model, desks.live(desk).now(), without)
 
 
 def test_a_challenger_says_what_it_learned_from_and_how_it_compares(desk):
@@ -168,6 +169,61 @@ def test_a_fraud_of_today_changes_the_next_challenger(learned, untrained, last_p
 def models_of_folder(folder):
     with Desk.open(folder) as desk:
         return models_of(desk)
+
+
+def verdicts_by(live, ids, people):
+    for number, each in enumerate(ids):
+        given = [LabelGiven(each, False, None, "investigator")]
+        live.label(given, f"person:{people[number % len(people)]}")
+
+
+def weights_of_the_end(desk, monkeypatch):
+    """The weights of matured rows with which a challenger learns in the end; None for all 1."""
+    seen = []
+    learn_also = PaymentModel.learn_also
+
+    def watched(self, table, weight, weight_before, **options):
+        seen.append(weight_before)
+        return learn_also(self, table, weight, weight_before, **options)
+
+    monkeypatch.setattr(PaymentModel, "learn_also", watched)
+    retrain(desk, "person:anna", n_jobs=1)
+    return seen[-1]
+
+
+def test_one_person_of_a_team_is_at_most_half_of_the_verdicts_that_count(untrained, monkeypatch):
+    live, rows = desks.live(untrained), rows_of(untrained)
+    ids = rows.table["tx"].to_pylist()[-60:]
+    verdicts_by(live, ids[:50], ["mallory"])
+    verdicts_by(live, ids[50:], ["a", "b", "c", "d"])
+    weights = weights_of_the_end(untrained, monkeypatch)
+    rows = rows_of(untrained)
+    is_hers = rows.who == "person:mallory"
+    assert is_hers.sum() == 50 and (rows.who != "").sum() == 60
+    assert weights[is_hers].sum() == pytest.approx(10)
+    assert (weights[~is_hers] == 1).all()
+
+
+def test_where_few_give_verdicts_all_of_them_count(untrained, monkeypatch):
+    live, rows = desks.live(untrained), rows_of(untrained)
+    verdicts_by(live, rows.table["tx"].to_pylist()[-30:], ["anna"] * 9 + ["ben"])
+    assert (weights_of_the_end(untrained, monkeypatch) == 1).all()
+
+
+def test_verdicts_of_a_person_who_is_left_out_are_as_if_they_had_not_been_given(untrained):
+    before = rows_of(untrained)
+    frauds = np.flatnonzero(before.is_fraud & (before.source == "claim"))
+    ids = [before.table["tx"][int(place)].as_py() for place in frauds]
+    live = desks.live(untrained)
+    verdicts_by(live, ids, ["mallory"])
+    assert rows_of(untrained).is_fraud.sum() < before.is_fraud.sum()
+    after = rows_of(untrained, without=["person:mallory"])
+    assert (after.is_fraud == before.is_fraud).all()
+    assert (after.source == before.source).all() and (after.who == "").all()
+    retrain(untrained, "person:anna", n_jobs=1, without=["person:mallory"])
+    with untrained.database.reading() as connection:
+        asked = [e for e in audit_chain.entries(connection) if e.action == "model.retrain"]
+    assert asked[-1].details == {"without": ["person:mallory"]}
 
 
 def test_what_a_rule_denied_and_nobody_labelled_is_left_out(untrained):

@@ -5,6 +5,7 @@ than the one who asked for it promotes it; a rollback brings the champion before
 way. Every step is one transaction with its audit, so that at any moment one model is the champion.
 """
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -30,10 +31,13 @@ class LearnedFacts(NamedTuple):
     figures: dict[str, Any]
 
 
-def begin(connection: sa.Connection, at: int, day: int, who: str) -> StoredModel:
+def begin(
+    connection: sa.Connection, at: int, day: int, who: str, without: Collection[str] = ()
+) -> StoredModel:
     """Store that a model is being trained, and return it.
 
-    One whose training was interrupted is resumed: for whoever asks now.
+    One whose training was interrupted is resumed: for whoever asks now. `without` are the people
+    whose verdicts do not count.
     """
     found = model_table.in_state(connection, "training")
     if found is not None:
@@ -42,7 +46,8 @@ def begin(connection: sa.Connection, at: int, day: int, who: str) -> StoredModel
     number = model_table.next_number(connection)
     model = StoredModel(number, model_table.file_name(number), "training", who, at, day)
     model_table.add(connection, model)
-    audit_chain.add(connection, at, who, "model.retrain", _subject(model))
+    details = {"without": sorted(without)} if without else {}
+    audit_chain.add(connection, at, who, "model.retrain", _subject(model), details)
     return model
 
 

@@ -8,10 +8,12 @@ file is there already, only the last step is left to do.
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from toprank import files
 from toprank.live.desk import Desk, clock_of, fields_of
@@ -26,8 +28,11 @@ from toprank.payments.history_store.writer_lock import StoreBusyError, WriterLoc
 from toprank.payments.model_files import facts_of
 from toprank.payments.new_version import LEAST_DAYS, LEAST_POSITIVES, first_new_day
 from toprank.payments.payment_model import PaymentModel
+from toprank.payments.verdict_weights import label_weights
 
 LOCK = "retrain.lock"
+
+_TEAM = 5  # people who gave verdicts, from which on none of them may be most of what is learned
 
 OnProgress = Callable[[str, int, int], None]
 """Takes what is being done, how much of it is done, and how much there is."""
@@ -43,12 +48,14 @@ def retrain(
     minutes: float | None = None,
     effort: str | None = None,
     n_jobs: int | None = None,
+    without: Collection[str] = (),
     progress: OnProgress | None = None,
 ) -> StoredModel:
     """Train a challenger for the champion of a desk, and return what the desk has of it.
 
     `who` asked for it. `minutes`, `effort` and `n_jobs` are as in `toprank fit`; by default the
-    first two are those that the champion was fitted with. An error is stored with the model.
+    first two are those that the champion was fitted with. Verdicts of the people in `without` do
+    not count. An error is stored with the model.
     """
     with _only_one(desk):
         champion, _ = desk.load_newest()
@@ -57,13 +64,13 @@ def retrain(
             against = model_table.in_state(connection, "champion")
         assert against is not None
         with desk.database.writing() as connection:
-            model = model_life.begin(connection, wall_time(), now // _DAY, who)
+            model = model_life.begin(connection, wall_time(), now // _DAY, who, without)
         try:
             facts = _left_by_another(desk, model)
             if facts is not None:
                 return _finished(desk, model, facts)
             new = _untrained(champion, desk.settings.capacity, minutes, effort, n_jobs)
-            rows = training_rows(desk, champion, now)
+            rows = training_rows(desk, champion, now, without)
             return _trained(desk, model, champion, new, against.number, rows, progress)
         except Exception as error:
             with desk.database.writing() as connection:
@@ -149,13 +156,28 @@ def _trained(
         weights = comparison_weights(rows)
         capacity = desk.settings.capacity
         figures = compare_models(champion, new, against, rows, weights, capacity).to_json()
-    if rows.has_recent_frauds:
-        new.learn_also(rows.recent.table, rows.recent.weight, progress=progress)
+    _learn_in_the_end(new, rows, desk.settings.most_of_one_person, progress)
     facts = _learned(rows, figures)
     # a backup that is being made must not have the challenger without its file
     with desk.tidying():
         _save(new, model, desk.path_of(model.file), facts)
         return _finished(desk, model, facts)
+
+
+def _learn_in_the_end(
+    new: PaymentModel, rows: LabelledPayments, cap: float, progress: OnProgress | None
+) -> None:
+    """Let a model learn from recent days, too, and not too much from one person."""
+    n_rows, recent = len(rows.who), rows.recent
+    who = np.concatenate([rows.who, recent.who])
+    is_team = np.unique(who[who != ""]).size >= _TEAM
+    weights = label_weights(who, cap) if is_team else np.ones(who.size)
+    weights[n_rows:] *= recent.weight
+    n_recent = recent.day.size if rows.has_recent_frauds else 0
+    if n_recent or (weights[:n_rows] != 1).any():
+        weight_before, weight = weights[:n_rows], weights[n_rows : n_rows + n_recent]
+        table = recent.table.slice(0, n_recent)
+        new.learn_also(table, weight, weight_before, progress=progress)
 
 
 def _learned(rows: LabelledPayments, figures: dict[str, Any]) -> LearnedFacts:

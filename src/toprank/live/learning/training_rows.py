@@ -11,7 +11,7 @@ happen, so their silence says nothing.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ class RecentPayments(NamedTuple):
 
     table: pa.Table
     source: NDArray[np.str_]
+    who: NDArray[np.str_]
     is_fraud: NDArray[np.bool_]
     weight: NDArray[np.float64]
     day: NDArray[np.int64]
@@ -45,12 +46,14 @@ class RecentPayments(NamedTuple):
 class LabelledPayments(NamedTuple):
     """Rows of matured days in order of time, with features and label, and who said the label.
 
-    `source` is that of the label that holds; `is_verdict_alone` is whether nobody but an
-    investigator has said anything of the payment. `recent` are the rows of later days.
+    `source` is that of the label that holds, and `who` has given it, if it is a verdict, or is
+    empty; `is_verdict_alone` is whether nobody but an investigator has said anything of it.
+    `recent` are the rows of later days.
     """
 
     table: pa.Table
     source: NDArray[np.str_]
+    who: NDArray[np.str_]
     is_verdict_alone: NDArray[np.bool_]
     is_fraud: NDArray[np.bool_]
     day: NDArray[np.int64]
@@ -74,11 +77,17 @@ class LabelledPayments(NamedTuple):
         return dict(sorted(Counter(sources.tolist()).items()))
 
 
-def training_rows(desk: Desk, model: PaymentModel, now: int) -> LabelledPayments:
-    """Return the payments of matured days; `now` is the desk's time in microseconds."""
+def training_rows(
+    desk: Desk, model: PaymentModel, now: int, without: Collection[str] = ()
+) -> LabelledPayments:
+    """Return the payments to learn from; `now` is the desk's time in microseconds.
+
+    Verdicts of the people in `without` do not count, as if they had not been given.
+    """
     # nobody else moves payments from the log to the archive, or removes them, meanwhile
     with desk.tidying(), desk.database.reading() as connection:
-        frame = _labelled(connection, archive_of(desk, model).stored(connection)).collect()
+        stored = archive_of(desk, model).stored(connection)
+        frame = _labelled(_labels(connection, without), stored).collect()
         drawn = drawn_payments.chances(connection)
     silence = int(desk.settings.silent / np.timedelta64(1, "us"))
     frame = _known_by(frame, now - silence)
@@ -94,6 +103,7 @@ def training_rows(desk: Desk, model: PaymentModel, now: int) -> LabelledPayments
     return LabelledPayments(
         _table_of(model, used),
         used["source"].to_numpy().astype(str),
+        used["who"].to_numpy().astype(str),
         used["is_verdict_alone"].to_numpy(),
         used["is_fraud"].to_numpy(),
         used["day"].to_numpy(),
@@ -131,9 +141,9 @@ def _recent(
     weight = np.ones(frame.height)
     age = now - frauds["paid_at"].dt.epoch("us").to_numpy()
     weight[is_fraud] = fraud_weights(chance, age, delays)
-    source = frame["source"].to_numpy().astype(str)
+    source, who = (frame[name].to_numpy().astype(str) for name in ("source", "who"))
     return RecentPayments(
-        _table_of(model, frame), source, is_fraud, weight, frame["day"].to_numpy()
+        _table_of(model, frame), source, who, is_fraud, weight, frame["day"].to_numpy()
     )
 
 
@@ -143,20 +153,30 @@ def _claim_delays(frame: pl.DataFrame) -> NDArray[np.int64]:
     return (claims["known_at"] - claims["paid_at"].dt.epoch("us")).to_numpy()
 
 
-def _labelled(connection: sa.Connection, payments: pl.LazyFrame) -> pl.LazyFrame:
+def _labels(connection: sa.Connection, without: Collection[str]) -> list[DeskLabel]:
+    """Return all labels, but the verdicts of some people."""
+    return [
+        each
+        for each in label_table.after(connection, 0)
+        if each.source != "investigator" or each.who not in without
+    ]
+
+
+def _labelled(labels: Sequence[DeskLabel], payments: pl.LazyFrame) -> pl.LazyFrame:
     """Return payments with the labels that hold, in one order however they are stored."""
-    labels = label_table.after(connection, 0)
     held = list(label_table.holding(labels).values())
     known = pl.LazyFrame(
         {
             "id": [each.id for each in held],
             "label": [each.is_fraud for each in held],
             "source": [each.source for each in held],
+            "who": [each.who if each.source == "investigator" else "" for each in held],
             "known_at": [each.known_at for each in held],
             "is_verdict_alone": _are_verdicts_alone(labels, held),
         },
         schema={
-            "id": pl.Utf8, "label": pl.Boolean, "source": pl.Utf8, "known_at": pl.Int64,
+            "id": pl.Utf8, "label": pl.Boolean, "source": pl.Utf8, "who": pl.Utf8,
+            "known_at": pl.Int64,
             "is_verdict_alone": pl.Boolean,
         },
     )  # fmt: skip
@@ -182,6 +202,7 @@ def _known_by(frame: pl.DataFrame, silent_before: int) -> pl.DataFrame:
             "source", pl.when(pl.col("is_fraud").is_not_null()).then(pl.lit(BEFORE)),
             pl.lit(SILENCE),
         ),
+        who=pl.col("who").fill_null(""),
         is_verdict_alone=pl.col("is_verdict_alone").fill_null(False),
         is_fraud=pl.coalesce("label", "is_fraud", pl.when(is_silent).then(pl.lit(False))),
     )  # fmt: skip
