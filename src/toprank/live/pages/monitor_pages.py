@@ -13,6 +13,7 @@ from toprank.live.pages import board_values
 from toprank.live.pages.bar_plot import BarCount, BarPlot, bar_plot
 from toprank.live.pages.page_kit import PageRequest, PageRoute
 from toprank.live.pages.rules_pages import catch_up
+from toprank.wording import plural
 
 _PAYMENTS = "POST /v1/payments"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,25 +69,27 @@ def _plots(found: DeskMonitor) -> dict[str, BarPlot]:
         BarCount(_time(each.at, "%d %b"), each.n_payments, each.n_final) for each in found.weeks
     ]
     return {
-        "hours": bar_plot(hours, _text("payments", "blocked", hours, "hours")),
-        "alerts": bar_plot(alerts, _text("alerts opened", "closed", alerts, "days"), style="line"),
-        "checks": bar_plot(checks, _text("checks", "frauds found", checks, "days with checks")),
+        "hours": bar_plot(hours, _text("payments", "blocked", hours, "hour")),
+        "alerts": bar_plot(alerts, _text("alerts opened", "closed", alerts, "day"), style="line"),
+        "checks": bar_plot(checks, _text("checks", "frauds found", checks, "day", " with checks")),
         "promised": bar_plot(promised, _promise_text(promised), style="range"),
-        "weeks": bar_plot(weeks, _text("payments", "with a final label", weeks, "weeks")),
+        "weeks": bar_plot(weeks, _text("payments", "with a final label", weeks, "week")),
     }
 
 
-def _text(what: str, part: str, counts: Sequence[BarCount], of: str) -> str:
-    total, filled = sum(each.total for each in counts), sum(each.part for each in counts)
-    return f"{total:,.0f} {what} in {len(counts)} {of}, {filled:,.0f} {part}."
+def _text(what: str, part: str, counts: Sequence[BarCount], of: str, which: str = "") -> str:
+    n, total = len(counts), sum(each.total for each in counts)
+    filled = sum(each.part for each in counts)
+    return f"{total:,.0f} {what} in {n} {plural(of, n)}{which}, {filled:,.0f} {part}."
 
 
 def _promise_text(counts: Sequence[BarCount]) -> str:
     total, filled = sum(each.total for each in counts), sum(each.part for each in counts)
-    within = sum(each.low <= each.part <= each.high for each in counts)
+    within, n = sum(each.low <= each.part <= each.high for each in counts), len(counts)
+    days = f"{n} {plural('day', n)}"
     return (
-        f"{total:,.1f} frauds expected in {len(counts)} days with checks, {filled:,.0f} found; "
-        f"on {within} days as many as expected."
+        f"{total:,.1f} frauds expected in {days} with checks, {filled:,.0f} found; within the "
+        f"expected range on {within} of {days}."
     )
 
 
