@@ -57,6 +57,7 @@ def _photograph(page: Page, link: str) -> None:
     time.sleep(_FIRST_DAYS)
     # some checks, so that the figures of the day are not all nought
     page.get_by_role("button", name="Check the next card").click()
+    page.wait_for_url("**/alerts/*")
     for letter in "ffgf":
         page.keyboard.press(letter)
         with page.expect_navigation():

@@ -15,6 +15,7 @@ PEOPLE = {
 }  # fmt: skip
 NEW = "new"  # has not set a password yet
 _BATCH = 500
+_PATIENCE = 120_000  # milliseconds: a machine with much to do is slow to log somebody in
 
 
 class DeskServer:
@@ -49,6 +50,7 @@ class DeskServer:
     def log_in(self, context, name):
         """Return a page of a browser's context in which a person has logged in."""
         page = context.new_page()
+        page.set_default_timeout(_PATIENCE)
         page.goto(f"{self.address}/login")
         page.fill("#name", name)
         page.fill("#password", PASSWORD)

@@ -3,6 +3,7 @@ from collections import defaultdict
 from datetime import UTC, datetime
 
 import pytest
+import sqlalchemy as sa
 
 from live import desks
 from live.monitor import board_desk
@@ -106,6 +107,17 @@ def test_a_backtest_of_the_mature_days_counts_as_the_board_does(counted):
     assert found.payments.total + n_moved == row.mature.total
     assert found.payments.genuine > 20 * found.payments.fraud, "most have no label at all"
     assert found.matches.precision == pytest.approx(row.mature_precision.value, abs=0.01)
+
+
+def test_the_frauds_of_the_board_are_read_from_an_index_of_frauds_alone(counted):
+    columns = digest_tables.rule_matches.c
+    query = sa.select(columns.card).where(columns.position >= 7, digest_tables.IS_FRAUD)
+    text = query.compile(counted.desk.database.engine, compile_kwargs={"literal_binds": True})
+    with counted.desk.database.reading() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}").all()
+    assert [row.detail for row in plan] == [
+        "SEARCH rule_matches USING INDEX rule_matches_of_frauds (position>?)"
+    ]
 
 
 def test_a_shorter_period_has_the_figures_of_its_payments_alone(counted):

@@ -69,17 +69,18 @@ def _plots(found: DeskMonitor) -> dict[str, BarPlot]:
         BarCount(_time(each.at, "%d %b"), each.n_payments, each.n_final) for each in found.weeks
     ]
     return {
-        "hours": bar_plot(hours, _text("payments", "blocked", hours, "hours")),
-        "alerts": bar_plot(alerts, _text("alerts opened", "closed", alerts, "days"), style="line"),
-        "checks": bar_plot(checks, _text("checks", "frauds found", checks, "days with checks")),
+        "hours": bar_plot(hours, _text("payments", "blocked", hours, "hour")),
+        "alerts": bar_plot(alerts, _text("alerts opened", "closed", alerts, "day"), style="line"),
+        "checks": bar_plot(checks, _text("checks", "frauds found", checks, "day", " with checks")),
         "promised": bar_plot(promised, _promise_text(found), style="range"),
-        "weeks": bar_plot(weeks, _text("payments", "with a final label", weeks, "weeks")),
+        "weeks": bar_plot(weeks, _text("payments", "with a final label", weeks, "week")),
     }
 
 
-def _text(what: str, part: str, counts: Sequence[BarCount], of: str) -> str:
-    total, filled = sum(each.total for each in counts), sum(each.part for each in counts)
-    return f"{total:,.0f} {what} in {len(counts)} {of}, {filled:,.0f} {part}."
+def _text(what: str, part: str, counts: Sequence[BarCount], of: str, which: str = "") -> str:
+    n, total = len(counts), sum(each.total for each in counts)
+    filled = sum(each.part for each in counts)
+    return f"{total:,.0f} {what} in {n} {plural(of, n)}{which}, {filled:,.0f} {part}."
 
 
 def _promise_text(found: DeskMonitor) -> str:
