@@ -35,7 +35,7 @@ def last_payments():
 @pytest.fixture
 def untrained(learned, tmp_path):
     """A desk with labels to learn from, and one model."""
-    with Desk.open(shutil.copytree(learned / "untrained", tmp_path / "desk")) as desk:
+    with Desk.open(shutil.copytree(learned / "untrained", tmp_path / "untrained")) as desk:
         yield desk
 
 

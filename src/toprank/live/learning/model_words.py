@@ -6,6 +6,7 @@ from typing import Any
 from toprank.live.learning.model_comparison import ModelComparison, PairedFigure
 from toprank.live.learning.model_shadow import ShadowSummary
 from toprank.live.store.model_table import StoredModel
+from toprank.wording import plural
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -80,12 +81,14 @@ def shadow_line(shadow: ShadowSummary) -> str:
     """Return how a challenger's list of today differs from the champion's."""
     if not shadow.n_scored:
         return "In shadow: no payment of today has been scored by it yet."
-    skipped = f" It skipped {shadow.n_skipped:,} payments." if shadow.n_skipped else ""
+    n_skipped, n_both = shadow.n_skipped, shadow.n_both
+    skipped = f" It skipped {n_skipped:,} {plural('payment', n_skipped)}." if n_skipped else ""
+    are_both = f"{n_both:,} {'card is' if n_both == 1 else 'cards are'} on both"
     one, other = shadow.challenger, shadow.champion
     return (
         f"In shadow today, {shadow.n_scored:,} payments: the first {one.n_cards:,} cards of its "
         f"list are expected to hold {one.expected:.1f} frauds, the first {other.n_cards:,} of the "
-        f"champion's {other.expected:.1f}; {shadow.n_both:,} cards are on both.{skipped}"
+        f"champion's {other.expected:.1f}; {are_both}.{skipped}"
     )
 
 
