@@ -18,7 +18,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 STEP = 0.1
-SHIFTS = STEP * np.arange(-50, 51)
+SHIFTS: Vector = STEP * np.arange(-50, 51, dtype=np.float64)
 LEAST_CHANCE = 1e-9
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from live.web.fake_desk import payment
 from toprank.live.messages import LabelGiven
+from toprank.live.web.service_metrics import ServiceMetrics
 
 
 @pytest.fixture
@@ -81,3 +82,15 @@ def test_alerts_come_page_by_page(client):
 def test_a_query_that_is_not_as_expected_is_refused(client, query, field):
     reply = client.get(f"/v1/alerts?{query}")
     assert (reply.status, reply.error["field"]) == (422, field)
+
+
+def test_the_time_of_answers_is_that_since_it_was_last_asked():
+    metrics = ServiceMetrics(dict)
+    assert metrics.answers("route") == (0, 0.0)
+    for seconds in [0.0012] * 99 + [0.018]:
+        metrics.saw_request("route", 200, seconds)
+    assert metrics.answers("route") == (100, 0.0015)
+    for _ in range(10):
+        metrics.saw_request("route", 200, 100.0)
+    assert metrics.answers("route") == (10, 60.0)
+    assert metrics.answers("route") == (0, 0.0)

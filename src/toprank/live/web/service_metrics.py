@@ -120,7 +120,7 @@ class ServiceMetrics:
         self._asked[route] = [count for _, count in now]
         counts = [(bound, count - old) for (bound, count), old in zip(now, before, strict=True)]
         n, below = sum(count for _, count in counts), 0
-        for bound, count in counts:
+        for bound, count in counts if n else ():
             below += count
             if below >= 0.99 * n:
                 return Answers(n, min(bound, _LONGEST))
