@@ -13,7 +13,7 @@ import pytest
 from cli.running import names_here, one_sentence, run_main, written
 from toprank import files
 
-QUICK = ("-k", 5, "--trees", 5, "--minutes", 0.01, "--jobs", 1)
+QUICK = ("-k", 5, "--trees", 5, "--minutes", 0.0001, "--jobs", 1)
 FIT = ("--label", "is_fraud", "--time", "paid_at", *QUICK)
 AT_RANDOM = ("--label", "is_fraud", "--drop", "paid_at", *QUICK)
 

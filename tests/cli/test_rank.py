@@ -406,7 +406,7 @@ def test_memory_stays_far_below_the_size_of_the_table(payments, fitted):
 def test_ids_are_listed_digit_by_digit(payments):
     cards = 9_007_199_254_740_993 + np.arange(len(payments))
     data = written(payments.assign(card=cards), "cards.csv")
-    options = ("--label", "is_fraud", "--time", "paid_at", "--trees", 5, "--minutes", 0.01)
+    options = ("--label", "is_fraud", "--time", "paid_at", "--trees", 5, "--minutes", 0.0001)
     fitted = run_main("fit", data, *options, "--keep", "card")
     assert "'card' holds numbers too large for learners" in fitted.stderr
     assert "1,500 different values become" in fitted.stderr
