@@ -213,7 +213,7 @@ def run_until_training(run):
 )
 def test_a_reader_that_goes_away_ends_it_quietly(form, payments, fitted):
     payments.to_parquet("payments.parquet")
-    run = start("rank", fitted.model, "payments.parquet", "-k", 1500, *form, bufsize=0, text=False)
+    run = start("rank", fitted.model, "payments.parquet", "-k", 600, *form, bufsize=0, text=False)
     assert run.stdout.readline()
     run.stdout.close()
     remarks = run.stderr.read().decode()
@@ -221,4 +221,4 @@ def test_a_reader_that_goes_away_ends_it_quietly(form, payments, fitted):
 
     assert run.returncode == 1
     assert len(remarks.splitlines()) == 1
-    assert remarks.startswith("1,500 rows scored")
+    assert remarks.startswith("600 rows scored")
