@@ -26,8 +26,9 @@ def test_it_prints_ap_the_budget_and_what_to_expect(fitted):
     assert lines[2].split("  ")[-1] == "before the first false alarm"
     assert "frauds in 5 a day" in lines[2]
     assert re.match(r"\S+.*  \.\d+ \(\.\d+-1?\.\d+\)  [\d.]+ \([\d.]+-[\d.]+\)", lines[3])
-    assert re.match(r"Expect about [\d.]+ frauds? in your 5 checks a day \(most days", lines[-2])
-    assert re.match(r"Such a range, made before the test, held on \d+ of its \d+ days", lines[-1])
+    assert re.match(r"Expect about [\d.]+ frauds? in your 5 checks a day \(most days", lines[-3])
+    assert re.match(r"Such a range, made before the test, held on \d+ of its \d+ days", lines[-2])
+    assert lines[-1].startswith("Rough figures: the test has only 5 frauds")
 
 
 def test_it_says_what_it_wrote_and_writes_both(fitted):
