@@ -24,7 +24,7 @@ def test_it_prints_a_row_a_learner_and_which_differences_are_real(csv):
 
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stderr == ""
-    assert lines[0].startswith("1,500 rows, 3 features, 5.")
+    assert lines[0].startswith("600 rows, 3 features, 5.")
     assert "frauds in 5 a day" in lines[2]
     assert {line.split()[0] for line in lines[3:6]} == {"log", "ap-exp", "rank-boost"}
     verdict = r"not significantly different from log on these \d+ frauds\.|: significant\."
@@ -76,8 +76,8 @@ def test_rows_without_a_label_are_left_out_and_counted(payments):
     data = written(payments.assign(is_fraud=labels), "payments.csv")
     outcome = run_main("compare", data, *COMPARE)
 
-    assert outcome.stdout.startswith("1,350 rows")
-    assert outcome.stderr == "note: 150 rows without a label were left out.\n"
+    assert outcome.stdout.startswith("540 rows")
+    assert outcome.stderr == "note: 60 rows without a label were left out.\n"
 
 
 def test_the_gap_is_as_long_as_asked(csv):
@@ -102,7 +102,7 @@ def test_imbalance_prints_a_row_a_method_and_ratio_and_what_to_do(csv):
 
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stderr == ""
-    assert lines[0].startswith("1,500 rows, 3 features, 5.")
+    assert lines[0].startswith("600 rows, 3 features, 5.")
     assert lines[2].split() == ["ratio", "AP", "F1", "F1", "at", ".5", "AUC", "seconds"]
     rows = [line.split()[:2] for line in lines[4:8]]
     assert [(name, ratio.strip("*")) for name, ratio in rows] == [
@@ -150,7 +150,7 @@ def test_a_ratio_that_the_rows_have_already_is_refused_by_name(csv):
     sentence = one_sentence(run_main("compare", csv, *IMBALANCE, "--ratios", "0.01,1"))
 
     assert sentence == (
-        "ratios must be above 0.0442, the positives per negative that the training rows have "
+        "ratios must be above 0.0722, the positives per negative that the training rows have "
         "already, and at most 1; got 0.01."
     )
 

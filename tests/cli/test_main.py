@@ -8,6 +8,7 @@ import time
 import warnings
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import toprank.cli
@@ -212,8 +213,9 @@ def run_until_training(run):
     "form", [[], pytest.param(["--json"], marks=pytest.mark.slow)], ids=["csv", "json"]
 )
 def test_a_reader_that_goes_away_ends_it_quietly(form, payments, fitted):
-    payments.to_parquet("payments.parquet")
-    run = start("rank", fitted.model, "payments.parquet", "-k", 1500, *form, bufsize=0, text=False)
+    many = pd.concat([payments] * 5)  # more than a pipe holds
+    many.to_parquet("payments.parquet")
+    run = start("rank", fitted.model, "payments.parquet", "-k", 3000, *form, bufsize=0, text=False)
     assert run.stdout.readline()
     run.stdout.close()
     remarks = run.stderr.read().decode()
@@ -221,4 +223,4 @@ def test_a_reader_that_goes_away_ends_it_quietly(form, payments, fitted):
 
     assert run.returncode == 1
     assert len(remarks.splitlines()) == 1
-    assert remarks.startswith("1,500 rows scored")
+    assert remarks.startswith("3,000 rows scored")

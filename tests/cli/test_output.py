@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +227,7 @@ def test_two_streams_do_not_write_to_one_file():
     first.stdin.write('{"id": 1, "amount": 1.0}\n')
     while not (Path("scores.ndjson").exists() and Path("scores.ndjson").read_text()):
         assert first.poll() is None
+        time.sleep(0.05)  # its start needs the processor
     arguments = (stream_of(20), "--model", "second.toprank", "-o", "scores.ndjson")
     sentence = one_sentence(run_main("stream", *arguments))
     assert "scores.ndjson is being written by another toprank stream" in sentence

@@ -16,7 +16,7 @@ from toprank.payments.history_store import HistoryStore
 from toprank.simulator import Simulation, tables_by_day
 
 PAST = ("--time", "paid_at", "--card", "card", "--terminal", "terminal", "--amount", "amount")
-QUICK = ("-k", 5, "--trees", 20, "--minutes", 0.01, "--jobs", 1)
+QUICK = ("-k", 5, "--trees", 20, "--minutes", 0.0001, "--jobs", 1)
 
 
 @pytest.fixture(scope="module")

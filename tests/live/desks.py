@@ -1,6 +1,8 @@
 """Desks to try things on: a tiny model of made payments, and payments after those it learned."""
 
 import asyncio
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -49,8 +51,21 @@ def payments_of(table):
 
 def new_desk(folder, model, **settings):
     """A desk whose clock is that of its payments."""
-    init_desk(folder, model, DeskSettings(**({"clock": "payments"} | settings)))
+    chosen = DeskSettings(**({"clock": "payments"} | settings))
+    if {"clock", "keep"} & settings.keys():
+        init_desk(folder, model, chosen)  # may refuse the model
+    else:
+        shutil.copytree(_made_once(Path(model)), folder)
+        chosen.write(folder)
     return Desk.open(folder)
+
+
+def _made_once(model):
+    """The folder of a desk to copy, beside its model: to make one takes ten times as long."""
+    folder = model.with_name(f"{model.stem}-{model.stat().st_mtime_ns}.desk")
+    if not folder.exists():
+        init_desk(folder, model, DeskSettings(clock="payments"))
+    return folder
 
 
 def live(desk):

@@ -1,6 +1,7 @@
 """Made payments with ids over some weeks, a tiny model of them, and its folder."""
 
 import shutil
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ QUICK = {"budget": 5, "n_estimators": 20, "time_limit": 0.01, "n_jobs": 1}
 N_LATER = 3
 
 
+@cache
 def made_days(n_days=40):
     """A table per day; cards are padded numbers, ids too, and one column is of no past."""
     days = tables_by_day(Simulation(n_cards=80, n_terminals=30, n_days=n_days, random_state=3))

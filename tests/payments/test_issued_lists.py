@@ -5,7 +5,7 @@ import stat
 import numpy as np
 import pytest
 
-from payments.payment_days import joined, made_days, new_model, unlabelled
+from payments.payment_days import copied, joined, made_days, new_model, unlabelled
 from toprank.payments.issued_lists import FILE
 from toprank.payments.payment_model import PaymentModel
 
@@ -17,12 +17,19 @@ def days():
     return made_days(36)
 
 
-@pytest.fixture
-def path(days, tmp_path):
+@pytest.fixture(scope="module")
+def saved(days, tmp_path_factory):
+    """The folder of a model that is saved; nobody may write there."""
+    folder = tmp_path_factory.mktemp("saved")
     model = new_model().fit(joined(days[:N_FIT]))
-    model.save(tmp_path / "payments.toprank")
+    model.save(folder / "payments.toprank")
     model.close()
-    return tmp_path / "payments.toprank"
+    return folder
+
+
+@pytest.fixture
+def path(saved, tmp_path):
+    return copied(saved, tmp_path)
 
 
 def used(path, days, truth_of, n_labelled=None):

@@ -64,6 +64,14 @@ def path(looped, tmp_path):
     return copied(looped[0], tmp_path)
 
 
+@pytest.fixture(scope="module")
+def refitted(looped):
+    """The model after these days, open to read, and what a refit of it gives."""
+    with PaymentModel.load(looped[0] / "payments.toprank") as model:
+        model.n_jobs = 1
+        yield model, refit(model, silence="90d")
+
+
 def days_of(table):
     return splits.days(table["paid_at"].to_numpy())
 
@@ -117,30 +125,26 @@ def test_a_refit_learns_from_the_new_days_and_leaves_the_old_model_alone(path, d
     assert bytes_in(path.parent) == before
 
 
-def test_rows_known_only_by_a_verdict_are_left_out_of_the_comparison(path):
-    with PaymentModel.load(path) as model:
-        model.n_jobs = 1
-        rows = matured_rows(model, "90d")
-        ids = np.array(rows.table["tx"].to_pylist())
-        held = model.state_.history.held_labels(ids)
-        outcome = refit(model, silence="90d")
-        # four checks a day of the later days; labels that came with fit are nobody's verdict
-        assert rows.is_verdict_alone.sum() == 4 * 8
-        assert (held.source[rows.is_verdict_alone] == "investigator").all()
-        task = outcome.model.training_.task
-        test = task.split.parts()["test"]
-        left_out = rows.is_verdict_alone[task.row_numbers[test] - 1]
-        compared = outcome.comparison
-        assert compared.n_verdicts_alone == left_out.sum() > 0
-        assert compared.n_rows == test.size - left_out.sum()
-        assert compared.n_positives == task.is_positive[test[~left_out]].sum()
-        assert compared.first_day <= compared.last_day
+def test_rows_known_only_by_a_verdict_are_left_out_of_the_comparison(refitted):
+    model, outcome = refitted
+    rows = matured_rows(model, "90d")
+    ids = np.array(rows.table["tx"].to_pylist())
+    held = model.state_.history.held_labels(ids)
+    # four checks a day of the later days; labels that came with fit are nobody's verdict
+    assert rows.is_verdict_alone.sum() == 4 * 8
+    assert (held.source[rows.is_verdict_alone] == "investigator").all()
+    task = outcome.model.training_.task
+    test = task.split.parts()["test"]
+    left_out = rows.is_verdict_alone[task.row_numbers[test] - 1]
+    compared = outcome.comparison
+    assert compared.n_verdicts_alone == left_out.sum() > 0
+    assert compared.n_rows == test.size - left_out.sum()
+    assert compared.n_positives == task.is_positive[test[~left_out]].sum()
+    assert compared.first_day <= compared.last_day
 
 
-def test_versions_are_compared_on_days_that_neither_learned_from(path, days):
-    with PaymentModel.load(path) as model:
-        model.n_jobs = 1
-        outcome = refit(model, silence="90d")
+def test_versions_are_compared_on_days_that_neither_learned_from(refitted, days):
+    model, outcome = refitted
     newest = joined(days[:N_FIT])["paid_at"].to_numpy().max()
     assert model.learned_until == newest
     periods = outcome.model.training_.task.split.periods
@@ -150,15 +154,13 @@ def test_versions_are_compared_on_days_that_neither_learned_from(path, days):
     assert outcome.model.learned_until == joined(days[: N_FIT + 8])["paid_at"].to_numpy().max()
 
 
-def test_a_version_compared_with_itself_does_not_differ(path):
-    with PaymentModel.load(path) as model:
-        model.n_jobs = 1
-        outcome = refit(model, silence="90d")
-        rows = matured_rows(model, "90d")
-        new = outcome.model
-        measured = PaymentModel(**new.get_params(deep=False))
-        measured.ranker_ = new.training_.chosen.ranker
-        same = compare_versions(measured, new, rows.is_verdict_alone)
+def test_a_version_compared_with_itself_does_not_differ(refitted):
+    model, outcome = refitted
+    rows = matured_rows(model, "90d")
+    new = outcome.model
+    measured = PaymentModel(**new.get_params(deep=False))
+    measured.ranker_ = new.training_.chosen.ranker
+    same = compare_versions(measured, new, rows.is_verdict_alone)
     assert same.old == same.new
     assert same.average_precision.difference == 0
     assert (same.cards_found.low, same.cards_found.high) == (0, 0)

@@ -165,7 +165,9 @@ def test_more_connections_than_allowed_are_refused(running):
     assert running.ask(request_of(running, payment(tx="later")))[0] == 200
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    "stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)], ids=str
+)
 def test_stopped_it_answers_what_it_began_then_closes_the_desk(tmp_path, stop):
     with served(tmp_path) as running:
         with running.connect() as connection:
