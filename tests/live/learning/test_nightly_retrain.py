@@ -1,6 +1,5 @@
 import os
 import signal
-from dataclasses import replace
 
 import pytest
 
@@ -114,7 +113,6 @@ def test_a_training_whose_process_was_killed_is_a_failed_one_with_a_reason(untra
 
 @pytest.mark.slow
 def test_a_process_of_its_own_trains_a_challenger_and_a_killed_one_leaves_none(untrained):
-    replace(untrained.settings, retrain_minutes=0.001).write(untrained.folder)
     killed = nightly_retrain.start_process(untrained)
     while not retraining.is_training(untrained.folder):
         assert killed.poll() is None
