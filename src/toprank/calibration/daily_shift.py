@@ -62,7 +62,7 @@ class DailyShift:
     >>> shift = DailyShift.start()
     >>> sure = CheckedList(np.full(100, 0.5), 20)  # far fewer than the 50 that were expected
     >>> before, after = (each.expected([0.5] * 10) for each in (shift, shift.after(sure)))
-    >>> round(before.value, 1), after.value < 3.5, after.high < before.high
+    >>> round(before.value, 1), after.value < 3.5, after.low < before.low
     (5.0, True, True)
     """
 

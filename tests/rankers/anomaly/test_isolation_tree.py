@@ -31,7 +31,7 @@ def grown(features, n_categories=None, seed=0):
 def made_payments(n_rows, seed):
     """Numbers, categories and missing values, encoded."""
     frame = payments(n_rows, seed=seed)[0]
-    schema = Schema.of(frame)
+    schema = Schema.of(payments(100, seed=seed)[0])  # of few rows, a column may have no value
     return schema.encode(frame), schema.n_categories
 
 
