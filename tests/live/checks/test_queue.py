@@ -52,7 +52,8 @@ def test_the_header_says_what_the_next_checks_are_expected_to_find(connection):
     assert found.next_expected == pytest.approx(next_ten.sum(), rel=0.02)
     assert 0 < found.next_low < found.next_expected < found.next_high <= 10
     assert found.worth_until == 18
-    assert [point.checks for point in found.curve] == list(range(1, 20))
+    checks = [point.checks for point in found.curve]
+    assert len(checks) == 12 and checks == sorted(set(checks)) and checks[-1] == 19
     expected = [point.expected for point in found.curve]
     assert expected == sorted(expected)
 

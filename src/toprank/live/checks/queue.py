@@ -25,7 +25,7 @@ WORTH = 0.05
 """A check is worth it while it finds a fraud more often than this."""
 
 _WEEK = 7 * 86_400_000_000
-_MOST_POINTS = 25  # of the curve
+_MOST_POINTS = 12  # of the curve
 _LONGEST_CURVE = 1_000  # checks
 _ROUNDING = 1e-12
 
