@@ -69,6 +69,7 @@ def test_the_page_says_in_words_what_a_model_learned_from_and_how_it_compares(da
     assert "70 from claim, 31 from investigator" in text
     assert "12 payments known by a verdict alone were left out" in text
     assert "Asked for by anna" in text and "no payment of today" in text
+    assert "On live payments: not yet; 0 of the 7 days and 0 of the 20 frauds" in text
     assert "Let it rank" not in text  # for approvers
 
 

@@ -7,18 +7,20 @@ from starlette.responses import Response
 
 from toprank.live.desk_clock import wall_time
 from toprank.live.learning import model_life
+from toprank.live.learning.live_comparison import live_comparison
 from toprank.live.learning.model_life import ModelLifeError
 from toprank.live.learning.model_shadow import shadow_summary
 from toprank.live.learning.model_words import (
     comparison_lines,
     day_range,
     learned_line,
+    live_lines,
     shadow_line,
     training_words,
 )
 from toprank.live.learning.retraining import is_training
 from toprank.live.pages.page_kit import PageRequest, PageRoute
-from toprank.live.pages.rules_pages import sentence
+from toprank.live.pages.rules_pages import catch_up, sentence
 from toprank.live.store import model_table
 from toprank.live.store.model_table import StoredModel
 
@@ -36,7 +38,7 @@ class ShownModel(NamedTuple):
 
 class _Found(NamedTuple):
     models: list[StoredModel]
-    shadow: str
+    shadow: list[str]
     is_training: bool
 
 
@@ -60,13 +62,18 @@ async def _models_page(page: PageRequest, error: str = "", status: int = 200) ->
 
 def _read(page: PageRequest) -> _Found:
     database, settings = page.desk.database, page.desk.settings
+    catch_up(page.desk)
     with database.reading() as connection:
         models = model_table.newest(connection, _MOST)
+        champion = model_table.in_state(connection, "champion")
         challenger = model_table.in_state(connection, "challenger")
-        shadow = ""
+        shadow = []
         if challenger is not None:
-            found = shadow_summary(connection, challenger.number, page.now, settings)
-            shadow = shadow_line(found)
+            number = challenger.number
+            shadow = [shadow_line(shadow_summary(connection, number, page.now, settings))]
+            if champion is not None:
+                found = live_comparison(connection, champion, number, page.now, settings)
+                shadow = live_lines(found) + shadow
     return _Found(models, shadow, is_training(database.path.parent))
 
 
@@ -75,8 +82,8 @@ def _shown(model: StoredModel, found: _Found, actor: str) -> ShownModel:
     if model.n_rows is not None:
         lines.append(learned_line(model))
     lines += comparison_lines(model)
-    if model.state == "challenger" and found.shadow:
-        lines.append(found.shadow)
+    if model.state == "challenger":
+        lines += found.shadow
     if model.state == "training":
         lines.append(f"{training_words(model, found.is_training).capitalize()}.")
     return ShownModel(
