@@ -166,6 +166,26 @@ def test_equal_models_differ_significantly_as_rarely_as_chance_has_it(made, n_wo
         assert abs(ahead.mean()) < 3 * ahead.std(ddof=1) / np.sqrt(ahead.size)
 
 
+def test_leaving_out_what_checks_found_would_favour_a_challenger_that_is_equal():
+    n_cards, n_frauds, k = 3_000, 12, 30
+    is_fraud = np.arange(n_cards) < n_frauds
+    random = np.random.default_rng(0)
+    left_out, counted = [], []
+    for _ in range(200):
+        shared = 0.6 * random.normal(size=n_cards)
+        before, after = (
+            2.2 * is_fraud + shared + 0.8 * random.normal(size=n_cards) for _ in range(2)
+        )
+        is_checked = before >= np.sort(before)[-k]
+        rest = np.flatnonzero(~is_checked)
+        for kept, ahead in ((rest, left_out), (np.arange(n_cards), counted)):
+            found = [is_fraud[kept[np.argsort(-each[kept])[:k]]].sum() for each in (before, after)]
+            ahead.append(found[1] - found[0])
+    errors = [np.std(each) / np.sqrt(len(each)) for each in (left_out, counted)]
+    assert np.mean(left_out) > 5 * errors[0]
+    assert abs(np.mean(counted)) < 3 * errors[1]
+
+
 def test_the_same_scores_do_not_differ_at_all(made):
     database, now = made(World())
     with database.writing() as connection:

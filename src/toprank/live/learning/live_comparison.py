@@ -126,7 +126,7 @@ def live_comparison(
     if len(used) < LEAST_DAYS or len(frauds) < LEAST_FRAUDS:
         return NotYet(len(used), len(frauds), n_waiting)
     drawn = drawn_payments.chances(connection)
-    known = _Known(frauds, _weights(frauds, drawn, now, delays), np.array(used))
+    known = _ComparedFrauds(frauds, _weights(frauds, drawn, now, delays), np.array(used))
     spreads = [[each for each in some if each.day in used] for some in both]
     lists = [
         listed_score_table.by_model(connection, each, first) for each in (champion.file, name)
@@ -153,7 +153,7 @@ def live_comparison(
     )
 
 
-class _Known(NamedTuple):
+class _ComparedFrauds(NamedTuple):
     """The known frauds, how many each represents, and the days that are compared."""
 
     frauds: Sequence[PairedFraud]
@@ -193,7 +193,7 @@ def _weights(
 
 
 def _cards_found(
-    known: _Known, lists: Sequence[Sequence[ListedScore]], capacity: int
+    known: _ComparedFrauds, lists: Sequence[Sequence[ListedScore]], capacity: int
 ) -> PairedFigure:
     """Return the cards found per day by checking the first of each list."""
     weights: dict[tuple[str, int], float] = {}
@@ -241,7 +241,7 @@ def _found_by_day(
     return found
 
 
-def _adjusted_ap(known: _Known, spreads: Sequence[Sequence[ScoreDay]]) -> PairedFigure:
+def _adjusted_ap(known: _ComparedFrauds, spreads: Sequence[Sequence[ScoreDay]]) -> PairedFigure:
     """Return the AP at the prevalence of all comparisons; both models see the same drawn days."""
     suspicions = (
         np.array([each.champion for each in known.frauds]),
@@ -261,7 +261,7 @@ def _adjusted_ap(known: _Known, spreads: Sequence[Sequence[ScoreDay]]) -> Paired
 
 
 def _resampled_ap(
-    known: _Known, suspicion: NDArray[np.float64], spread: Sequence[ScoreDay]
+    known: _ComparedFrauds, suspicion: NDArray[np.float64], spread: Sequence[ScoreDay]
 ) -> NDArray[np.float64]:
     """Return a model's AP and that of each resample; scores of one bin are tied."""
     day = known.day
