@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from live.learning.shadowed_days import CHAMPION, DAY, FIRST_DAY, SETTINGS, World, fill
+from live.learning.shadowed_days import CHAMPION, FIRST_DAY, SETTINGS, World, fill
 from toprank.live.monitor import score_digest
 from toprank.live.store import listed_score_table, score_day_table
 from toprank.live.store.desk_database import Database
@@ -87,10 +87,16 @@ def test_a_payment_is_kept_with_all_its_scores_if_one_model_lists_it(database):
                 expected.add((position, CHAMPION.file, suspicion, is_listed))
                 if other is not None:
                     expected.add((position, CHALLENGER, other, is_other))
-        found = listed_score_table.by_model(connection, CHALLENGER, 1)
+        found = listed_score_table.cards_by_day(connection, CHALLENGER, 1, 1_000)
     assert {(row[0], row[1], row[4], row[5]) for row in listed} == expected
     assert len(found) == sum(model == CHALLENGER and is_it for _, model, _, is_it in expected)
-    assert all(each.at // DAY == FIRST_DAY + (each.position - 1) // 60 for each in found)
+    with database.reading() as connection:
+        first = listed_score_table.cards_by_day(connection, CHALLENGER, 1, 2)
+    for day in {each.day for each in found}:
+        highest = sorted((each.suspicion for each in found if each.day == day), reverse=True)[:2]
+        assert sorted((e.suspicion for e in first if e.day == day), reverse=True) == highest
+    days = {FIRST_DAY + (position - 1) // 60: 0 for position, *_ in expected}
+    assert {each.day for each in found} <= set(days)  # a card pays once per day here
 
 
 @pytest.mark.parametrize("at_once", [1, 37, 1_000])

@@ -26,7 +26,7 @@ from toprank.live.store import (
     scored_frauds,
 )
 from toprank.live.store.digest_tables import DAY
-from toprank.live.store.listed_score_table import ListedScore
+from toprank.live.store.listed_score_table import ListedCard
 from toprank.live.store.model_table import StoredModel
 from toprank.live.store.score_day_table import ScoreDay
 from toprank.live.store.scored_frauds import PairedFraud
@@ -46,6 +46,7 @@ MOST_DAYS = 60
 LEAST_CLAIMED = 0.25
 """Share of the claims of a day that must be there: others would count more than fourfold."""
 
+_MORE_CARDS = 1_000  # of a day's list, since cards that were found before are not checked again
 _N_RESAMPLES = 1_000
 _LEVEL = 0.95
 
@@ -129,7 +130,8 @@ def live_comparison(
     known = _ComparedFrauds(frauds, _weights(frauds, drawn, now, delays), np.array(used))
     spreads = [[each for each in some if each.day in used] for some in both]
     lists = [
-        listed_score_table.by_model(connection, each, first) for each in (champion.file, name)
+        listed_score_table.cards_by_day(connection, each, first, settings.capacity + _MORE_CARDS)
+        for each in (champion.file, name)
     ]
     is_drawn = [each.source == "investigator" and each.position in drawn for each in frauds]
     n_checked = sum(each.source == "investigator" for each in frauds)
@@ -193,7 +195,7 @@ def _weights(
 
 
 def _cards_found(
-    known: _ComparedFrauds, lists: Sequence[Sequence[ListedScore]], capacity: int
+    known: _ComparedFrauds, lists: Sequence[Sequence[ListedCard]], capacity: int
 ) -> PairedFigure:
     """Return the cards found per day by checking the first of each list."""
     weights: dict[tuple[str, int], float] = {}
@@ -214,28 +216,23 @@ def _cards_found(
 def _found_by_day(
     days: NDArray[np.int64],
     weights: dict[tuple[str, int], float],
-    listed: Sequence[ListedScore],
+    listed: Sequence[ListedCard],
     capacity: int,
 ) -> NDArray[np.float64]:
-    """Return how many cards with a fraud a list's first checks find on each day."""
-    listed = [each for each in listed if each.at // DAY in days]
-    keys = [(each.card, each.at // DAY) for each in listed]
-    is_fraud = np.array([key in weights for key in keys], dtype=bool)
+    """Return how many cards with a fraud a list's first checks find on each day, weighted."""
+    used = set(days.tolist())
+    listed = [each for each in listed if each.day in used]
+    amounts = np.array([weights.get((each.card, each.day), 0.0) for each in listed])
     found = np.zeros(days.size)
-    if not is_fraud.any():
+    if not amounts.any():
         return found
-    # each card brings its weight once, however many of its payments are listed
-    n_rows: dict[tuple[str, int], int] = {}
-    for key in keys:
-        n_rows[key] = n_rows.get(key, 0) + 1
-    parts = [weights.get(key, 0.0) / n_rows[key] for key in keys]
     checks = checks_by_day(
-        is_fraud,
-        [each.suspicion for each in listed],
-        [card for card, _ in keys],
-        np.array([day for _, day in keys]),
+        amounts > 0,
+        np.array([each.suspicion for each in listed]),
+        [each.card for each in listed],
+        np.array([each.day for each in listed]),
         capacity,
-        parts,
+        amounts,
     )
     found[np.searchsorted(days, checks.day)] = checks.money
     return found

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.desk_database import metadata
+from toprank.live.store.digest_tables import DAY
 
 listed_scores = sa.Table(
     "listed_scores",
@@ -35,14 +36,30 @@ class ListedScore(NamedTuple):
     is_listed: bool
 
 
+class ListedCard(NamedTuple):
+    """A card that a model lists on a day, by the score of its most suspicious payment."""
+
+    day: int
+    card: str
+    suspicion: float
+
+
 def add(connection: sa.Connection, rows: Sequence[ListedScore]) -> None:
     """Add scores."""
     if rows:
         connection.execute(listed_scores.insert(), [row._asdict() for row in rows])
 
 
-def by_model(connection: sa.Connection, model: str, first: int) -> list[ListedScore]:
-    """Return what a model lists, from a position on."""
+def cards_by_day(connection: sa.Connection, model: str, first: int, most: int) -> list[ListedCard]:
+    """Return the first cards of a model's list of each day, of payments from a position on."""
     c = listed_scores.c
-    query = sa.select(listed_scores).where(c.position >= first, c.model == model, c.is_listed)
-    return [ListedScore(*row) for row in connection.execute(query.order_by(c.position))]
+    day, suspicion = c.at // DAY, sa.func.max(c.suspicion)
+    place = sa.func.row_number().over(partition_by=day, order_by=(suspicion.desc(), c.card))
+    query = (
+        sa.select(day.label("day"), c.card, suspicion.label("suspicion"), place.label("place"))
+        .where(c.position >= first, c.model == model, c.is_listed)
+        .group_by(day, c.card)
+        .subquery()
+    )
+    found = sa.select(query.c.day, query.c.card, query.c.suspicion).where(query.c.place <= most)
+    return [ListedCard(*row) for row in connection.execute(found).all()]

@@ -150,6 +150,13 @@ def between(
     ]
 
 
+def n_days(connection: sa.Connection, first: int, last: int) -> int:
+    """Return how many days from one to another have scores."""
+    c = score_days.c
+    query = sa.select(sa.func.count(c.day.distinct())).where(c.day.between(first, last))
+    return connection.execute(query).scalar_one()
+
+
 def drop_before(connection: sa.Connection, day: int) -> None:
     """Remove what was counted before a day."""
     connection.execute(score_days.delete().where(score_days.c.day < day))
