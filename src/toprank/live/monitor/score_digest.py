@@ -112,9 +112,9 @@ def _by_payment(connection: sa.Connection, after: int, last: int) -> Iterable[li
     by_payment: dict[int, list[_Scored]] = {}
     for row in connection.execute(query):
         some = by_payment.setdefault(row.position, [_Scored(*row[:6])])
-        number, *said = row[6:]
-        if number is not None:
-            some.append(_Scored(*row[:3], shadow_name(number), *said))
+        if row.beside is not None:
+            name, suspicion, probability = shadow_name(row.beside), row[7], row[8]
+            some.append(_Scored(*row[:3], name, suspicion, probability))
     return by_payment.values()
 
 

@@ -145,9 +145,12 @@ def between(
     if model is not None:
         query = query.where(c.model == model)
     return [
-        ScoreDay(*row[:-1], ScoreCounts.from_bytes(row.counts))
+        ScoreDay(
+            row.day, row.model, row.against, row.first_position, row.n_payments,
+            ScoreCounts.from_bytes(row.counts),
+        )
         for row in connection.execute(query.order_by(c.day, c.model))
-    ]
+    ]  # fmt: skip
 
 
 def n_days(connection: sa.Connection, first: int, last: int) -> int:
