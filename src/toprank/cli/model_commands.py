@@ -46,14 +46,14 @@ def list_models(folder: Path, as_json: bool) -> None:
     def found(desk: Any, connection: Any) -> Any:
         from toprank.live.store import model_table
 
-        return model_table.newest(connection)
+        return model_table.newest(connection), _online(desk, connection)
 
-    rows = _run(folder, found, is_writing=False)
-    from toprank.live.learning.model_words import day_range, model_facts
+    rows, online = _run(folder, found, is_writing=False, before=_count_if_online)
+    from toprank.live.learning.model_words import day_range, live_lines, model_facts, online_line
     from toprank.wording import aligned
 
     if as_json:
-        screen.print_json([model_facts(each) for each in rows])
+        screen.print_json([model_facts(each) for each in rows] + ([online[2]] if online else []))
         return
     heads = ["model", "state", "days learned from", "asked for by", "approved by", "ended"]
     table = [
@@ -68,6 +68,10 @@ def list_models(folder: Path, as_json: bool) -> None:
         for each in rows
     ]
     screen.show(aligned([heads, *table], n_left=len(heads)))
+    if online:
+        lessons, live, _ = online
+        lines = [f"Online model, in shadow. {online_line(lessons)}", *live_lines(live)]
+        screen.show("\n".join(["", *lines]))
 
 
 @models.command(short_help="Print what a model learned from, and how it compares.")
@@ -152,6 +156,27 @@ def _in_shadow(desk: Any, connection: Any, model: Any) -> Any:
         champion and live_comparison(connection, champion, model.number, now, settings),
         shadow_summary(connection, model.number, now, settings),
     )
+
+
+def _online(desk: Any, connection: Any) -> Any:
+    """Return what the online model learned from, how it compares, and both in plain values."""
+    from toprank.live.engine.online_model import FILE, OnlineLessons, saved_lessons
+    from toprank.live.learning.live_comparison import live_comparison
+    from toprank.live.store import model_table
+    from toprank.live.store.shadow_score_table import ONLINE
+
+    champion = model_table.in_state(connection, "champion")
+    if not desk.settings.online or champion is None:
+        return None
+    lessons = saved_lessons(desk.path_of(FILE)) or OnlineLessons(0, 0)
+    live = live_comparison(connection, champion, ONLINE, desk.now(connection), desk.settings)
+    facts = {"number": ONLINE, "state": "online", "file": FILE, "live": live.to_json()}
+    return lessons, live, facts | lessons._asdict()
+
+
+def _count_if_online(desk: Any) -> None:
+    if desk.settings.online:
+        _count(desk)
 
 
 def _step(folder: Path, step: str, by: str | None, as_json: bool, *number: int) -> None:

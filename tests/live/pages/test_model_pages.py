@@ -1,6 +1,7 @@
 """The page of models: figures in words, and buttons for who may press them."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -122,3 +123,11 @@ def test_a_training_that_failed_or_was_interrupted_is_shown_with_the_reason(data
     text = words(as_role("senior").get("/models"))
     assert "its process ended with code -9" in text
     assert "Interrupted; the next retrain completes it." in text
+
+
+def test_the_online_model_is_shown_where_it_is_wanted(database, desk, as_role, monkeypatch):
+    assert "Online model" not in words(as_role("auditor").get("/models"))
+    monkeypatch.setattr(desk.pages, "settings", replace(desk.pages.settings, online=True))
+    text = words(as_role("auditor").get("/models"))
+    assert "Online model in shadow" in text and "It cannot be promoted" in text
+    assert "from 0 frauds and 0 genuine payments" in text

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from toprank.live.engine.online_model import OnlineLessons
 from toprank.live.learning.live_comparison import (
     LEAST_DAYS,
     LEAST_FRAUDS,
@@ -113,6 +114,18 @@ def live_lines(found: LiveComparison | NotYet) -> list[str]:
         _cards_line(found.cards, found.capacity),
         _ap_line(found.adjusted_ap),
     ]
+
+
+def online_line(lessons: OnlineLessons) -> str:
+    """Return what the online model has learned from.
+
+    >>> online_line(OnlineLessons(90_000, 120))
+    'Learned label by label: from 120 frauds and 90,000 genuine payments.'
+    """
+    return (
+        f"Learned label by label: from {lessons.n_frauds:,} {plural('fraud', lessons.n_frauds)} "
+        f"and {lessons.n_genuine:,} genuine {plural('payment', lessons.n_genuine)}."
+    )
 
 
 def shadow_line(shadow: ShadowSummary) -> str:

@@ -22,13 +22,17 @@ shadow_scores = sa.Table(
 _INSERT = CompiledStatement(shadow_scores.insert())
 
 
+ONLINE = 0
+"""The number of the online model, which is none of the numbered ones."""
+
+
 def shadow_name(number: int) -> str:
     """Return the name of a model in shadow: that of its file.
 
-    >>> shadow_name(2)
-    '0002.toprank'
+    >>> shadow_name(2), shadow_name(ONLINE)
+    ('0002.toprank', 'online.toprank')
     """
-    return file_name(number)
+    return "online.toprank" if number == ONLINE else file_name(number)
 
 
 class ShadowScore(NamedTuple):
