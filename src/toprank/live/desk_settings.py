@@ -81,7 +81,7 @@ class DeskSettings:
     online: bool = _setting(
         False,
         "Whether a model that learns from each label as it becomes known scores in shadow, too; "
-        "it takes some 0.1 ms of computing per payment.",
+        "it takes some 0.2 ms of computing per payment.",
     )
     most_of_one_person: float = _setting(
         0.5,

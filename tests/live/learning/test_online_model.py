@@ -1,5 +1,8 @@
 """The online model: every label teaches once, a kill changes nothing, it scores in shadow."""
 
+import asyncio
+from contextlib import suppress
+
 import numpy as np
 import pytest
 import sqlalchemy as sa
@@ -171,3 +174,18 @@ def test_a_desk_that_does_not_want_it_has_none(untrained):
         DeskSettings(online=1)
     shown = run_main("models", "list", untrained.folder).stdout
     assert "Online" not in shown
+
+
+def test_it_learns_while_the_desk_is_served_and_is_saved_at_the_end(live):
+    async def served():
+        task = asyncio.create_task(OnlineJobs(live, between=0.01, pause=0.0).run())
+        while live.online is None or live.online.place.position == 0:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(served())
+    names = live.model.state_.history.names
+    saved = OnlineModel.read(live.desk.path_of(FILE), live.fields, names)
+    assert saved.place == live.online.place and weights(saved) == weights(live.online)

@@ -57,11 +57,12 @@ class OnlineJobs:
     def step(self) -> int:
         """Learn from some lessons; return how many there were. For a thread."""
         with self._turn:
-            if self._live.online is None:
-                self._live.online = self._opened()
-            model = self._live.online
+            model = self._live.online or self._opened()
             if model is None:
                 return 0
+            if self._live.online is None:
+                model.warm_up()
+                self._live.online = model
             silence = int(self._live.settings.silent / np.timedelta64(1, "us"))
             with self._live.desk.database.reading() as connection:
                 lessons = lesson_reads.next_lessons(connection, model.place, silence, AT_ONCE)

@@ -123,6 +123,11 @@ class OnlineModel:
         names = [*self._names, *self._features]
         return {name: row[name] for name in names if _is_known(row.get(name))}
 
+    def warm_up(self) -> None:
+        """Score an empty row: what is slow once is slow now, and in no turn of the engine."""
+        with self._turn:
+            self._learner.probability_one({})
+
     def scores(
         self,
         positions: Sequence[int],

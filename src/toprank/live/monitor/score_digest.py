@@ -114,7 +114,7 @@ def _by_payment(connection: sa.Connection, after: int, last: int) -> Iterable[li
         some = by_payment.setdefault(row.position, [_Scored(*row[:6])])
         if row.beside is not None:
             name, suspicion, probability = shadow_name(row.beside), row[7], row[8]
-            some.append(_Scored(*row[:3], name, suspicion, probability))
+            some.append(some[0]._replace(model=name, suspicion=suspicion, probability=probability))
     return by_payment.values()
 
 

@@ -86,8 +86,11 @@ def _silent_after(
     if last is None:
         return []
     query = sa.select(payments).where(payments.c.position > position)
-    rows = connection.execute(query.order_by(payments.c.position).limit(most))
-    found = [LoggedPayment(*row) for row in rows]
+    query = query.order_by(payments.c.position)
+    first = connection.execute(query.with_only_columns(payments.c.received_at).limit(1)).scalar()
+    if first is None or first + silence > last:
+        return []  # as nearly always: the others need not be read
+    found = [LoggedPayment(*row) for row in connection.execute(query.limit(most))]
     return [row for row in found if row.received_at + silence <= last]
 
 
