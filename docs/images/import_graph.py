@@ -68,7 +68,10 @@ ALLOWED = {
             "rankers/auto workflow simulator plots"
         ),
         "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
-        "live": "data wording metrics files calibration rankers/trees workflow payments simulator",
+        "live": (
+            "data wording metrics files calibration rankers/trees rankers/online workflow "
+            "payments simulator"
+        ),
         "cli": (
             "data registry startup wording losses files rankers rankers/boosted "
             "rankers/trees rankers/online rankers/anomaly workflow payments simulator present "

@@ -146,6 +146,12 @@ class PaymentArchive:
             .to_dicts()
         )
 
+    def before(self) -> Iterator[dict[str, Any]]:
+        """Yield the payments of before the desk by name, with `is_fraud`, in order of time."""
+        path = self.folder / _BEFORE
+        if path.is_file():
+            yield from pl.read_parquet(path).sort("paid_at", "id").iter_rows(named=True)
+
     def drop_before(self, moment: int) -> int:
         """Remove payments from before a moment, in microseconds; return how many."""
         limit, n_dropped = np.datetime64(moment, "us"), 0

@@ -1,8 +1,8 @@
 """Forgetting: what is older than a desk keeps is removed from every one of its files.
 
-These are the log, scores, those of challengers, matches of rules, labels, alerts with their
-reasons, checks with their notes, requests to other systems, the archive and the snapshots. Models
-stay: they contain no cards, terminals or ids. What is removed from the database
+These are the log, scores, those of challengers, counts of scores, matches of rules, labels, alerts
+with their reasons, checks with their notes, requests to other systems, the archive and the
+snapshots. Models stay: they contain no cards, terminals or ids. What is removed from the database
 is overwritten there and in the write-ahead log. The audit stays: it names payments and alerts by
 their ids, never cards; so do the counts of each day's checks.
 """
@@ -14,13 +14,14 @@ import sqlalchemy as sa
 from toprank.live.desk import Desk, archive_of
 from toprank.live.desk_clock import wall_time
 from toprank.live.snapshots import LogPlace
-from toprank.live.store import audit_chain, digest_tables, unmask_table
+from toprank.live.store import audit_chain, digest_tables, score_day_table, unmask_table
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.alert_terminal_table import alert_terminals
 from toprank.live.store.check_table import checks
 from toprank.live.store.digest_tables import known_frauds, rule_matches
 from toprank.live.store.fraud_terminal_table import fraud_terminals
 from toprank.live.store.label_table import labels
+from toprank.live.store.listed_score_table import listed_scores
 from toprank.live.store.note_table import notes
 from toprank.live.store.outbox_table import outbox
 from toprank.live.store.payment_log import payments, scores
@@ -57,6 +58,7 @@ def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> P
     _drop_snoozes(desk, before)
     with desk.database.writing() as connection:
         digest_tables.drop_before(connection, before)
+        score_day_table.drop_before(connection, before // digest_tables.DAY)
     with desk.database.writing() as connection:
         unmask_table.drop_ended(connection, wall_time())
     desk.snapshots.drop_before(snapshot)
@@ -97,8 +99,8 @@ def _drop_payments(desk: Desk, before: int, until: int) -> int:
                 return n_dropped
             positions, ids = ([row[i] for row in found] for i in (0, 1))
             of_payments = (
-                alert_payments, fraud_terminals, rule_matches, known_frauds, shadow_scores,
-                scores, payments,
+                alert_payments, fraud_terminals, rule_matches, known_frauds, listed_scores,
+                shadow_scores, scores, payments,
             )  # fmt: skip
             for table in of_payments:
                 connection.execute(table.delete().where(table.c.position.in_(positions)))

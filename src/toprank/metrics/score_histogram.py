@@ -58,7 +58,7 @@ class ScoreHistogram:
         """Count rows."""
         scores = checks.finite_vector(scores, "scores")
         is_positive = checks.flags(is_positive, "is_positive", scores.size)
-        np.add.at(self._cells, 2 * _bins_of(scores) + is_positive, 1)
+        np.add.at(self._cells, 2 * bins_of(scores) + is_positive, 1)
 
     def add_one(self, score: float, is_positive: bool) -> None:
         """Count one row.
@@ -103,7 +103,7 @@ class ScoreHistogram:
         """
         n_negative, n_positive = self._cells[::2], self._cells[1::2]
         used = np.flatnonzero(n_negative | n_positive)[::-1]
-        return Ranking(_lowest_scores(used), n_positive[used], n_negative[used])
+        return Ranking(lowest_scores(used), n_positive[used], n_negative[used])
 
     def average_precision(self) -> Bounded:
         """Return the average precision and its bounds.
@@ -187,14 +187,19 @@ class ScoreHistogram:
         return ranking
 
 
-def _bins_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def bins_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the bin of each score; bins are in the order of scores.
+
+    >>> bins_of(np.array([-1.0, 0.5, 0.501])).tolist()
+    [16511, 48896, 48896]
+    """
     single = np.clip(scores, -_LARGEST, _LARGEST).astype(np.float32)
     bits = single.view(np.uint32).astype(np.int64)
     return np.where(bits > 0x8000_0000, 0xFFFF - (bits >> 16), (bits >> 16) | 0x8000)
 
 
 def _bin_of(score: float) -> int:
-    """Return the bin of one score, as `_bins_of` does for many.
+    """Return the bin of one score, as `bins_of` does for many.
 
     The bits are sign | exponent | mantissa. Those of a negative number rise as it falls, hence
     their complement; the sign alone is a zero, the same as the other.
@@ -209,7 +214,12 @@ def _clipped(score: float) -> float:
     return _LARGEST if score > 0 else -_LARGEST
 
 
-def _lowest_scores(bins: NDArray[np.intp]) -> NDArray[np.float64]:
+def lowest_scores(bins: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the lowest float32 of each bin.
+
+    >>> lowest_scores(bins_of(np.array([0.5, 0.501]))).tolist()
+    [0.5, 0.5]
+    """
     is_negative = bins < 0x8000
     bits = np.where(is_negative, ((0xFFFF - bins) << 16) | 0xFFFF, (bins & 0x7FFF) << 16)
     return bits.astype(np.uint32).view(np.float32).astype(np.float64)

@@ -36,7 +36,9 @@ def test_a_challenger_is_shown_promoted_by_a_second_person_and_rolled_back(desk)
     folder = desk.folder
     shown = run("models", "show", folder, 2)
     assert "Against model 1" in shown and "checks (" in shown and "prevalence-adjusted" in shown
-    assert "In shadow: no payment of today" in shown
+    assert "In shadow: no payment of today" in shown and "On live payments: not yet" in shown
+    live = as_json("models", "show", folder, 2)["live"]
+    assert (live["n_days"], live["least_days"], live["least_frauds"]) == (0, 7, 20)
     assert "second person" in refused("models", "promote", folder, 2, "--by", "anna")
     assert "is the champion" in run("models", "promote", folder, 2, "--by", "ben")
     assert "must be the challenger" in refused("models", "promote", folder, 2, "--by", "ben")

@@ -1,6 +1,7 @@
 """The page of models: figures in words, and buttons for who may press them."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -69,6 +70,7 @@ def test_the_page_says_in_words_what_a_model_learned_from_and_how_it_compares(da
     assert "70 from claim, 31 from investigator" in text
     assert "12 payments known by a verdict alone were left out" in text
     assert "Asked for by anna" in text and "no payment of today" in text
+    assert "On live payments: not yet; 0 of the 7 days and 0 of the 20 frauds" in text
     assert "Let it rank" not in text  # for approvers
 
 
@@ -121,3 +123,11 @@ def test_a_training_that_failed_or_was_interrupted_is_shown_with_the_reason(data
     text = words(as_role("senior").get("/models"))
     assert "its process ended with code -9" in text
     assert "Interrupted; the next retrain completes it." in text
+
+
+def test_the_online_model_is_shown_where_it_is_wanted(database, desk, as_role, monkeypatch):
+    assert "Online model" not in words(as_role("auditor").get("/models"))
+    monkeypatch.setattr(desk.pages, "settings", replace(desk.pages.settings, online=True))
+    text = words(as_role("auditor").get("/models"))
+    assert "Online model in shadow" in text and "It cannot be promoted" in text
+    assert "from 0 frauds and 0 genuine payments" in text

@@ -288,7 +288,16 @@ def test_the_monitor_shows_what_came_in_and_how_mature_it_is(pages, as_role):
     reply = as_role("auditor").get("/monitor")
     text = words(reply.content.decode())
     assert reply.status == 200 and pages.live.model_name in text
-    for part in ("Payments per hour", "Maturity", "How long until a fraud is known", "claim"):
+    quality = "Prevalence-adjusted AP of 1 week, with 95 % intervals."
+    for part in (
+        "Payments per hour",
+        "Maturity",
+        "How long until a fraud is known",
+        "claim",
+        "How well payments were ranked",
+        quality,
+        "Labels are final; of 3 later days",
+    ):
         assert part in text
     assert "No payment was sent since the server started" in text
 

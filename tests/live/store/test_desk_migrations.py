@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from toprank.live.store import alert_terminal_table, check_day_table, model_table
+from toprank.live.monitor import log_digest
+from toprank.live.store import (
+    alert_terminal_table,
+    check_day_table,
+    model_table,
+    payment_log,
+    score_day_table,
+)
 from toprank.live.store.desk_database import NAME, Database
+from toprank.live.store.payment_log import LoggedPayment, StoredScore
 
 VERSION_2 = Path(__file__).with_name("desk_version_2.sql")
 DAY = 86_400_000_000
@@ -88,3 +96,36 @@ def test_what_was_stored_is_there_and_what_is_new_follows_from_it(version_2):
             kinds = connection.exec_driver_sql("SELECT kind FROM outbox").scalars().all()
             assert kinds == ["block"]
         database.close()
+
+
+def test_scores_of_a_desk_of_version_3_are_counted_from_its_log(tmp_path):
+    (tmp_path / "new").mkdir()
+    new = Database.create(tmp_path / "new")
+    before = fill(tmp_path, "before")
+    with before.writing() as connection:
+        for table in ("score_days", "score_places", "listed_scores"):
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+        connection.exec_driver_sql("PRAGMA user_version = 3")
+    before.close()
+    database = Database.open(tmp_path / "before")
+    assert shape(database) == shape(new)
+    log_digest.catch_up(database, 0.02)
+    with database.reading() as connection:
+        (day,) = score_day_table.between(connection, 0, 3)
+    assert (day.day, day.model, day.n_payments) == (2, "0001.toprank", 3)
+    for each in (database, new):
+        each.close()
+
+
+def fill(folder, name):
+    """A desk whose log was counted, with three scored payments."""
+    (folder / name).mkdir()
+    database = Database.create(folder / name)
+    with database.writing() as connection:
+        for place in (1, 2, 3):
+            row = (place, f"p{place}", "c", "t", 2 * DAY, 2 * DAY, "{}", b"", "accept", "[]", 0)
+            payment_log.add(connection, [LoggedPayment(*row)])
+            score = StoredScore(place, -2.0, 0.1, "[]", 0, "0001.toprank", 2 * DAY)
+            payment_log.add_scores(connection, [score])
+    log_digest.catch_up(database, 0.02)
+    return database

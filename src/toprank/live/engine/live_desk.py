@@ -25,6 +25,7 @@ from toprank.live.engine.alerting import Sentences, Suspect
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
+from toprank.live.engine.online_model import OnlineModel
 from toprank.live.engine.payment_scores import Scorer
 from toprank.live.engine.rule_evidence import read_evidence
 from toprank.live.engine.served_model import ServedModel, made_up_payment
@@ -86,6 +87,7 @@ class LiveDesk:
         self._connection.rollback()
         self._unscored: deque[_Unscored] = deque()
         self.n_changes = 0
+        self.online: OnlineModel | None = None
         self._load()
 
     def _load(self) -> None:
@@ -176,6 +178,7 @@ class LiveDesk:
         now = self.now()
         positions = [each.row.position for each in some]
         beside = self.shadow and self.shadow.scores(positions, payments, features, self.lag())
+        online = self.online and self.online.scores(positions, payments, features, self.lag())
         times = [each.row.received_at for each in some]
         judged = self.rules.judge_scored(payments, features, found.suspicion, times)
         columns = zip(
@@ -195,7 +198,7 @@ class LiveDesk:
                 )
         with self._writing() as connection:
             payment_log.add_scores(connection, rows)
-            shadow_score_table.add(connection, beside or [])
+            shadow_score_table.add(connection, [*(beside or []), *(online or [])])
             alerting.raise_alerts(
                 connection,
                 suspects,

@@ -3,10 +3,17 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from toprank.live.engine.online_model import OnlineLessons
+from toprank.live.learning.live_comparison import (
+    LEAST_DAYS,
+    LEAST_FRAUDS,
+    LiveComparison,
+    NotYet,
+)
 from toprank.live.learning.model_comparison import ModelComparison, PairedFigure
 from toprank.live.learning.model_shadow import ShadowSummary
 from toprank.live.store.model_table import StoredModel
-from toprank.wording import plural
+from toprank.wording import percent, plural
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -69,12 +76,56 @@ def comparison_lines(model: StoredModel) -> list[str]:
     return [
         f"Against model {compared.against} on {compared.n_rows:,} payments of {days}, "
         f"{compared.n_frauds:,} of them fraud:",
-        f"It {_cards(compared)}; {compared.cards.challenger:.1f} against "
-        f"{compared.cards.champion:.1f}. {_verdict(compared.cards)}",
-        f"Its prevalence-adjusted AP is {compared.adjusted_ap.challenger:.3f} against "
-        f"{compared.adjusted_ap.champion:.3f}: a difference of {_range(compared.adjusted_ap, 3)}. "
-        f"{_verdict(compared.adjusted_ap)}{left_out}",
+        _cards_line(compared.cards, compared.capacity),
+        _ap_line(compared.adjusted_ap) + left_out,
     ]
+
+
+def live_lines(found: LiveComparison | NotYet) -> list[str]:
+    """Return how a challenger compares on live payments, as far as their labels are known.
+
+    >>> live_lines(NotYet(3, 8, n_waiting=2))[0][:66]
+    'On live payments: not yet; 3 of the 7 days and 8 of the 20 frauds '
+    """
+    if isinstance(found, NotYet):
+        waiting = (
+            f" Of {found.n_waiting} more {plural('day', found.n_waiting)}, too few claims can be "
+            "there yet."
+            if found.n_waiting
+            else ""
+        )
+        return [
+            f"On live payments: not yet; {found.n_days} of the {LEAST_DAYS} days and "
+            f"{found.n_frauds} of the {LEAST_FRAUDS} frauds that a comparison needs are "
+            f"known.{waiting}"
+        ]
+    n_claimed = found.n_frauds - found.n_listed - found.n_drawn
+    maturity = (
+        f"Provisional: {percent(found.claimed)} of the claims can be expected to be there by now; "
+        "those that are count for the others."
+        if found.is_provisional
+        else "All claims can be expected to be there."
+    )
+    return [
+        f"Against model {found.against} on {found.n_payments:,} live payments of "
+        f"{day_range(found.first_day, found.last_day)}, scored before anybody knew. "
+        f"{found.n_frauds:,} of them are known as fraud: {found.n_listed:,} by checks of the "
+        f"list, {found.n_drawn:,} by random checks, {n_claimed:,} by claims. {maturity}",
+        _cards_line(found.cards, found.capacity),
+        _ap_line(found.adjusted_ap),
+    ]
+
+
+def online_line(lessons: OnlineLessons) -> str:
+    """Return what the online model has learned from.
+
+    >>> online_line(OnlineLessons(90_000, 120))
+    'Learned label by label: from 120 frauds and 90,000 genuine payments.'
+    """
+    return (
+        f"Learned label by label: from {lessons.n_frauds:,} {plural('fraud', lessons.n_frauds)} "
+        f"and {lessons.n_genuine:,} genuine {plural('payment', lessons.n_genuine)}."
+    )
 
 
 def shadow_line(shadow: ShadowSummary) -> str:
@@ -113,15 +164,22 @@ def day_range(first: int | None, last: int | None) -> str:
 _TIMES = ("asked_at", "trained_at", "approved_at", "ended_at")
 
 
-def _cards(compared: ModelComparison) -> str:
-    figure = compared.cards
+def _cards_line(figure: PairedFigure, capacity: int) -> str:
     word = "fewer" if figure.difference < 0 else "more"
     low, high = figure.low, figure.high
     if figure.difference < 0:
         low, high = -high, -low
     return (
-        f"finds {abs(figure.difference):.1f} {word} cards per day in {compared.capacity:,} checks "
-        f"({low:.1f} to {high:.1f})"
+        f"It finds {abs(figure.difference):.1f} {word} cards per day in {capacity:,} checks "
+        f"({low:.1f} to {high:.1f}); {figure.challenger:.1f} against {figure.champion:.1f}. "
+        f"{_verdict(figure)}"
+    )
+
+
+def _ap_line(figure: PairedFigure) -> str:
+    return (
+        f"Its prevalence-adjusted AP is {figure.challenger:.3f} against {figure.champion:.3f}: a "
+        f"difference of {_range(figure, 3)}. {_verdict(figure)}"
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.monitor import score_digest
 from toprank.live.store import digest_tables, label_table
 from toprank.live.store.desk_database import Database
 from toprank.live.store.digest_tables import (
@@ -75,7 +76,7 @@ def catch_up(
             return False
         count_some(database, alert_from, at_once)
         time.sleep(pause)
-    return True
+    return score_digest.catch_up(database, alert_from, end, pause)
 
 
 def count_some(database: Database, alert_from: float, most: int = AT_ONCE) -> None:

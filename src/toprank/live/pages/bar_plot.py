@@ -1,5 +1,6 @@
 """Pictures of counts over time: places in an SVG, computed on the server."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -9,8 +10,11 @@ _HALF_NAME = 20  # of the longest name
 _GAP = 0.25  # of a bar's place
 
 
-PlotStyle = Literal["filled", "line", "range"]
-"""How parts are drawn: as a filled part of the bar, a line across it, a dot beside a range."""
+PlotStyle = Literal["filled", "line", "range", "interval"]
+"""How parts are drawn: as a filled part of the bar, a line across it, a dot beside a range.
+
+Of an interval, the range and a dot are drawn at the bar's height, and nothing where it is 0.
+"""
 
 
 class BarCount(NamedTuple):
@@ -114,10 +118,10 @@ def bar_plot(
 def _levels(highest: float) -> list[float]:
     """Return two to four round numbers up to the highest.
 
-    >>> _levels(7), _levels(1200)
-    ([2.0, 4.0, 6.0], [500.0, 1000.0])
+    >>> _levels(7), _levels(1200), _levels(0.025)
+    ([2.0, 4.0, 6.0], [500.0, 1000.0], [0.01, 0.02])
     """
-    step, factors = 10.0 ** len(str(int(highest))) / 100, (2, 2.5, 2)
+    step, factors = 10.0 ** math.floor(math.log10(highest)) / 10, (2, 2.5, 2)
     place = 0
     while highest / step > 4:
         step *= factors[place % 3]

@@ -3,24 +3,31 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import sqlalchemy as sa
 from starlette.responses import Response
 
+from toprank.live.desk import MODELS
 from toprank.live.desk_clock import wall_time
+from toprank.live.engine.online_model import FILE, OnlineLessons, saved_lessons
 from toprank.live.learning import model_life
+from toprank.live.learning.live_comparison import live_comparison
 from toprank.live.learning.model_life import ModelLifeError
 from toprank.live.learning.model_shadow import shadow_summary
 from toprank.live.learning.model_words import (
     comparison_lines,
     day_range,
     learned_line,
+    live_lines,
+    online_line,
     shadow_line,
     training_words,
 )
 from toprank.live.learning.retraining import is_training
 from toprank.live.pages.page_kit import PageRequest, PageRoute
-from toprank.live.pages.rules_pages import sentence
+from toprank.live.pages.rules_pages import catch_up, sentence
 from toprank.live.store import model_table
 from toprank.live.store.model_table import StoredModel
+from toprank.live.store.shadow_score_table import ONLINE
 
 _MOST = 100  # models that the page shows
 
@@ -36,7 +43,8 @@ class ShownModel(NamedTuple):
 
 class _Found(NamedTuple):
     models: list[StoredModel]
-    shadow: str
+    shadow: list[str]
+    online: list[str]  # what there is to know of the online model
     is_training: bool
 
 
@@ -54,20 +62,41 @@ async def _models_page(page: PageRequest, error: str = "", status: int = 200) ->
         shown=shown,
         in_use=page.desk.engine.facts().get("model") if page.desk.engine else None,
         retrain_hour=page.desk.settings.retrain_hour,
+        online=found.online,
         error=error,
     )
 
 
 def _read(page: PageRequest) -> _Found:
     database, settings = page.desk.database, page.desk.settings
+    catch_up(page.desk)
     with database.reading() as connection:
         models = model_table.newest(connection, _MOST)
+        champion = model_table.in_state(connection, "champion")
         challenger = model_table.in_state(connection, "challenger")
-        shadow = ""
+        shadow, online = [], []
+        if champion is not None and settings.online:
+            online = _online_lines(connection, page, champion)
         if challenger is not None:
-            found = shadow_summary(connection, challenger.number, page.now, settings)
-            shadow = shadow_line(found)
-    return _Found(models, shadow, is_training(database.path.parent))
+            number = challenger.number
+            shadow = [shadow_line(shadow_summary(connection, number, page.now, settings))]
+            if champion is not None:
+                found = live_comparison(connection, champion, number, page.now, settings)
+                shadow = live_lines(found) + shadow
+    return _Found(models, shadow, online, is_training(database.path.parent))
+
+
+def _online_lines(
+    connection: sa.Connection, page: PageRequest, champion: StoredModel
+) -> list[str]:
+    """Return what the online model has learned from, and how it compares."""
+    lessons = saved_lessons(page.desk.database.path.parent / MODELS / FILE)
+    now, settings = page.now, page.desk.settings
+    return [
+        online_line(lessons or OnlineLessons(0, 0)),
+        *live_lines(live_comparison(connection, champion, ONLINE, now, settings)),
+        shadow_line(shadow_summary(connection, ONLINE, now, settings)),
+    ]
 
 
 def _shown(model: StoredModel, found: _Found, actor: str) -> ShownModel:
@@ -75,8 +104,8 @@ def _shown(model: StoredModel, found: _Found, actor: str) -> ShownModel:
     if model.n_rows is not None:
         lines.append(learned_line(model))
     lines += comparison_lines(model)
-    if model.state == "challenger" and found.shadow:
-        lines.append(found.shadow)
+    if model.state == "challenger":
+        lines += found.shadow
     if model.state == "training":
         lines.append(f"{training_words(model, found.is_training).capitalize()}.")
     return ShownModel(

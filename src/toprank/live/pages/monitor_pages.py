@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from toprank.data.tables.spans import in_words
 from toprank.live.monitor.desk_monitor import DAY, DeskMonitor, desk_monitor
+from toprank.live.monitor.ranking_quality import RankingQuality, ranking_quality
 from toprank.live.pages import board_values
 from toprank.live.pages.bar_plot import BarCount, BarPlot, bar_plot
 from toprank.live.pages.page_kit import PageRequest, PageRoute
@@ -33,17 +34,21 @@ async def monitor_page(page: PageRequest) -> Response:
     settings = page.desk.settings
     silence = int(settings.silent.astype("timedelta64[us]").astype(int))
 
-    def read() -> DeskMonitor:
+    def read() -> tuple[DeskMonitor, RankingQuality]:
         catch_up(page.desk)
         with page.desk.database.reading() as connection:
-            return desk_monitor(connection, page.now, silence)
+            return (
+                desk_monitor(connection, page.now, silence),
+                ranking_quality(connection, page.now, silence),
+            )
 
-    found = await page.desk.run(read)
+    found, quality = await page.desk.run(read)
     facts = {} if page.desk.engine is None else page.desk.engine.facts()
     return page.render(
         "monitor.html",
         found=found,
-        plots=_plots(found),
+        plots=_plots(found) | {"quality": _quality_plot(quality)},
+        quality=quality,
         latency=_latency(page),
         facts=facts,
         silence=in_words(settings.silent),
@@ -75,6 +80,20 @@ def _plots(found: DeskMonitor) -> dict[str, BarPlot]:
         "promised": bar_plot(promised, _promise_text(found), style="range"),
         "weeks": bar_plot(weeks, _text("payments", "with a final label", weeks, "week")),
     }
+
+
+def _quality_plot(quality: RankingQuality) -> BarPlot:
+    spans = [
+        BarCount(_day(each.first_day), ap.value, 0.0, ap.low, ap.high)
+        if (ap := each.adjusted_ap) is not None
+        else BarCount(_day(each.first_day), 0.0)
+        for each in quality.spans
+    ]
+    span, n = "week" if quality.is_weekly else "day", len(spans)
+    known = [each.total for each in spans if each.total]
+    ends = f" From {min(known):.2f} to {max(known):.2f}." if known else ""
+    text = f"Prevalence-adjusted AP of {n} {plural(span, n)}, with 95 % intervals.{ends}"
+    return bar_plot(spans, text, style="interval")
 
 
 def _text(what: str, part: str, counts: Sequence[BarCount], of: str, which: str = "") -> str:

@@ -24,6 +24,11 @@ def _to_version_3(connection: sa.Connection) -> None:
     _add_first_model(connection)
 
 
+def _to_version_4(connection: sa.Connection) -> None:
+    """Add the counts of scores; they are counted from the log by and by."""
+    metadata.create_all(connection)
+
+
 def _add_columns(connection: sa.Connection) -> None:
     for (table, column), default in _DEFAULTS.items():
         connection.exec_driver_sql(
@@ -54,5 +59,5 @@ def _add_first_model(connection: sa.Connection) -> None:
     model_table.add(connection, StoredModel(FIRST, file, "champion", who, at, day, trained_at=at))
 
 
-STEPS: dict[int, Callable[[sa.Connection], None]] = {2: _to_version_3}
+STEPS: dict[int, Callable[[sa.Connection], None]] = {2: _to_version_3, 3: _to_version_4}
 """What leads from a version to the next one."""

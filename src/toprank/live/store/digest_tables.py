@@ -109,6 +109,13 @@ def first_position(connection: sa.Connection, since: int) -> int:
     return 2**62 if found is None else found
 
 
+def claim_delays(connection: sa.Connection, before: int) -> list[int]:
+    """Return after how long frauds were claimed, of payments received before a moment."""
+    c = known_frauds.c
+    query = sa.select(c.known_at - c.at).where(c.source == "claim", c.at < before)
+    return [max(delay, 0) for delay in connection.execute(query).scalars()]
+
+
 def drop_before(connection: sa.Connection, moment: int) -> None:
     """Remove what was counted of the days before that of a moment."""
     day = moment // DAY

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from toprank.live.store.compiled_statement import CompiledStatement
 from toprank.live.store.desk_database import metadata
+from toprank.live.store.model_table import file_name
 from toprank.live.store.payment_log import Number, payments, scores
 
 shadow_scores = sa.Table(
@@ -19,6 +20,19 @@ shadow_scores = sa.Table(
 )
 
 _INSERT = CompiledStatement(shadow_scores.insert())
+
+
+ONLINE = 0
+"""The number of the online model, which is none of the numbered ones."""
+
+
+def shadow_name(number: int) -> str:
+    """Return the name of a model in shadow: that of its file.
+
+    >>> shadow_name(2), shadow_name(ONLINE)
+    ('0002.toprank', 'online.toprank')
+    """
+    return "online.toprank" if number == ONLINE else file_name(number)
 
 
 class ShadowScore(NamedTuple):

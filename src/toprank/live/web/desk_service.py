@@ -10,6 +10,7 @@ from toprank.live.engine.check_jobs import CheckJobs
 from toprank.live.engine.decision_engine import DecisionEngine
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.engine.model_jobs import ModelJobs
+from toprank.live.engine.online_jobs import OnlineJobs
 from toprank.live.learning.nightly_retrain import NightlyRetrain
 from toprank.live.messages import PaymentField, TimeRange
 from toprank.live.monitor.alarm_readings import Answers
@@ -71,6 +72,7 @@ class DeskService:
             self._follow_changes(),
             CheckJobs(self.engine).run(),
             ModelJobs(self._live).run(),
+            OnlineJobs(self._live).run(),
             AlarmJobs(self._live, self._answers).run(),
         )
         self._tasks = [asyncio.create_task(each) for each in jobs]

@@ -1,0 +1,65 @@
+"""Payments that a model would put on the list, with its score as it was first made.
+
+Of two models that score the same payments, both scores are kept if either model lists it. When
+another model takes over, it scores payments on the list again; their first scores are here.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from toprank.live.store.desk_database import metadata
+from toprank.live.store.digest_tables import DAY
+
+listed_scores = sa.Table(
+    "listed_scores",
+    metadata,
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("model", sa.Text, primary_key=True),  # its file
+    sa.Column("at", sa.BigInteger, nullable=False),  # when the payment was received
+    sa.Column("card", sa.Text, nullable=False),
+    sa.Column("suspicion", sa.Double, nullable=False),
+    sa.Column("is_listed", sa.Boolean, nullable=False),  # by this model
+    sqlite_with_rowid=False,
+)
+
+
+class ListedScore(NamedTuple):
+    """What a model said of a payment that it, or another model, lists."""
+
+    position: int
+    model: str
+    at: int
+    card: str
+    suspicion: float
+    is_listed: bool
+
+
+class ListedCard(NamedTuple):
+    """A card that a model lists on a day, by the score of its most suspicious payment."""
+
+    day: int
+    card: str
+    suspicion: float
+
+
+def add(connection: sa.Connection, rows: Sequence[ListedScore]) -> None:
+    """Add scores."""
+    if rows:
+        connection.execute(listed_scores.insert(), [row._asdict() for row in rows])
+
+
+def cards_by_day(connection: sa.Connection, model: str, first: int, most: int) -> list[ListedCard]:
+    """Return the first cards of a model's list of each day, of payments from a position on."""
+    c = listed_scores.c
+    day, suspicion = c.at // DAY, sa.func.max(c.suspicion)
+    place = sa.func.row_number().over(partition_by=day, order_by=(suspicion.desc(), c.card))
+    query = (
+        sa.select(day.label("day"), c.card, suspicion.label("suspicion"), place.label("place"))
+        .where(c.position >= first, c.model == model, c.is_listed)
+        .group_by(day, c.card)
+        .subquery()
+    )
+    found = sa.select(query.c.day, query.c.card, query.c.suspicion).where(query.c.place <= most)
+    return [ListedCard(*row) for row in connection.execute(found).all()]
