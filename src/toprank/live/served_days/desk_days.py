@@ -18,14 +18,14 @@ from toprank.live.checks import filled_list
 from toprank.live.desk import Desk
 from toprank.live.desk_clock import Moment, wall_time
 from toprank.live.learning.model_comparison import ModelComparison
-from toprank.live.learning.nightly_retrain import start_process
+from toprank.live.learning.nightly_retrain import ACTOR
+from toprank.live.learning.retraining import OnProgress, retrain, spare_cores
 from toprank.live.served_days.desk_outcome import DeskOutcome, outcome_of
 from toprank.live.served_days.desk_process import DeskProcess
 from toprank.live.served_days.desk_team import CheckedCard, DeskTeam
 from toprank.live.served_days.replayed_desk import DeskPlan, PaymentBodies, make_desk
 from toprank.live.store import check_table, random_check_table
 from toprank.live.store.model_table import StoredModel
-from toprank.rankers.progress import Progress
 from toprank.simulator.feedback.investigators import DayChecks
 from toprank.simulator.feedback.replayed_payments import NEVER, ReplayedPayments
 
@@ -43,7 +43,7 @@ def replay_desk(
     folder: Path,
     *,
     is_learning: bool,
-    progress: Progress,
+    progress: OnProgress,
 ) -> DeskOutcome:
     """Return what a desk finds in the days from `plan.first` on; its folder is left behind.
 
@@ -118,9 +118,8 @@ class _DeskDays:
     def learn(self) -> None:
         """Train a challenger, and let it rank if nothing speaks against it."""
         begin = clock.perf_counter()
-        code = start_process(self._desk).wait()
-        if code:
-            raise RuntimeError(f"the nightly training of {self._folder} ended with code {code}.")
+        minutes = self._desk.settings.retrain_minutes
+        retrain(self._desk, ACTOR, minutes=minutes, n_jobs=spare_cores())
         self._seconds.append(clock.perf_counter() - begin)
         promoted = self._team.promote(_is_no_worse)
         if promoted is not None:

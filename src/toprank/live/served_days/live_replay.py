@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from toprank.data import checks
+from toprank.live.learning.retraining import OnProgress
 from toprank.live.served_days.desk_days import replay_desk
 from toprank.live.served_days.replayed_desk import DeskPlan
-from toprank.rankers.progress import Progress, silent
 from toprank.simulator.feedback import Replay
 from toprank.simulator.feedback import replay as replay_strategies
 from toprank.simulator.feedback.replayed_payments import read_payments
@@ -41,7 +41,7 @@ def live_replay(
     n_people: int = 3,
     n_hostile: int = 0,
     new_on: int | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     random_state: int = 0,
 ) -> Replay:
     """Return what strategies and served desks find on the last days of the same payments.
@@ -65,7 +65,7 @@ def live_replay(
         "time": time, "card": card, "terminal": terminal, "amount": amount, "label": label,
         "claimed": claimed,
     }  # fmt: skip
-    progress = progress or silent
+    progress = progress or _silent
     replayed = replay_strategies(
         payments, learner, **columns, budget=budget, days=days, strategies=strategies,
         random_share=random_share, claims_block=True, progress=progress,
@@ -90,3 +90,7 @@ def live_replay(
         desks={name: each.figures for name, each in outcomes.items()},
         new_on=new_on,
     )
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
