@@ -91,7 +91,8 @@ class SlowInvestigators:
                 self.labels[row] = (True, "claim")
                 new.append(row)
         if self.claims_block:
-            self.blocked |= {self.payments.card[row]: day for row in new}
+            for row in new:
+                self.blocked.setdefault(self.payments.card[row], day)
         return new
 
     def known(self, day, row):

@@ -113,7 +113,7 @@ class _DeskDays:
         claimed = np.flatnonzero(payments.claim_day == day)
         claimed = self._present(claimed[~self._has_verdict[claimed]])
         self._send_claims(claimed, day)
-        self._blocked_on[payments.card[claimed]] = day
+        self._block(payments.card[claimed], day)
 
     def learn(self) -> None:
         """Train a challenger, and let it rank if nothing speaks against it."""
@@ -139,6 +139,10 @@ class _DeskDays:
         """Return the rows that happen: those of cards that are not blocked."""
         return rows[self._payments.day[rows] <= self._blocked_on[self._payments.card[rows]]]
 
+    def _block(self, cards: NDArray[np.int64], day: int) -> None:
+        """Block cards after a day, unless they are already."""
+        self._blocked_on[cards] = np.minimum(self._blocked_on[cards], day)
+
     def _counted(self, day: int, checked: list[CheckedCard]) -> DayChecks:
         """Return what a day's checks have found, by the truth, and block cards called fraud."""
         payments = self._payments
@@ -146,7 +150,7 @@ class _DeskDays:
         for some, one in zip(rows, checked, strict=True):
             self._has_verdict[some] = True
             if one.is_fraud:
-                self._blocked_on[payments.card[some]] = day
+                self._block(payments.card[some], day)
         is_found = [
             one.is_fraud and bool(payments.is_positive[some].any())
             for some, one in zip(rows, checked, strict=True)

@@ -42,7 +42,7 @@ def mean_over_days(by_day: NDArray[np.float64], level: float = _SURE) -> Interva
     >>> mean_over_days(np.full(10, 0.25))
     Interval(value=0.25, low=0.25, high=0.25)
     """
-    low, high = percentile_band(by_day[_drawn_days(by_day.size)].mean(axis=1), level)
+    low, high = percentile_band(by_day[drawn_days(by_day.size)].mean(axis=1), level)
     return Interval(float(by_day.mean()), float(low), float(high))
 
 
@@ -169,7 +169,7 @@ def _desk_facts(replay: Replay, desk: str) -> dict[str, Any]:
     }
 
 
-def _drawn_days(n_days: int) -> NDArray[np.int64]:
+def drawn_days(n_days: int) -> NDArray[np.int64]:
     """Return days drawn in stretches: (resample, day), the same ones for every strategy."""
     stretch = int(np.clip(n_days // _FEWEST_STRETCHES, 1, _STRETCH))
     n_stretches = -(-n_days // stretch)

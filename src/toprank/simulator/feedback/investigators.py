@@ -99,8 +99,9 @@ class Investigators:
         claimed = self.present(claimed[~self._has_verdict[claimed]])
         known = self._payments.end_of(day)
         self.ledger.append(claimed, True, known=known, source="claim")
-        if self._claims_block:
-            self._blocked_on[self._payments.card[claimed]] = day
+        if self._claims_block:  # those that are not blocked already
+            cards = self._payments.card[claimed]
+            self._blocked_on[cards] = np.minimum(self._blocked_on[cards], day)
 
     def new_frauds(self, day: int) -> NDArray[np.int64]:
         """Return the payments that became known as frauds on a day."""
