@@ -45,7 +45,10 @@ def test_a_table_and_its_conclusions_are_printed_and_a_page_is_written():
     outcome = ran(*SMALL)
     head, *lines = outcome.stdout.splitlines()
 
-    assert head.split() == ["CP@3", "cards", "found", "money", "caught", "training"]
+    assert head.split() == [
+        "CP@3",
+        *["cards", "found", "money", "caught", "money", "saved", "training"],
+    ]
     assert {line.split()[0] for line in lines[:5]} == set(STRATEGIES)
     assert lines[5].startswith("ceiling")
     assert " leads " in outcome.stdout
@@ -85,10 +88,25 @@ def test_claims_are_drawn_where_no_column_has_them(data):
 
 
 def test_drift_changes_the_payments_and_is_reported(usual):
-    outcome = ran(*SMALL, "--strategies", "static", "--json", "--drift")
+    outcome = ran(*SMALL, "--strategies", "static", "--json", "--drift", "--drift-day", 3)
 
     assert json.loads(outcome.stdout)["n_positive"] < usual["n_positive"]
-    assert "frauds at compromised terminals start on the eighth." in outcome.stderr
+    assert "frauds at compromised terminals start on day 3 of these." in outcome.stderr
+
+
+@pytest.mark.slow
+def test_desks_are_served_beside_the_strategies_and_have_lines_of_their_own():
+    small = ("--customers", 300, "--days", 3, "--trees", 5, "--jobs", 1, "-k", 4)
+    facts = json.loads(ran(*small, "--live", "--drift", "--drift-day", 2, "--json").stdout)
+
+    assert set(facts["strategies"]) == {"static", "nightly", "online", "desk", "static desk"}
+    for name in ("desk", "static desk"):
+        assert facts["strategies"][name]["by_day"]["checked"] == [4, 4, 4]
+        held = facts["desks"][name]["held"]
+        assert sum(each["days"] for each in held.values()) == 3
+    assert facts["desks"]["desk"]["n_models"] == 3
+    assert facts["desks"]["static desk"]["n_models"] == 1
+    assert "What the desks promised" in Path("feedback.html").read_text()
 
 
 @pytest.mark.slow
@@ -127,6 +145,8 @@ def test_a_column_that_is_not_there_is_named(data):
         (["p.csv", "--label", "y", "--time", "t"], "give --card, --terminal, --amount."),
         (["p.csv", *NAMED, "--customers", 9], "--customers must come without DATA"),
         (["p.csv", *NAMED, "--drift"], "--drift must come without DATA"),
+        (["p.csv", *NAMED, "--drift-day", 3], "--drift-day must come without DATA"),
+        (["--drift", "--drift-day", 9, "--days", 8], "--drift-day must be one of the 8 --days"),
         (["--strategies", "statc"], "got 'statc'; did you mean 'static'?"),
         (["--days", 0], "0 is not in the range x>=1"),
     ],

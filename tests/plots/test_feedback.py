@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from toprank.plots.feedback_plots import card_precision_by_day, cards_found_by_day, smoothed
+from toprank.plots.feedback_plots import (
+    card_precision_by_day,
+    cards_found_by_day,
+    promise_by_day,
+    smoothed,
+)
 
 DATES = np.datetime64("2025-01-01") + np.arange(30)
 
@@ -44,3 +49,12 @@ def test_found_cards_add_up_and_the_ceiling_is_grey():
 
 def test_one_day_is_its_own_mean():
     assert smoothed(np.array([0.3])).tolist() == pytest.approx([0.3])
+
+
+def test_days_outside_of_their_range_are_drawn_apart_and_a_change_is_shown():
+    ax = promise_by_day(DATES[:4], [1, 1, 1, 1], [3, 3, 3, 3], [0, 1, 3, 5], new_on=2)
+
+    assert line(ax, "held").get_ydata().tolist() == [1, 3]
+    assert line(ax, "missed").get_ydata().tolist() == [0, 5]
+    assert line(ax, "missed").get_markerfacecolor() != line(ax, "held").get_markerfacecolor()
+    assert line(ax, "new fraud") is not None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 
 from toprank.data.atomic import atomic_path
-from toprank_bench import sampling_section, speed
+from toprank_bench import sampling_section, served_days_section, speed
 from toprank_bench.experiment import Experiment
 from toprank_bench.experiment_summary import (
     ExperimentSummary,
@@ -33,7 +33,7 @@ TARGET_HEADINGS = ["target", "published", "asked", "ours", "", "rows", "experime
 _EXPERIMENT_HEADINGS = ["page", "source", "rows", "experiment"]
 _FEWEST_SETS_TO_DRAW = 3
 _MOST_METRICS = 4  # of more, those with published figures are shown
-_IN_TIME = "in-time"
+_IN_TIME, _SERVED_DAYS = "in-time", "served-days"
 
 
 class RecordedRows(NamedTuple):
@@ -248,6 +248,8 @@ def _write_page(each: RecordedRows, folder: Path) -> list[Path]:
     parts += [section_of(each) for each in further if each is not None]
     if experiment.protocol == "sampled":
         parts.append(sampling_section.sampling_section(experiment, rows))
+    if name == _SERVED_DAYS:
+        parts.insert(1, served_days_section.served_days_section(experiment, rows))
     parts.append(
         f"Rows: `bench/results/{name}.jsonl.xz`. Run it again: `toprank bench run {name}`. Other "
         f"metrics: `toprank bench show {name} --metric NAME` ({', '.join(experiment.metrics)}).\n"

@@ -17,10 +17,10 @@ Examples:
   toprank feedback payments.parquet --label is_fraud --time paid_at --card card
     --terminal terminal --amount amount --claimed claimed_on --budget 100
   toprank feedback --strategies static,feedback --json
+  toprank feedback --live --drift --drift-day 20        # through a real server
 """
 
 WARM_UP_DAYS = 90
-_DRIFT_DAY = 7
 _CUSTOMERS_PER_CHECK = 50  # as with the Handbook's 100 checks for 5,000 customers
 _BUDGET = 100
 _LEARNING_RATE = 0.1
@@ -52,7 +52,8 @@ _SIMULATED = {
 )
 @click.option(
     "--strategies",
-    help="Comma-separated: static, nightly, feedback, weighted, online.  [default: all]",
+    help="Comma-separated: static, nightly, feedback, weighted, online.  [default: all; with "
+    "--live: static, nightly, online]",
 )
 @click.option(
     "--random-share", default=0.05, show_default=True, type=click.FloatRange(0, 1),
@@ -64,8 +65,17 @@ _SIMULATED = {
 )  # fmt: skip
 @click.option(
     "--drift", is_flag=True,
-    help="Without DATA: no terminal is compromised before the eighth replayed day, so that no "
-    "model has seen such frauds before.",
+    help="Without DATA: no terminal is compromised before --drift-day, so that no model has seen "
+    "such frauds before.",
+)  # fmt: skip
+@click.option(
+    "--drift-day", default=8, show_default=True, type=click.IntRange(1),
+    help="With --drift: replayed day on which the new frauds start, counted from 1.",
+)  # fmt: skip
+@click.option(
+    "--live", is_flag=True,
+    help="Also send the payments to two served desks, one of them retrained every night, whose "
+    "queues are worked on through their pages (minutes to an hour; toprank[desk]).",
 )  # fmt: skip
 @click.option(
     "--trees", default=50, show_default=True, type=click.IntRange(1), help="Trees per model."
@@ -95,6 +105,8 @@ def feedback(
     random_share: float,
     customers: int,
     drift: bool,
+    drift_day: int,
+    live: bool,
     trees: int,
     seed: int,
     jobs: int | None,
@@ -106,7 +118,8 @@ def feedback(
     On each day the most suspicious cards are checked. Verdicts are known the same day, claims come
     late, and after 30 days without either a payment counts as genuine. The strategies are a model
     trained once, a model retrained each night, two models retrained on verdicts and on older
-    labels, a model retrained on all payments with weighted frauds, and an online learner.
+    labels, a model retrained on all payments with weighted frauds, and an online learner. With
+    --live, the same days also pass at real servers, as `toprank serve` starts them.
 
     DATA (CSV or Parquet) needs --label, --time, --card, --terminal and --amount. Without DATA,
     payments are simulated.
@@ -117,14 +130,21 @@ def feedback(
         data, label=label, time=time, card=card, terminal=terminal, amount=amount, claimed=claimed
     )
     paths.check_inputs(data)
-    from toprank import BoostedRanker
-    from toprank.simulator.feedback import STRATEGIES, facts_of, replay, text_of
+    if live:
+        from toprank.cli import desk_extra
 
-    chosen = list(STRATEGIES) if strategies is None else _strategy_names(strategies)
+        desk_extra.check_installed()
+    from toprank import BoostedRanker
+    from toprank.simulator.feedback import facts_of, text_of
+
+    chosen = _strategy_names(strategies, live)
+    if drift and drift_day > days:
+        raise click.UsageError(f"--drift-day must be one of the {days} --days; got {drift_day}.")
     if budget is None:
         budget = _BUDGET if data else max(1, customers // _CUSTOMERS_PER_CHECK)
     paths.check_output(output, data or Path(), "page")
-    payments = _simulated(customers, days, drift, seed) if data is None else _read(data, columns)
+    new_on = drift_day - 1 if drift else None
+    payments = _simulated(customers, days, new_on, seed) if data is None else _read(data, columns)
     learner = BoostedRanker(
         n_estimators=trees,
         learning_rate=_LEARNING_RATE,
@@ -132,10 +152,11 @@ def feedback(
         n_jobs=-1 if jobs is None else jobs,
     )
     with screen.progress_bar() as progress:
-        replayed = replay(
-            payments, learner, **columns, budget=budget, days=days, strategies=chosen,
-            random_share=random_share, random_state=seed, progress=progress,
-        )  # fmt: skip
+        options = {
+            **columns, "budget": budget, "days": days, "strategies": chosen,
+            "random_share": random_share, "random_state": seed, "progress": progress,
+        }  # fmt: skip
+        replayed = _replayed(payments, learner, options, live, trees, new_on)
     if as_json:
         screen.print_json(facts_of(replayed))
     else:
@@ -143,6 +164,8 @@ def feedback(
     title = f"{data.name}: days of checking" if data else "Simulated payments: days of checking"
     parameters = {
         **({"data": data.name} if data else {"customers": customers, "drift": drift}),
+        **({"drift day": drift_day} if drift else {}),
+        "live": live,
         **{f"column of {role}": name for role, name in columns.items()},
         "budget": budget, "days": days, "strategies": ", ".join(chosen),
         "random share": random_share, "seed": seed,
@@ -160,10 +183,10 @@ def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
                 f"--{named[0]} must come with DATA, the file it is a column of."
             )
         return dict(_SIMULATED)
-    for name in ("customers", "drift"):
+    for name in ("customers", "drift", "drift_day"):
         if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(
-                f"--{name} must come without DATA: it is for simulated payments."
+                f"--{name.replace('_', '-')} must come without DATA: it is for simulated payments."
             )
     missing = [role for role in _ROLES if given[role] is None]
     if missing:
@@ -172,16 +195,36 @@ def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
     return given
 
 
-def _strategy_names(strategies: str) -> list[str]:
-    from toprank.simulator.feedback import checked_strategies
+def _strategy_names(strategies: str | None, live: bool) -> list[str]:
+    from toprank.simulator.feedback import STRATEGIES, checked_strategies
 
+    if strategies is None:
+        return ["static", "nightly", "online"] if live else list(STRATEGIES)
     try:
         return checked_strategies(name.strip() for name in strategies.split(","))
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
 
 
-def _simulated(customers: int, days: int, drift: bool, seed: int) -> Any:
+def _replayed(
+    payments: Any,
+    learner: Any,
+    options: dict[str, Any],
+    live: bool,
+    trees: int,
+    new_on: int | None,
+) -> Any:
+    """Return the replay of strategies, and of served desks with `live`."""
+    if not live:
+        from toprank.simulator.feedback import replay
+
+        return replay(payments, learner, **options)
+    from toprank.live.served_days.live_replay import live_replay
+
+    return live_replay(payments, learner, **options, n_trees=trees, new_on=new_on)
+
+
+def _simulated(customers: int, days: int, new_on: int | None, seed: int) -> Any:
     import pyarrow as pa
 
     from toprank.cli import screen
@@ -192,10 +235,14 @@ def _simulated(customers: int, days: int, drift: bool, seed: int) -> Any:
         n_terminals=2 * customers,
         n_days=WARM_UP_DAYS + days,
         random_state=seed,
-        starts={"terminal": WARM_UP_DAYS + _DRIFT_DAY} if drift else {},
+        starts={} if new_on is None else {"terminal": WARM_UP_DAYS + new_on},
         claims=True,
     )
-    new = "; frauds at compromised terminals start on the eighth" if drift else ""
+    new = (
+        ""
+        if new_on is None
+        else f"; frauds at compromised terminals start on day {new_on + 1} of these"
+    )
     screen.remark(
         f"Simulating {WARM_UP_DAYS + days:,} days of payments of {customers:,} customers at "
         f"{2 * customers:,} terminals, claims about a week late; the last {days:,} are replayed"

@@ -7,8 +7,6 @@ Run as `python -m toprank.live.demo_feed FOLDER ADDRESS SECONDS_PER_DAY`.
 """
 
 import heapq
-import http.client
-import json
 import random
 import sys
 import time
@@ -16,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 
+from toprank.live.api_sender import Sender
 from toprank.live.demo_world import COLUMNS, KEY, LATER, WORLD
 
 _DAY = 86_400.0
@@ -27,34 +25,6 @@ _CLAIM_DAYS = (0.5, 4.0)  # after how many days a card holder reports a fraud
 _HEAD_START = 3.6  # days that have passed when the demo begins, in the afternoon
 _MOST_CHECKED = 200  # cards per day
 _BATCH = 1_000
-_PATIENCE = 30.0  # seconds for a server that is busy
-
-
-class Sender:
-    """Asks a server over one connection, again while it is busy.
-
-    Parameters
-    ----------
-    address, key
-        The server, and the API key.
-    """
-
-    def __init__(self, address: str, key: str) -> None:
-        self._connection = http.client.HTTPConnection(str(urlsplit(address).netloc), timeout=30)
-        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the answer to a request; ConnectionError if the server stays busy."""
-        give_up = time.monotonic() + _PATIENCE
-        while time.monotonic() < give_up:
-            written = None if body is None else json.dumps(body)
-            self._connection.request(method, path, written, self._headers)
-            answer = self._connection.getresponse()
-            text = answer.read()
-            if answer.status != 503:
-                return json.loads(text)
-            time.sleep(0.5)
-        raise ConnectionError("the server is busy.")
 
 
 class DemoPayments:

@@ -36,7 +36,9 @@ class DeskSettings:
 
     capacity: int = _setting(100, "Cards that can be checked per day.")
     alert_from: float = _setting(
-        0.02, "A payment with at least this probability of fraud puts its card on the list."
+        0.02,
+        "A payment with at least this probability of fraud puts its card on the list; where these "
+        "are fewer than can be checked in a day, the best of the others follow.",
     )
     silence: str = _setting(
         "30d", "An alert that nothing happens to for this long is closed: silence is genuine."

@@ -80,6 +80,42 @@ def cards_found_by_day(
     return _by_date(ax)
 
 
+def promise_by_day(
+    dates: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    found: ArrayLike,
+    new_on: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Return axes with the range of what each day was expected to find, and what it found.
+
+    Days outside of their range are filled points. `new_on` is the day, counted from 0, on which a
+    new kind of fraud begins.
+
+    >>> dates = np.datetime64("2025-01-01") + np.arange(3)
+    >>> ax = promise_by_day(dates, [1, 1, 1], [4, 4, 4], [2, 5, 1])
+    >>> [line.get_gid() for line in ax.lines]
+    ['held', 'missed']
+    """
+    ax = calm(ax)
+    days = np.asarray(dates, dtype="datetime64[D]")
+    lows, highs, counts = (np.asarray(each, dtype=np.float64) for each in (low, high, found))
+    colour = model_style(0)["color"]
+    ax.fill_between(days, lows, highs, step="mid", color=colour, alpha=0.2, linewidth=0)
+    is_held = (lows <= counts) & (counts <= highs)
+    for is_shown, gid, face in ((is_held, "held", "none"), (~is_held, "missed", colour)):
+        ax.plot(
+            days[is_shown], counts[is_shown], "o", color=colour, markerfacecolor=face,
+            markersize=4, gid=gid,
+        )  # fmt: skip
+    if new_on is not None:
+        ax.axvline(days[new_on], color=GREY, linewidth=1, gid="new fraud")
+        small(ax, "new fraud", (days[new_on], highs.max()), colour=GREY, offset=(3, 0), ha="left")
+    ax.set(ylim=_from_zero(ax), ylabel="Cards found in a day")
+    return _by_date(ax)
+
+
 def smoothed(by_day: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean of the week around each day, of fewer days at both ends.
 

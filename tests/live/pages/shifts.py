@@ -13,7 +13,8 @@ from toprank.live.store import alert_table, audit_chain, check_table
 from toprank.live.web.application import create_app
 from toprank.live.web.desk_service import DeskService
 
-SETTINGS = {"alert_from": 0.001, "random_share": 0.0}
+# fewer checks than cards that list themselves: none is added to fill the list
+SETTINGS = {"alert_from": 0.001, "random_share": 0.0, "capacity": 10}
 PEOPLE = {
     "anna": "investigator", "ben": "investigator", "sara": "senior", "tom": "senior",
     "otto": "auditor",

@@ -14,7 +14,7 @@ def test_the_queue_lists_cards_masked_with_what_the_next_checks_should_find(shif
         cards = {row.card for row in connection.exec_driver_sql("SELECT card FROM alerts")}
     assert not any(card in shift.anna.text for card in cards)
     assert re.search(r"The next \d+ checks [\d.]+ frauds expected \(\d+ to \d+\)", text)
-    assert "0 of 100 checks" in text
+    assert "0 of 10 checks" in text
 
 
 def test_looking_claims_nothing_and_opening_does(shift):

@@ -1,5 +1,7 @@
 """The page of a replay is whole, needs no other file, and has the figures of the replay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from toprank.present.report.feedback_report import (
     write_feedback_report,
 )
 from toprank.simulator.feedback import replay
+from toprank.simulator.feedback.desk_figures import DailyPromise, DeskFigures
 
 SECTIONS = ["by-day", "ways", "assumed", "parameters", "made-with"]
 
@@ -81,3 +84,19 @@ def test_the_file_is_the_page(replayed, page, tmp_path):
 
     assert (tmp_path / "days.html").read_text() == page
     assert np.all([each.name == "days.html" for each in tmp_path.iterdir()])
+
+
+def test_desks_have_a_section_with_their_promise_by_day(replayed):
+    n_days = replayed.dates.size
+    promise = DailyPromise(*(np.full(n_days, each) for each in (2.0, 1.0, 3.0, 2.0)))
+    desks = {"static desk": DeskFigures(promise, None, 1)}
+    strategies = {"static desk": replayed.strategies["static"]}
+    with_desk = replace(replayed, desks=desks, strategies=strategies, new_on=4, claims_block=True)
+    report = feedback_report_of(with_desk, title="Days", parameters={})
+    page = render_feedback_report(report)
+
+    assert "desks" in Page(page).ids
+    assert 'id="promise-static-desk-figure"' in page
+    assert f"held on {n_days} of {n_days} days" in words(page)
+    assert "a claim blocks the card" in words(page)
+    any_page.test_ids_are_unique_and_every_reference_meets_one(page)

@@ -1,12 +1,20 @@
 """What is said of a replay follows from its days."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from toprank.metrics import Interval
 from toprank.payments.ledger import MemoryLedger
 from toprank.simulator.feedback import Replay, StrategyDays, facts_of, leads, text_of
+from toprank.simulator.feedback.desk_figures import (
+    NEW_FOR,
+    DailyPromise,
+    DeskFigures,
+    EstimatedRecall,
+)
 from toprank.simulator.feedback.feedback_summary import (
     mean_over_days,
     ranked_strategies,
@@ -26,6 +34,7 @@ def made_replay(**found):
             found=np.array(each),
             positive=np.full(n_days, 9),
             money=10.0 * np.array(each),
+            saved=5.0 * np.array(each),
             seconds=np.full(n_days, 0.5),
             suspicion=np.zeros(n_days),
             known=known,
@@ -104,7 +113,7 @@ def test_intervals_contain_the_mean_about_as_often_as_they_say():
 def test_one_day_and_one_strategy_can_be_described():
     lines = text_of(made_replay(static=[3])).splitlines()
 
-    assert lines[1].split() == ["static", ".30", "(.30-.30)", "3", "30", "0.5", "s"]
+    assert lines[1].split() == ["static", ".30", "(.30-.30)", "3", "30", "15", "0.5", "s"]
     assert sentences_of(made_replay(static=[3])) == []
 
 
@@ -112,9 +121,9 @@ def test_the_table_has_a_line_per_strategy_and_the_ceiling_last():
     text = text_of(made_replay(static=[1, 3, 2, 2], nightly=[3, 5, 4, 4]))
 
     assert text.splitlines() == [
-        "         CP@10          cards found  money caught  training",
-        "nightly  .40 (.33-.47)           16           160     2.0 s",
-        "static   .20 (.12-.28)            8            80     2.0 s",
+        "         CP@10          cards found  money caught  money saved  training",
+        "nightly  .40 (.33-.47)           16           160           80     2.0 s",
+        "static   .20 (.12-.28)            8            80           40     2.0 s",
         "ceiling  .80                     32",
         "",
         "nightly leads static by .200 (.200 to .200): significant.",
@@ -144,3 +153,37 @@ def test_facts_are_json_with_every_day():
     assert facts["ceiling"]["by_day"] == [0.8] * 4
     assert facts["leads"][0]["is_significant"] is True
     assert facts["days"][0] == "2025-01-01"
+
+
+def with_desk(replay, found, new_on=None, recall=None):
+    """Return a replay whose strategy `desk` promised 2 to 4 cards on each day."""
+    found = np.array(found, dtype=float)
+    promise = DailyPromise(*(np.full(found.size, each) for each in (3.0, 2.0, 4.0)), found)
+    return replace(replay, desks={"desk": DeskFigures(promise, recall, 2)}, new_on=new_on)
+
+
+def test_how_often_the_range_of_a_desk_held_is_reported():
+    replay = with_desk(made_replay(desk=[1, 2, 4, 5]), [1, 2, 4, 5])
+
+    assert sentences_of(replay) == ["desk: the range of frauds to expect held on 2 of 4 days."]
+    assert facts_of(replay)["desks"]["desk"]["held"] == {"all days": {"held": 2, "days": 4}}
+
+
+def test_a_change_divides_the_days_into_before_during_and_after():
+    found = [3] * 5 + [9] * NEW_FOR + [3, 3, 9]
+    replay = with_desk(made_replay(desk=found), found, new_on=5)
+
+    assert sentences_of(replay) == [
+        "desk: the range of frauds to expect held on 7 of 18 days (5 of 5 before, 0 of 10 "
+        "during, 2 of 3 after the change)."
+    ]
+
+
+def test_recall_by_random_checks_is_shown_beside_the_truth():
+    recall = EstimatedRecall(Interval(0.5, 0.3, 0.8), 0.45, 20)
+    replay = with_desk(made_replay(desk=[3]), [3], recall=recall)
+
+    assert sentences_of(replay)[1] == (
+        "desk: recall is .50 (.30-.80) by its random checks, and .45 in truth."
+    )
+    assert facts_of(replay)["desks"]["desk"]["recall"]["truth"] == 0.45

@@ -38,8 +38,8 @@ def made_payments(rows):
 class SlowInvestigators:
     """The same records, kept with loops over dicts."""
 
-    def __init__(self, payments, budget):
-        self.payments, self.budget = payments, budget
+    def __init__(self, payments, budget, claims_block):
+        self.payments, self.budget, self.claims_block = payments, budget, claims_block
         self.blocked, self.labels = {}, {}
 
     def present(self, day):
@@ -69,7 +69,19 @@ class SlowInvestigators:
         positive = {payments.card[row] for row in rows if payments.is_positive[row]}
         for card in found:
             self.blocked[card] = day
-        return len(checked), len(found), len(positive), money
+        saved = sum(self._prevented(card, day) for card in found)
+        return len(checked), len(found), len(positive), money, saved
+
+    def _prevented(self, card, day):
+        """The frauds of a card after a day, up to the claim that would have blocked it."""
+        payments = self.payments
+        frauds = [
+            row
+            for row in range(payments.day.size)
+            if payments.card[row] == card and payments.is_positive[row]
+        ]
+        end = min(payments.claim_day[row] for row in frauds) if self.claims_block else 10**9
+        return sum(payments.amount[row] for row in frauds if day < payments.day[row] <= end)
 
     def take_claims(self, day):
         new = []
@@ -78,6 +90,9 @@ class SlowInvestigators:
             if is_claimed and row not in self.labels:
                 self.labels[row] = (True, "claim")
                 new.append(row)
+        if self.claims_block:
+            for row in new:
+                self.blocked.setdefault(self.payments.card[row], day)
         return new
 
     def known(self, day, row):
@@ -101,12 +116,15 @@ ROWS = st.tuples(
     st.integers(1, 4),
     st.integers(0, 3),
     st.integers(0, 2**16),
+    st.booleans(),
 )
-def test_records_are_those_of_the_slow_twin(rows, budget, first, seed):
+def test_records_are_those_of_the_slow_twin(rows, budget, first, seed, claims_block):
     payments = made_payments(rows)
     suspicion = np.random.default_rng(seed).permutation(payments.day.size).astype(float)
-    investigators = Investigators(payments, budget, np.timedelta64(SILENCE_DAYS, "D"), 0)
-    slow = SlowInvestigators(payments, budget)
+    investigators = Investigators(
+        payments, budget, np.timedelta64(SILENCE_DAYS, "D"), 0, claims_block=claims_block
+    )
+    slow = SlowInvestigators(payments, budget, claims_block)
 
     for day in range(payments.n_days):
         present = investigators.present(payments.rows_of(day))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.live.desk_settings import DeskSettings
+from toprank.live.web.api_description import MOST_ALERTS
 from toprank_bench.live_load.live_figures import LiveFigure, StageOutcome
 from toprank_bench.live_load.live_stage import StageSetting
 from toprank_bench.live_load.live_world import TEST_AMOUNT, encoded
@@ -22,7 +23,7 @@ WARM_UP = 5.0  # seconds whose answers do not count
 _N_FIRST = 500  # payments before the load
 _LAST_HOUR = 23
 _METRICS, _ALERTS, _SUSPECT = "metrics", "alerts", "suspect"
-_POLLS_PER_SECOND, _SUSPECTS_PER_SECOND = 20, 4
+_POLLS_PER_SECOND, _SUSPECTS_PER_SECOND = 5, 4
 _MS = 1e3
 _COMPUTING = 1.0  # milliseconds, about what a payment takes: the floor of this machine
 
@@ -92,7 +93,9 @@ def alert(setting: StageSetting) -> StageOutcome:
     rate, seconds = setting.options["rate"], setting.options["seconds"]
     key = setting.world.key
     polls = np.arange(0, WARM_UP + seconds + 5, 1 / _POLLS_PER_SECOND)
-    extra = [Due(at, request("GET", "/v1/alerts", key), _ALERTS) for at in polls]
+    # rules alone list these cards, so they come after those that the model finds suspicious
+    path = f"/v1/alerts?limit={MOST_ALERTS}"
+    extra = [Due(at, request("GET", path, key), _ALERTS) for at in polls]
     template = setting.world.bodies(_N_FIRST)[-1]
     suspects = WARM_UP + np.arange(0, seconds, 1 / _SUSPECTS_PER_SECOND)
     for number, at in enumerate(suspects):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toprank_bench.protocols.protocol import TrialOutcome
 
-METRICS = ("card_precision", "cards_found", "money_saved", "training_seconds")
+METRICS = ("card_precision", "cards_found", "money_caught", "training_seconds")
 PATTERNS = {
     "no new pattern": None,
     "terminal fraud appears": "terminal",
@@ -68,7 +68,7 @@ def feedback_ways(
         {
             "card_precision": found["card_precision"]["value"],
             "cards_found": found["found"],
-            "money_saved": found["money"],
+            "money_caught": found["money"],
             "training_seconds": found["training_seconds"],
         },
         {"way": way, "customers": customers, "days": days, "trees": trees},

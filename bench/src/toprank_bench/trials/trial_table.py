@@ -14,6 +14,7 @@ from toprank_bench.trials import (
     latents,
     promise_under_drift,
     recall_coverage,
+    served_days,
     store_cost,
     stream_crashes,
     tree_size,
@@ -55,6 +56,7 @@ TRIALS: dict[str, Trial] = {
     "recall-coverage": Trial(
         recall_coverage.recall_coverage, recall_coverage.METRICS, recall_coverage.DATA
     ),
+    "served-days": Trial(served_days.served_days, served_days.METRICS, served_days.DATA),
     "store-cost": Trial(store_cost.store_cost, store_cost.METRICS, store_cost.DATA),
     "stream-crashes": Trial(
         stream_crashes.stream_crashes, stream_crashes.METRICS, stream_crashes.DATA

@@ -10,41 +10,23 @@ card, the ones that were checked are a random sample, too.
 
 import hashlib
 import heapq
-import json
 import math
 import secrets
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.checks.opened_cards import AlertFacts, not_listed, open_card
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
-from toprank.live.engine.alerting import SentencesAt, known_frauds
-from toprank.live.engine.card_chance import card_chance
-from toprank.live.store import (
-    alert_table,
-    alert_terminal_table,
-    audit_chain,
-    label_table,
-    payment_reads,
-    random_check_table,
-)
-from toprank.live.store.alert_table import CardAlert, alerts
+from toprank.live.store import alert_table, audit_chain, payment_reads, random_check_table
+from toprank.live.store.alert_table import alerts
 from toprank.live.store.random_check_table import RandomDraw, random_checks
 
 JOB = "job:random checks"
 
 _DAY = 86_400_000_000
 _SPARE = 10  # cards beyond those drawn, in case some get on the list meanwhile
-
-
-class AlertFacts(NamedTuple):
-    """What an alert needs that is not in the database: reasons, the model, a payment's amount."""
-
-    sentences_at: SentencesAt
-    model: str
-    amount: str
 
 
 class PlannedDraw(NamedTuple):
@@ -68,7 +50,7 @@ def planned(connection: sa.Connection, now: Moment, settings: DeskSettings) -> P
     first = payment_reads.first_since(connection, since)
     if first <= payment_reads.first_position(connection):
         return None
-    eligible = _not_listed(connection, payment_reads.cards_from(connection, first))
+    eligible = not_listed(connection, payment_reads.cards_from(connection, first))
     seed = secrets.token_hex(16)
     n_drawn = min(_rounded(settings.random_share * settings.capacity, seed), len(eligible))
     chosen = heapq.nsmallest(
@@ -91,11 +73,11 @@ def draw(
     if random_check_table.last_day(connection) == now.day:
         return 0
     _close_unchecked(connection, now)
-    cards = _not_listed(connection, plan.cards)[: plan.n_drawn]
+    cards = not_listed(connection, plan.cards)[: plan.n_drawn]
     first = payment_reads.first_since(connection, plan.since)
     places = _rank_values(connection, len(cards), plan.seed, settings)
     opened = [
-        _open(connection, card, place, first, facts, now)
+        open_card(connection, card, place, first, facts, now, JOB)
         for card, place in zip(cards, places, strict=True)
     ]
     drawn = RandomDraw(now.day, now.desk, plan.since, plan.n_cards, len(cards), plan.seed)
@@ -103,14 +85,6 @@ def draw(
     details = {"cards": plan.n_cards, "drawn": len(cards)}
     audit_chain.add(connection, now.wall, JOB, "cards drawn", f"day:{now.day}", details)
     return len(cards)
-
-
-def _not_listed(connection: sa.Connection, cards: Sequence[str]) -> list[str]:
-    """Return the cards that have no alert which is not closed, and no known fraud."""
-    listed = alert_table.cards_not_closed(connection)
-    suspects = label_table.cards_called_fraud(connection).intersection(cards)
-    frauds = known_frauds(connection, sorted(suspects))
-    return [card for card in cards if card not in listed and card not in frauds]
 
 
 def _rank_values(
@@ -122,38 +96,6 @@ def _rank_values(
     values = list(connection.execute(order).scalars()) or [settings.alert_from]
     places = [place_of(seed, f"place {number}") for number in range(n)]
     return [values[int(place * len(values))] for place in places]
-
-
-def _open(
-    connection: sa.Connection,
-    card: str,
-    rank_value: float,
-    first: int,
-    facts: AlertFacts,
-    now: Moment,
-) -> int:
-    """Open the alert of a drawn card, with all of its scored payments from a position on."""
-    scores = payment_reads.scores_at(
-        connection, payment_reads.of_card_from(connection, card, first)
-    )
-    rows = payment_reads.at(connection, list(scores))
-    top = max(scores.values(), key=lambda each: each.suspicion)
-    sentences = facts.sentences_at(connection, top.position)
-    number = alert_table.next_number(connection)
-    alert = CardAlert(
-        number, card, "open", now.desk, now.desk, top.probability, top.suspicion, top.position,
-        sentences.reasons, sentences.less_suspicious, [], facts.model, sentences.features,
-        card_chance([each.probability for each in scores.values()]), rank_value, len(rows),
-        sum(json.loads(row.body).get(facts.amount) or 0.0 for row in rows),
-        max(row.paid_at for row in rows),
-    )  # fmt: skip
-    alert_table.open_new(connection, [alert])
-    pairs = [(number, row.position) for row in rows]
-    alert_table.add_payments(connection, pairs)
-    alert_terminal_table.add(connection, pairs)
-    details = {"payments": [row.position for row in rows], "rules": []}
-    audit_chain.add(connection, now.wall, JOB, "alert opened", f"alert:{number}", details)
-    return number
 
 
 def _close_unchecked(connection: sa.Connection, now: Moment) -> None:

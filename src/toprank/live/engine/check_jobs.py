@@ -1,4 +1,4 @@
-"""What checks ask for beside the payments: requests to other systems, and random draws."""
+"""What checks ask for beside the payments: requests to others, a full list, random draws."""
 
 import asyncio
 import logging
@@ -6,14 +6,18 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from toprank.live.checks import outbox, random_checks
-from toprank.live.checks.random_checks import PlannedDraw
+import sqlalchemy as sa
+
+from toprank.live.checks import filled_list, outbox, random_checks
+from toprank.live.desk_clock import Moment
+from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.decision_engine import DecisionEngine
 
 _log = logging.getLogger("toprank.live")
 
 _BETWEEN = 1.0  # seconds
 _LONGEST = 5.0  # seconds without a look, if nothing has changed
+_FILL = 600_000_000  # microseconds of the desk's time until the list is filled again
 
 Result = TypeVar("Result")
 
@@ -31,26 +35,42 @@ class CheckJobs:
 
     def __init__(self, engine: DecisionEngine, between: float = _BETWEEN) -> None:
         self._engine, self._between = engine, between
+        self._filled_at = -_FILL - 1  # by the desk's clock
 
     async def run(self) -> None:
         """Work until it is cancelled."""
-        desk, n_changes, looked = self._engine.desk.desk, -1, 0.0
+        live, n_changes, looked = self._engine.desk, -1, 0.0
+        database, settings = live.desk.database, live.settings
         while True:
             await asyncio.sleep(self._between)
             # most of the time there is nothing to do, and to look would keep payments waiting
             is_late = time.monotonic() - looked > _LONGEST
-            if n_changes == self._engine.desk.n_changes and not is_late:
+            if n_changes == live.n_changes and not is_late and not self._is_fill_due():
                 continue
-            n_changes, looked = self._engine.desk.n_changes, time.monotonic()
-            await self._done(lambda: outbox.deliver(desk.database, desk.settings))
-            plan = await self._done(self._planned)
+            n_changes, looked = live.n_changes, time.monotonic()
+            await self._done(lambda: outbox.deliver(database, settings))
+            # cards that fill the list cannot be drawn at random
+            await self._fill_list()
+            plan = await self._done(lambda: self._read(random_checks.planned))
             if plan is not None:
                 await self._engine.draw_random_checks(plan)
 
-    def _planned(self) -> PlannedDraw | None:
+    def _is_fill_due(self) -> bool:
+        return self._engine.desk.now() - self._filled_at > _FILL
+
+    async def _fill_list(self) -> None:
+        if self._is_fill_due():
+            self._filled_at = self._engine.desk.now()
+            plan = await self._done(lambda: self._read(filled_list.planned))
+            if plan is not None:
+                await self._engine.fill_list(plan)
+
+    def _read(
+        self, plan: Callable[[sa.Connection, Moment, DeskSettings], Result | None]
+    ) -> Result | None:
         live = self._engine.desk
         with live.desk.database.reading() as connection:
-            return random_checks.planned(connection, live.moment(), live.settings)
+            return plan(connection, live.moment(), live.settings)
 
     async def _done(self, work: Callable[[], Result]) -> Result | None:
         """Return what a job returns; None if it failed: the others go on, and so does the loop."""

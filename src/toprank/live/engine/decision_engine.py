@@ -10,13 +10,14 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
+from toprank.live.checks.filled_list import PlannedFill
 from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
@@ -131,14 +132,22 @@ class DecisionEngine:
 
     async def draw_random_checks(self, plan: PlannedDraw) -> int:
         """Open the alerts of a random draw, one per day; return how many."""
+        return self._opened(lambda: self.desk.draw_random_checks(plan))
+
+    async def fill_list(self, plan: PlannedFill) -> int:
+        """Open the alerts of cards that fill the list; return how many."""
+        return self._opened(lambda: self.desk.fill_list(plan))
+
+    def _opened(self, work: Callable[[], int]) -> int:
+        """Return how many alerts a job has opened; none if it could not: it comes again."""
         if not self.is_ready:
             return 0
         try:
-            return self.desk.draw_random_checks(plan)
+            return work()
         except BusyError:
             return 0  # another process writes: later
         except Exception:
-            _log.exception("random checks could not be drawn.")
+            _log.exception("cards could not be put on the list.")
             return 0
 
     def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:

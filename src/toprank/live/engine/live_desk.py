@@ -16,7 +16,9 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from toprank.live.checks import check_verdicts, claims, random_checks
+from toprank.live.checks import check_verdicts, claims, filled_list, random_checks
+from toprank.live.checks.filled_list import PlannedFill
+from toprank.live.checks.opened_cards import AlertFacts
 from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.desk import Desk, check_kept, clock_of, fields_of, stored_payments
 from toprank.live.desk_clock import Moment, wall_time
@@ -301,10 +303,18 @@ class LiveDesk:
 
     def draw_random_checks(self, plan: PlannedDraw) -> int:
         """Open the alerts of a random draw, one per day; return how many."""
-        now = self.moment()
-        facts = random_checks.AlertFacts(self._sentences_at, self.model_name, self._amount)
+        now, facts = self.moment(), self._alert_facts()
         with self._writing() as connection:
             return random_checks.draw(connection, plan, facts, now, self.settings)
+
+    def fill_list(self, plan: PlannedFill) -> int:
+        """Let the best of the cards that nothing has listed fill the list; return how many."""
+        now, facts = self.moment(), self._alert_facts()
+        with self._writing() as connection:
+            return filled_list.fill(connection, plan, facts, now, self.settings)
+
+    def _alert_facts(self) -> AlertFacts:
+        return AlertFacts(self._sentences_at, self.model_name, self._amount)
 
     # Models
 

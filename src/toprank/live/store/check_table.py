@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.store.alert_table import alerts
 from toprank.live.store.desk_database import metadata
 from toprank.live.store.payment_log import Number
 
@@ -115,6 +116,16 @@ def of_day(connection: sa.Connection, day: int, who: str | None = None) -> list[
     if who is not None:
         query = query.where(checks.c.who == who)
     return _found(connection, query.order_by(checks.c.number.desc()))
+
+
+def cards_since(connection: sa.Connection, moment: int) -> set[str]:
+    """Return the cards with a check since a moment of the desk that was not undone."""
+    query = (
+        sa.select(alerts.c.card)
+        .join(checks, checks.c.alert == alerts.c.number)
+        .where(checks.c.at >= moment, checks.c.state != "undone")
+    )
+    return set(connection.execute(query).scalars())
 
 
 def in_state(connection: sa.Connection, state: CheckState) -> list[Check]:

@@ -73,6 +73,18 @@ def cards_from(connection: sa.Connection, position: int) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
+def cards_by_probability(connection: sa.Connection, position: int) -> list[str]:
+    """Return the cards with a scored payment at a position or after it, the likeliest first."""
+    query = (
+        sa.select(payments.c.card)
+        .join(scores, scores.c.position == payments.c.position)
+        .where(payments.c.position >= position)
+        .group_by(payments.c.card)
+        .order_by(sa.func.max(scores.c.probability).desc(), payments.c.card)
+    )
+    return list(connection.execute(query).scalars())
+
+
 def of_card_from(connection: sa.Connection, card: str, position: int) -> list[int]:
     """Return the positions of a card's payments from one on, in order."""
     query = sa.select(payments.c.position).where(

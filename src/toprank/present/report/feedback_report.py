@@ -10,7 +10,12 @@ from dataclasses import dataclass
 
 from toprank import __version__
 from toprank.data.tables.spans import in_words
-from toprank.plots.feedback_plots import DAYS_SMOOTHED, card_precision_by_day, cards_found_by_day
+from toprank.plots.feedback_plots import (
+    DAYS_SMOOTHED,
+    card_precision_by_day,
+    cards_found_by_day,
+    promise_by_day,
+)
 from toprank.present.report import sections
 from toprank.present.report.contents import ListReport
 from toprank.present.report.figures import inline_svg, settings
@@ -18,6 +23,7 @@ from toprank.present.report.markup import count, interval, percent, section, tab
 from toprank.present.report.page import whole_page, write_page
 from toprank.simulator.feedback import Replay
 from toprank.simulator.feedback.feedback_summary import (
+    desk_sentences,
     mean_over_days,
     ranked_strategies,
     sentences_of,
@@ -29,6 +35,8 @@ _MEANINGS = {
     "feedback": "two models a night, one on verdicts and one on other labels, averaged",
     "weighted": "trained anew each night on all payments, known frauds weighted",
     "online": "an online learner that takes each label as it becomes known",
+    "desk": "a served desk that is retrained each night, its queue worked on through its pages",
+    "static desk": "a served desk with the model that it began with",
 }
 
 
@@ -139,7 +147,7 @@ def _table(report: FeedbackReport) -> str:
             "ceiling",
             f"{replay.ceiling.mean():.3f}",
             count(round(replay.ceiling.sum() * replay.budget)),
-            *[""] * 4,
+            *[""] * 5,
         )
     )
     headings = (
@@ -148,6 +156,7 @@ def _table(report: FeedbackReport) -> str:
         "Cards found",
         "Of those there were",
         "Money caught",
+        "Money saved",
         "Training",
         "Labels known",
     )
@@ -155,14 +164,42 @@ def _table(report: FeedbackReport) -> str:
         "ways",
         "The ways",
         "<p>Intervals are 95%, from days drawn with replacement in stretches of a week. Of those "
-        "there were: the share of each day's cards with a fraud that the checks found. Labels "
-        "known: the share of the payments whose label is known when the last day is over.</p>",
+        "there were: the share of each day's cards with a fraud that the checks found. Money "
+        "caught: the frauds of the found cards on that day; saved: their later ones, which do not "
+        "happen since the cards are blocked. Labels known: the share of the payments whose label "
+        "is known when the last day is over.</p>",
         table("What each way came to", headings, rows),
         "<ul>\n"
         + "\n".join(
             f"<li><b>{text(way)}</b>: {text(_MEANINGS[way])}.</li>" for way in replay.strategies
         )
         + "\n</ul>",
+    )
+
+
+def _desks(report: FeedbackReport) -> str:
+    """Return what each desk promised day by day and what came of it; nothing without desks."""
+    replay = report.replay
+    parts: list[str] = []
+    for name, (promise, _, _) in replay.desks.items():
+        with settings():
+            drawn = inline_svg(
+                promise_by_day(
+                    replay.dates, promise.low, promise.high, promise.found, replay.new_on
+                ),
+                f"promise-{name.replace(' ', '-')}-figure",
+                f"What the checks of {name} were expected to find, and found, by day",
+            )
+        sentences = " ".join(map(text, desk_sentences(replay, name)))
+        parts += [f"<h3>{text(name)}</h3>\n<p>{sentences}</p>", sections.figure(drawn)]
+    if not parts:
+        return ""
+    return section(
+        "desks",
+        "What the desks promised",
+        "<p>A desk says each morning how many frauds its checks of the day will find; the band is "
+        "meant to hold on 8 of 10 days. Filled points are outside of it.</p>",
+        *parts,
     )
 
 
@@ -177,7 +214,8 @@ def _assumed(report: FeedbackReport) -> str:
         "nobody is checked.</li>\n"
         f"<li>Each day the {count(replay.budget)} most suspicious cards are checked. The verdicts "
         "on all their payments of the day are right, and known that night.</li>\n"
-        "<li>Frauds that no check found are claimed late or never, from the day after on.</li>\n"
+        "<li>Frauds that no check found are claimed late or never, from the day after on"
+        f"{'; a claim blocks the card' if replay.claims_block else ''}.</li>\n"
         f"<li>A payment of which nobody spoke counts as genuine after {silence}, also if it was "
         "a fraud.</li>\n"
         f"<li>Trainings look {window} back: at all payments older than {silence}, and at the "
@@ -197,9 +235,10 @@ def _row(replay: Replay, way: str) -> tuple[str, ...]:
         count(found),
         percent(found / positive) if positive else "",
         f"{days.money.sum():,.0f}",
+        f"{days.saved.sum():,.0f}",
         f"{days.seconds.sum():,.1f} s",
         percent(days.maturity),
     )
 
 
-_SECTIONS = (_header, _by_day, _table, _assumed, sections.parameters)
+_SECTIONS = (_header, _by_day, _table, _desks, _assumed, sections.parameters)

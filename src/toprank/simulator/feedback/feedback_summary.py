@@ -42,7 +42,7 @@ def mean_over_days(by_day: NDArray[np.float64], level: float = _SURE) -> Interva
     >>> mean_over_days(np.full(10, 0.25))
     Interval(value=0.25, low=0.25, high=0.25)
     """
-    low, high = percentile_band(by_day[_drawn_days(by_day.size)].mean(axis=1), level)
+    low, high = percentile_band(by_day[drawn_days(by_day.size)].mean(axis=1), level)
     return Interval(float(by_day.mean()), float(low), float(high))
 
 
@@ -70,10 +70,10 @@ def leads(replay: Replay) -> list[Lead]:
 def text_of(replay: Replay) -> str:
     """Return the replay as `toprank feedback` prints it: a table and what follows from it."""
     k = replay.budget
-    head = ["", f"CP@{k:,}", "cards found", "money caught", "training"]
+    head = ["", f"CP@{k:,}", "cards found", "money caught", "money saved", "training"]
     rows = [_row(replay, strategy) for strategy in ranked_strategies(replay)]
     precision, found = decimal(replay.ceiling.mean(), 2), _count(replay.ceiling.sum() * k)
-    ceiling = ["ceiling", precision, found, "", ""]
+    ceiling = ["ceiling", precision, found, "", "", ""]
     return "\n".join([aligned([head, *rows, ceiling], n_left=2), "", *sentences_of(replay)])
 
 
@@ -86,6 +86,24 @@ def sentences_of(replay: Replay) -> list[str]:
     sentences = [f"{best} leads {_listed_leads(sure)}: significant."] if sure else []
     if unsure:
         sentences.append(f"{best} leads {_listed_leads(unsure)}: not significant.")
+    return sentences + [line for name in replay.desks for line in desk_sentences(replay, name)]
+
+
+def desk_sentences(replay: Replay, desk: str) -> list[str]:
+    """Return how well a desk knew what it would find, and what it missed."""
+    figures = replay.desks[desk]
+    phases = figures.promise.held_by_phase(replay.new_on)
+    n_held, n_days = (sum(counts) for counts in zip(*phases.values(), strict=True))
+    parts = [f"{held} of {days} {phase}" for phase, (held, days) in phases.items()]
+    by_phase = f" ({', '.join(parts)} the change)" if replay.new_on is not None else ""
+    sentences = [
+        f"{desk}: the range of frauds to expect held on {n_held} of {n_days} days{by_phase}."
+    ]
+    if figures.recall is not None:
+        estimate, truth, _ = figures.recall
+        sentences.append(
+            f"{desk}: recall is {estimate} by its random checks, and {decimal(truth, 2)} in truth."
+        )
     return sentences
 
 
@@ -100,6 +118,7 @@ def facts_of(replay: Replay) -> dict[str, Any]:
         "strategies": {
             strategy: _strategy_facts(replay, strategy) for strategy in ranked_strategies(replay)
         },
+        "desks": {desk: _desk_facts(replay, desk) for desk in replay.desks},
         "ceiling": {"mean": float(replay.ceiling.mean()), "by_day": replay.ceiling.tolist()},
         "leads": [
             {
@@ -119,6 +138,7 @@ def _strategy_facts(replay: Replay, strategy: str) -> dict[str, Any]:
         "card_precision": mean_over_days(replay.card_precision(strategy))._asdict(),
         "found": int(days.found.sum()),
         "money": float(days.money.sum()),
+        "saved": float(days.saved.sum()),
         "training_seconds": float(days.seconds.sum()),
         "maturity": days.maturity,
         "by_day": {
@@ -127,12 +147,29 @@ def _strategy_facts(replay: Replay, strategy: str) -> dict[str, Any]:
             "found": days.found.tolist(),
             "positive": days.positive.tolist(),
             "money": days.money.tolist(),
+            "saved": days.saved.tolist(),
             "training_seconds": days.seconds.tolist(),
         },
     }
 
 
-def _drawn_days(n_days: int) -> NDArray[np.int64]:
+def _desk_facts(replay: Replay, desk: str) -> dict[str, Any]:
+    promise, recall, n_models = replay.desks[desk]
+    phases = promise.held_by_phase(replay.new_on)
+    by_day = {
+        name: getattr(promise, name).tolist() for name in ("expected", "low", "high", "found")
+    }
+    return {
+        "held": {phase: {"held": held, "days": days} for phase, (held, days) in phases.items()},
+        "recall": None
+        if recall is None
+        else {**recall.estimate._asdict(), "truth": recall.truth, "days": recall.n_days},
+        "n_models": n_models,
+        "by_day": by_day,
+    }
+
+
+def drawn_days(n_days: int) -> NDArray[np.int64]:
     """Return days drawn in stretches: (resample, day), the same ones for every strategy."""
     stretch = int(np.clip(n_days // _FEWEST_STRETCHES, 1, _STRETCH))
     n_stretches = -(-n_days // stretch)
@@ -148,6 +185,7 @@ def _row(replay: Replay, strategy: str) -> list[str]:
         str(mean_over_days(replay.card_precision(strategy))),
         _count(days.found.sum()),
         _count(days.money.sum()),
+        _count(days.saved.sum()),
         f"{days.seconds.sum():,.1f} s",
     ]
 

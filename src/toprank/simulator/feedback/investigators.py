@@ -15,16 +15,22 @@ from toprank.simulator.feedback.replayed_payments import NEVER, ReplayedPayments
 
 
 class DayChecks(NamedTuple):
-    """The result of a day's checks, with the meaning of `metrics.CardChecks`."""
+    """The result of a day's checks, with the meaning of `metrics.CardChecks`.
+
+    `saved` is the amount of the later frauds that blocking the found cards prevents.
+    """
 
     checked: int
     found: int
     positive: int
     money: float
+    saved: float
 
 
 class Investigators:
     """Verdicts, claims and silence as one strategy sees them; cards found are blocked.
+
+    With `claims_block`, cards whose holder claims a fraud are blocked as well.
 
     Attributes
     ----------
@@ -40,11 +46,14 @@ class Investigators:
         silence: np.timedelta64,
         random_state: int,
         random_share: float = 0.0,
+        *,
+        claims_block: bool = False,
     ) -> None:
         self._payments, self._budget, self._silence = payments, budget, silence
         self._random_state, self._random_share = random_state, random_share
+        self._claims_block = claims_block
         self.check_chance = np.zeros(payments.day.size)
-        self._found_on = np.full(payments.n_cards, NEVER)
+        self._blocked_on = np.full(payments.n_cards, NEVER)
         self._has_verdict = np.zeros(payments.day.size, dtype=bool)
         self._by_claim = np.argsort(payments.claim_day, kind="stable")
         self.ledger = MemoryLedger()
@@ -52,7 +61,7 @@ class Investigators:
     def present(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows that happen: a card is blocked after the day on which it is found."""
         cards = self._payments.card[rows]
-        return rows[self._payments.day[rows] <= self._found_on[cards]]
+        return rows[self._payments.day[rows] <= self._blocked_on[cards]]
 
     def check(
         self, day: int, rows: NDArray[np.int64], suspicion: NDArray[np.float64]
@@ -71,7 +80,7 @@ class Investigators:
         seen = rows[is_checked[place]]
         verdict = payments.is_positive[seen]
         found = np.unique(payments.card[seen[verdict]])
-        self._found_on[found] = day
+        self._blocked_on[found] = day
         self._has_verdict[seen] = True
         known = payments.end_of(day)
         self.ledger.append(seen, verdict, known=known, source="investigator")
@@ -80,6 +89,7 @@ class Investigators:
             found=found.size,
             positive=np.unique(payments.card[rows[payments.is_positive[rows]]]).size,
             money=float(payments.amount[seen[verdict]].sum()),
+            saved=payments.money_saved(found, day, claims_block=self._claims_block),
         )
 
     def take_claims(self, day: int) -> None:
@@ -89,6 +99,9 @@ class Investigators:
         claimed = self.present(claimed[~self._has_verdict[claimed]])
         known = self._payments.end_of(day)
         self.ledger.append(claimed, True, known=known, source="claim")
+        if self._claims_block:  # those that are not blocked already
+            cards = self._payments.card[claimed]
+            self._blocked_on[cards] = np.minimum(self._blocked_on[cards], day)
 
     def new_frauds(self, day: int) -> NDArray[np.int64]:
         """Return the payments that became known as frauds on a day."""

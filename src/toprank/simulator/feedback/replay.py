@@ -9,7 +9,7 @@ many frauds its features know of.
 
 import time as clock
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from toprank.data.tables.spans import in_words, span_of
 from toprank.metrics import checks_by_day
 from toprank.payments.ledger import Known
 from toprank.rankers.progress import Progress, silent
+from toprank.simulator.feedback.desk_figures import DeskFigures
 from toprank.simulator.feedback.investigators import DayChecks, Investigators
 from toprank.simulator.feedback.replay_features import KnownFrauds, label_free_features
 from toprank.simulator.feedback.replayed_payments import ReplayedPayments, read_payments
@@ -33,7 +34,8 @@ class StrategyDays:
     """The result of one strategy: arrays with an entry per day, in the order of `Replay.dates`.
 
     `checked` and `found` count cards, `positive` those with frauds on that day; `money` is the
-    amount of the day's frauds of the cards found. `seconds` is the time of training in the night
+    amount of the day's frauds of the cards found, and `saved` that of their later frauds, which
+    do not happen since the cards are blocked. `seconds` is the time of training in the night
     before. `suspicion` has an entry per payment of these days in order of time, NaN for those of
     blocked cards. `known` contains the labels of the others at the end of the last day; its ids
     count the payments in order of time, from the first of the warm-up.
@@ -43,6 +45,7 @@ class StrategyDays:
     found: NDArray[np.int64]
     positive: NDArray[np.int64]
     money: NDArray[np.float64]
+    saved: NDArray[np.float64]
     seconds: NDArray[np.float64]
     suspicion: NDArray[np.float64]
     known: Known
@@ -58,7 +61,9 @@ class Replay:
     """The results of all strategies on the same days, with `budget` checked cards per day.
 
     `ceiling` is the card precision by day of a ranking by the truth. It finds each card on its
-    first day, so a strategy that has missed some may be above it later.
+    first day, so a strategy that has missed some may be above it later. `desks` are what those
+    strategies say of themselves that are served desks. `new_on` is the day, counted from 0, on
+    which a new kind of fraud begins, None if there is none.
     """
 
     budget: int
@@ -70,6 +75,9 @@ class Replay:
     n_warm_up_days: int
     silence: np.timedelta64
     window: np.timedelta64
+    claims_block: bool = False
+    desks: dict[str, DeskFigures] = field(default_factory=dict)
+    new_on: int | None = None
 
     def card_precision(self, strategy: str) -> NDArray[np.float64]:
         """Return a strategy's card precision by day: cards found divided by checks."""
@@ -93,6 +101,7 @@ def replay(
     silence: Any = "30d",
     window: Any = "60d",
     random_share: float = 0.05,
+    claims_block: bool = False,
     progress: Progress | None = None,
     random_state: int = 0,
 ) -> Replay:
@@ -121,6 +130,8 @@ def replay(
         How far back training rows go.
     random_share
         The share of the checks that are of cards drawn at random from those not on the list.
+    claims_block
+        Whether a card is blocked when its holder claims a fraud, as well as when a check finds it.
     progress
         Called with `(what, done, total)` after each day.
 
@@ -162,7 +173,9 @@ def replay(
             known,
             label_free,
             KnownFrauds(known, time, terminal),
-            Investigators(known, budget, spans.silence, random_state, random_share),
+            Investigators(
+                known, budget, spans.silence, random_state, random_share, claims_block=claims_block
+            ),
             spans,
         )
         for name in names
@@ -179,6 +192,7 @@ def replay(
         n_warm_up_days=first,
         silence=spans.silence,
         window=spans.window,
+        claims_block=claims_block,
     )
 
 
@@ -262,6 +276,7 @@ class _Run:
             found=found,
             positive=positive,
             money=counts[3],
+            saved=counts[4],
             seconds=np.array(self._seconds),
             suspicion=self._suspicion[tested],
             known=self._investigators.known(self._payments.n_days - 1, rows),

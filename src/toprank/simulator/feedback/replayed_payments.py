@@ -64,6 +64,19 @@ class ReplayedPayments:
         """Return the last moment of a day: when its verdicts and claims are known."""
         return self.begin_of(day + 1) - LAST_MOMENT
 
+    def money_saved(self, cards: NDArray[np.int64], day: int, *, claims_block: bool) -> float:
+        """Return the amount of later frauds that do not happen to cards blocked after a day.
+
+        If `claims_block`, the first claim would have blocked each of them later anyway.
+        """
+        frauds = np.flatnonzero(self.is_positive & np.isin(self.card, cards))
+        is_later = self.day[frauds] > day
+        if claims_block:
+            first_claim = np.full(self.n_cards, NEVER)
+            np.minimum.at(first_claim, self.card[frauds], self.claim_day[frauds])
+            is_later &= self.day[frauds] <= first_claim[self.card[frauds]]
+        return float(self.amount[frauds[is_later]].sum())
+
 
 def read_payments(
     table: Any,

@@ -1,0 +1,1 @@
+"""Days of checking through a real server: people work its queue, and it learns every night."""
