@@ -29,6 +29,10 @@ class CompiledStatement:
         """Return the first row for these parameters, None if there is none."""
         return self._run(connection, "execute", values).fetchone()
 
+    def all(self, connection: sa.Connection, *values: Any) -> list[Any]:
+        """Return the rows for these parameters."""
+        return self._run(connection, "execute", values).fetchall()
+
     def many(self, connection: sa.Connection, rows: Iterable[Sequence[Any]]) -> None:
         """Run it for each row of parameters."""
         self._run(connection, "executemany", rows)
