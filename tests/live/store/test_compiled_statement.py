@@ -31,6 +31,12 @@ def test_it_finds_what_sqlalchemy_inserts(connection):
     assert BY_CARD.one(connection, "B") is None
 
 
+def test_it_finds_the_first_row_for_each_of_several_parameters(connection):
+    INSERT.many(connection, [(1, "A"), (2, "B")])
+    found = BY_CARD.first_of_each(connection, [("B",), ("C",), ("A",)])
+    assert found == [(2, "B"), None, (1, "A")]
+
+
 def test_it_finds_all_rows(connection):
     INSERT.many(connection, [(1, "A"), (2, "B")])
     everything = CompiledStatement(sa.select(table).order_by(table.c.number))

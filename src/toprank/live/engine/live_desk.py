@@ -42,7 +42,7 @@ from toprank.live.store import (
 )
 from toprank.live.store.check_table import Check
 from toprank.live.store.label_table import DeskLabel
-from toprank.live.store.payment_log import LoggedPayment, StoredScore, json_text
+from toprank.live.store.payment_log import LoggedPayment, StoredScore, matched_text
 from toprank.live.store.purge_table import Purge
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.model_files import FORGET, LATE
@@ -185,7 +185,7 @@ class LiveDesk:
         for place, (each, suspicion, probability, judgement) in enumerate(columns):
             rows.append(
                 StoredScore(
-                    each.row.position, suspicion, probability, json_text(judgement.matched),
+                    each.row.position, suspicion, probability, matched_text(judgement.matched),
                     self.rules.number, self.model_name, now,
                 )
             )  # fmt: skip

@@ -6,6 +6,7 @@ together, and whether they are live, read again after a restart, or replayed.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple, Self
 
@@ -27,6 +28,7 @@ from toprank.payments.roles import row_of, rows_of
 
 _FEW = 24  # rows: up to here, one by one is faster than a table
 _AT_ONCE = 5_000  # rows of the log taken in together
+_EPOCH = datetime(1970, 1, 1)  # a time without a zone is UTC to the history
 
 
 class TakenIn(NamedTuple):
@@ -163,11 +165,12 @@ class LiveHistory:
                 found = self.history.batch(table)
                 return np.column_stack([column.to_numpy() for column in found.columns])
         rows = (self._row(each) for each in payments)
-        return np.array([list(self.history.one(row).values()) for row in rows])
+        return np.stack([self.history.one_row(row) for row in rows])
 
     def _row(self, payment: Payment) -> dict[str, Any]:
         """Return a payment as the history takes one row."""
-        row = {**payment.body, self.history.time: np.datetime64(payment.paid_at, "us")}
+        paid_at = _EPOCH + timedelta(microseconds=payment.paid_at)
+        row = {**payment.body, self.history.time: paid_at}
         return row_of(self.history, row, self._model.classes_)
 
     def _table(self, payments: Sequence[Payment]) -> pa.Table | None:

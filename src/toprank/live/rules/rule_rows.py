@@ -49,11 +49,12 @@ class RuleRows:
         self, payments: Sequence[Mapping[str, Any]], features: NDArray[np.float64]
     ) -> list[dict[str, Any]]:
         """Return a row per payment; `features` has a row for each, a column per name."""
-        numbers = features[:, self._places]
-        known = np.where(np.abs(numbers) < LARGEST, numbers, None).tolist()  # type: ignore[call-overload]
         found = []
-        for payment, values in zip(payments, known, strict=True):
-            row = dict(zip(self._features, values, strict=True))
+        for payment, values in zip(payments, features[:, self._places].tolist(), strict=True):
+            row: dict[str, Any] = {
+                name: value if -LARGEST < value < LARGEST else None  # neither is NaN
+                for name, value in zip(self._features, values, strict=True)
+            }
             for name, value_of in self._own:
                 row[name] = value_of(payment.get(name))
             found.append(row)
