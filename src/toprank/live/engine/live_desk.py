@@ -41,6 +41,7 @@ from toprank.live.store import (
     shadow_score_table,
 )
 from toprank.live.store.check_table import Check
+from toprank.live.store.desk_database import QuickTransaction
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, matched_text
 from toprank.live.store.purge_table import Purge
@@ -453,11 +454,15 @@ class LiveDesk:
             raise BusyError(1.0)
         try:
             try:
-                transaction = self._connection.begin()
+                transaction = QuickTransaction(self._connection)
             except sa.exc.OperationalError:
                 raise BusyError(1.0) from None
-            with transaction:
+            try:
                 yield self._connection
+            except BaseException:
+                transaction.rollback()
+                raise
+            transaction.commit()
         finally:
             turn.release()
 

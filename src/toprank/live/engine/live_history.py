@@ -164,8 +164,10 @@ class LiveHistory:
             if table is not None:
                 found = self.history.batch(table)
                 return np.column_stack([column.to_numpy() for column in found.columns])
-        rows = (self._row(each) for each in payments)
-        return np.stack([self.history.one_row(row) for row in rows])
+        features = np.empty((len(payments), len(self.names)))
+        for place, payment in enumerate(payments):
+            features[place] = self.history.one_row(self._row(payment))
+        return features
 
     def _row(self, payment: Payment) -> dict[str, Any]:
         """Return a payment as the history takes one row."""

@@ -60,6 +60,21 @@ class RuleRows:
             found.append(row)
         return found
 
+    def table(
+        self, payments: Sequence[Mapping[str, Any]], features: NDArray[np.float64]
+    ) -> pl.DataFrame:
+        """Return the frame of `records`, column by column: much faster for many payments."""
+        columns = [
+            pl.Series(name, [value_of(each.get(name)) for each in payments], self._dtypes[name])
+            for name, value_of in self._own
+        ]
+        for name, place in zip(self._features, self._places, strict=True):
+            numbers = features[:, place]
+            known = np.where(np.abs(numbers) < LARGEST, numbers, np.nan)
+            columns.append(pl.Series(name, known, nan_to_null=True))
+        # without a column, a frame would have no rows
+        return pl.DataFrame(columns) if columns else self.frame([{}] * len(payments))
+
     def frame(self, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         """Return rows as a frame."""
         return pl.from_dicts(records, schema=self._dtypes)
