@@ -26,7 +26,7 @@ from toprank.payments.features.past import LabelCounts
 from toprank.payments.payment_model import PaymentModel
 from toprank.payments.roles import row_of, rows_of
 
-_FEW = 24  # rows: up to here, one by one is faster than a table
+_FEW = 16  # rows: up to here, one by one is faster than a table
 _AT_ONCE = 5_000  # rows of the log taken in together
 _EPOCH = datetime(1970, 1, 1)  # a time without a zone is UTC to the history
 

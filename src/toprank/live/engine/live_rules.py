@@ -24,7 +24,7 @@ from toprank.payments.payment_model import PaymentModel
 
 _log = logging.getLogger("toprank.live")
 
-_FEW = 24  # payments: up to here, one by one is faster than a frame
+_FEW = 64  # payments: up to here, one by one is faster than a frame
 
 
 class LiveRules:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from toprank.live.rules.row_values import Row
@@ -93,8 +94,8 @@ class RuleSet:
         if not self.rules or not frame.height:
             return [[] for _ in range(frame.height)]
         found: list[list[RuleMatch]] = [[] for _ in range(frame.height)]
-        is_met = frame.select(self._expressions)
-        for match, column in zip(self._matches, is_met.iter_columns(), strict=True):
-            for place in column.arg_true().to_list():  # few, of most rules
-                found[place].append(match)
+        is_met = frame.select(self._expressions).fill_null(False).to_numpy()
+        # few payments match a rule, so that nothing else is done row by row
+        for row, place in np.argwhere(is_met).tolist():
+            found[row].append(self._matches[place])
         return found
