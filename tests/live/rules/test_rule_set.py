@@ -57,6 +57,27 @@ def test_there_is_one_list_per_row(texts, n_rows):
     assert [len(row) for row in rules.matches(frame)] == [min(len(texts), 1)] * n_rows
 
 
+@pytest.mark.parametrize("only", [None, {"amount", "card_sum_1h"}, set()])
+@pytest.mark.parametrize("n_rows", [1, 40])
+def test_a_table_of_many_payments_is_the_frame_of_their_records(only, n_rows):
+    values = [5, True, "5", np.nan, 1e200, -1e200, None, "FR", 0, 1, "2025-03-01", 10**6, 2.5]
+    random = np.random.default_rng(n_rows)
+    payments = [
+        {
+            name: values[random.integers(len(values))]
+            for name in FIELDS.types
+            if random.random() < 0.8
+        }
+        for _ in range(n_rows)
+    ]
+    numbers = random.choice([1.0, -0.0, np.nan, np.inf, -np.inf, 1e100, -1e100, 1e99], (n_rows, 3))
+    rows = RuleRows(FEATURES, FIELDS, only)
+    expected, found = rows.frame(rows.records(payments, numbers)), rows.table(payments, numbers)
+    assert found.height == expected.height == n_rows
+    assert dict(found.schema) == dict(expected.schema)
+    assert found.to_dict(as_series=False) == expected.to_dict(as_series=False)
+
+
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 
 

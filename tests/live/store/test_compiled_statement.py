@@ -31,6 +31,18 @@ def test_it_finds_what_sqlalchemy_inserts(connection):
     assert BY_CARD.one(connection, "B") is None
 
 
+def test_it_finds_the_first_row_for_each_of_several_parameters(connection):
+    INSERT.many(connection, [(1, "A"), (2, "B")])
+    found = BY_CARD.first_of_each(connection, [("B",), ("C",), ("A",)])
+    assert found == [(2, "B"), None, (1, "A")]
+
+
+def test_it_finds_all_rows(connection):
+    INSERT.many(connection, [(1, "A"), (2, "B")])
+    everything = CompiledStatement(sa.select(table).order_by(table.c.number))
+    assert everything.all(connection) == [(1, "A"), (2, "B")]
+
+
 def test_an_error_is_one_of_sqlalchemy_and_does_not_name_the_card(connection):
     INSERT.many(connection, [(1, "card-007")])
     with pytest.raises(sa.exc.SQLAlchemyError) as raised:

@@ -52,6 +52,8 @@ def key_text(value: Any, name: str) -> str | None:
     >>> key_text(7.0, "card"), key_text(True, "online"), key_text(9.5, "amount")
     ('7', 'True', '9.5')
     """
+    if type(value) is str:  # by far the most frequent
+        return value or None
     text, is_id = _text(value)
     if is_id or text is not None:
         return text

@@ -47,6 +47,9 @@ def planned(connection: sa.Connection, now: Moment, settings: DeskSettings) -> P
     if not settings.random_share or random_check_table.last_day(connection) == now.day:
         return None
     since = now.desk - _DAY
+    # asked again and again on a new desk, so the quick question comes first
+    if payment_reads.first_received_at(connection) >= since:
+        return None
     first = payment_reads.first_since(connection, since)
     if first <= payment_reads.first_position(connection):
         return None

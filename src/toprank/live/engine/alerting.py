@@ -140,8 +140,8 @@ def _store(
     """Write alerts that are new or have changed, with their payments and the audit."""
     alert_table.open_new(connection, [after[card] for card in after if card not in before])
     alert_table.update(connection, [after[card] for card in after if card in before])
-    for alert in before.values():
-        alert_table.change_state(connection, alert.number, "unsure", "open")
+    unsure = [alert.number for alert in before.values() if alert.state == "unsure"]
+    alert_table.reopen(connection, unsure)
     places = {card: [each.row.position for each in some] for card, some in by_card.items()}
     pairs = [(after[card].number, place) for card, some in places.items() for place in some]
     alert_table.add_payments(connection, pairs)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.messages import Answer, ConflictError, Decision, Payment
 from toprank.live.store import payment_log
-from toprank.live.store.payment_log import KnownPayment, LoggedPayment, json_text
+from toprank.live.store.payment_log import KnownPayment, LoggedPayment, json_text, matched_text
 
 
 class Judgement(NamedTuple):
@@ -93,13 +93,13 @@ def _logged(
             payment.paid_at,
             now,
             text,
-            row.astype("<f8").tobytes(),
+            row.tobytes(),
             "block" if judged.blocking else "accept",
-            json_text(judged.matched),
+            matched_text(judged.matched),
             rules.number,
         )
         for place, (payment, text, row, judged) in enumerate(
-            zip(payments, texts, features, judgements, strict=True), start=1
+            zip(payments, texts, features.astype("<f8"), judgements, strict=True), start=1
         )
     ]
 

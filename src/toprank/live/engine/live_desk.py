@@ -44,8 +44,9 @@ from toprank.live.store import (
     shadow_score_table,
 )
 from toprank.live.store.check_table import Check
+from toprank.live.store.desk_database import QuickTransaction
 from toprank.live.store.label_table import DeskLabel
-from toprank.live.store.payment_log import LoggedPayment, StoredScore, json_text
+from toprank.live.store.payment_log import LoggedPayment, StoredScore, matched_text
 from toprank.live.store.purge_table import Purge
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.model_files import FORGET, LATE
@@ -190,7 +191,7 @@ class LiveDesk:
         for place, (each, suspicion, probability, judgement) in enumerate(columns):
             rows.append(
                 StoredScore(
-                    each.row.position, suspicion, probability, json_text(judgement.matched),
+                    each.row.position, suspicion, probability, matched_text(judgement.matched),
                     self.rules.number, self.model_name, now,
                 )
             )  # fmt: skip
@@ -466,11 +467,15 @@ class LiveDesk:
             raise BusyError(1.0)
         try:
             try:
-                transaction = self._connection.begin()
+                transaction = QuickTransaction(self._connection)
             except sa.exc.OperationalError:
                 raise BusyError(1.0) from None
-            with transaction:
+            try:
                 yield self._connection
+            except BaseException:
+                transaction.rollback()
+                raise
+            transaction.commit()
         finally:
             turn.release()
 

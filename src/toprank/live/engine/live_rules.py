@@ -24,7 +24,7 @@ from toprank.payments.payment_model import PaymentModel
 
 _log = logging.getLogger("toprank.live")
 
-_FEW = 24  # payments: up to here, one by one is faster than a frame
+_FEW = 64  # payments: up to here, one by one is faster than a frame
 
 
 class LiveRules:
@@ -128,18 +128,16 @@ class LiveRules:
     ) -> list[list[RuleMatch]]:
         if not len(rules) or not payments:
             return [[] for _ in payments]
-        made = self._rows[rules]
-        rows = made.records([each.body for each in payments], features)
-        if suspicion is not None:
-            for row, score in zip(rows, suspicion.tolist(), strict=True):
-                row[SUSPICION] = score
-
-        def frame() -> pl.DataFrame:
-            scored = [] if suspicion is None else [pl.Series(SUSPICION, suspicion)]
-            return made.frame(rows).with_columns(scored)
-
-        few = len(rows) <= _FEW
-        matches = rules.matches_of_rows(rows, frame) if few else rules.matches(frame())
+        made, bodies = self._rows[rules], [each.body for each in payments]
+        scored = [] if suspicion is None else [pl.Series(SUSPICION, suspicion)]
+        if len(payments) > _FEW:
+            matches = rules.matches(made.table(bodies, features).with_columns(scored))
+        else:
+            rows = made.records(bodies, features)
+            if suspicion is not None:
+                for row, score in zip(rows, suspicion.tolist(), strict=True):
+                    row[SUSPICION] = score
+            matches = rules.matches_of_rows(rows, lambda: made.frame(rows).with_columns(scored))
         return [
             self._snoozed.kept(payment.card, found, at)
             for payment, found, at in zip(payments, matches, times, strict=True)

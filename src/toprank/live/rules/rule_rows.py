@@ -49,15 +49,31 @@ class RuleRows:
         self, payments: Sequence[Mapping[str, Any]], features: NDArray[np.float64]
     ) -> list[dict[str, Any]]:
         """Return a row per payment; `features` has a row for each, a column per name."""
-        numbers = features[:, self._places]
-        known = np.where(np.abs(numbers) < LARGEST, numbers, None).tolist()  # type: ignore[call-overload]
         found = []
-        for payment, values in zip(payments, known, strict=True):
-            row = dict(zip(self._features, values, strict=True))
+        for payment, values in zip(payments, features[:, self._places].tolist(), strict=True):
+            row: dict[str, Any] = {
+                name: value if -LARGEST < value < LARGEST else None  # neither is NaN
+                for name, value in zip(self._features, values, strict=True)
+            }
             for name, value_of in self._own:
                 row[name] = value_of(payment.get(name))
             found.append(row)
         return found
+
+    def table(
+        self, payments: Sequence[Mapping[str, Any]], features: NDArray[np.float64]
+    ) -> pl.DataFrame:
+        """Return the frame of `records`, column by column: much faster for many payments."""
+        columns = [
+            pl.Series(name, [value_of(each.get(name)) for each in payments], self._dtypes[name])
+            for name, value_of in self._own
+        ]
+        for name, place in zip(self._features, self._places, strict=True):
+            numbers = features[:, place]
+            known = np.where(np.abs(numbers) < LARGEST, numbers, np.nan)
+            columns.append(pl.Series(name, known, nan_to_null=True))
+        # without a column, a frame would have no rows
+        return pl.DataFrame(columns) if columns else self.frame([{}] * len(payments))
 
     def frame(self, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
         """Return rows as a frame."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from toprank.live.rules.row_values import Row
@@ -57,6 +58,7 @@ class RuleSet:
 
         of_row = [each.condition.of_row for each in self.rules]
         self._of_row = list(zip(self._matches, of_row, strict=True))
+        self._quick = [(match, each) for match, each in self._of_row if each is not None]
         self._slow = [place for place, each in enumerate(of_row) if each is None]
         self.names = frozenset(name for each in self.rules for name in each.condition.names)
 
@@ -74,10 +76,10 @@ class RuleSet:
 
         `frame` returns the rows as a frame, for the rules that only Polars can evaluate.
         """
-        slow: list[dict[int, bool]] = [{} for _ in rows]
-        if self._slow:
-            found = frame().select([self._expressions[place] for place in self._slow]).rows()
-            slow = [dict(zip(self._slow, row, strict=True)) for row in found]
+        if not self._slow:
+            return [[match for match, of_row in self._quick if of_row(row)] for row in rows]
+        found = frame().select([self._expressions[place] for place in self._slow]).rows()
+        slow = [dict(zip(self._slow, row, strict=True)) for row in found]
         return [
             [
                 match
@@ -91,7 +93,9 @@ class RuleSet:
         """Return for each row the rules that it matches, in their order."""
         if not self.rules or not frame.height:
             return [[] for _ in range(frame.height)]
-        return [
-            [match for match, is_met in zip(self._matches, row, strict=True) if is_met]
-            for row in frame.select(self._expressions).rows()
-        ]
+        found: list[list[RuleMatch]] = [[] for _ in range(frame.height)]
+        is_met = frame.select(self._expressions).fill_null(False).to_numpy()
+        # few payments match a rule, so that nothing else is done row by row
+        for row, place in np.argwhere(is_met).tolist():
+            found[row].append(self._matches[place])
+        return found

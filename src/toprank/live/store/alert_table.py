@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.store.compiled_statement import CompiledStatement
 from toprank.live.store.desk_database import metadata
 from toprank.live.store.label_table import labels
 from toprank.live.store.payment_log import Number, StoredScore, payments, scores
@@ -94,12 +95,30 @@ alert_payments = sa.Table(
 
 STATES = ("open", "taken", "decided", "unsure", "snoozed", "escalated", "closed")
 
-_LAST = sa.select(sa.func.max(alerts.c.number))
-_INSERT = alerts.insert()
+_LAST = CompiledStatement(sa.select(sa.func.max(alerts.c.number)))
+_INSERT = CompiledStatement(alerts.insert())
 # an alert drawn at random may have payments already that the model has not seen yet
-_INSERT_PAYMENTS = alert_payments.insert().prefix_with("OR IGNORE", dialect="sqlite")
-_OPEN_OF = sa.select(alerts).where(
-    alerts.c.card.in_(sa.bindparam("cards", expanding=True)), _IS_OPEN
+_INSERT_PAYMENTS = CompiledStatement(
+    alert_payments.insert().prefix_with("OR IGNORE", dialect="sqlite")
+)
+_OPEN_OF = CompiledStatement(
+    sa.select(alerts).where(alerts.c.card == sa.bindparam("card"), _IS_OPEN)
+)
+_REOPEN = CompiledStatement(
+    alerts.update()
+    .where(
+        alerts.c.number == sa.bindparam("of_number"),
+        alerts.c.state == sa.literal_column("'unsure'"),
+    )
+    .values(state=sa.literal_column("'open'"))
+)
+_OPEN_CHANCES = CompiledStatement(
+    sa.select(scores.c.probability)
+    .join(alert_payments, alert_payments.c.position == scores.c.position)
+    .join(payments, payments.c.position == alert_payments.c.position)
+    .where(alert_payments.c.alert == sa.bindparam("number"))
+    .where(~sa.exists().where(labels.c.id == payments.c.id))
+    .order_by(alert_payments.c.position)
 )
 _PAYMENTS_OF = (
     sa.select(alert_payments.c.alert, payments.c.id)
@@ -109,12 +128,15 @@ _PAYMENTS_OF = (
 )
 _HELD = ("held_by", "lease_until", "hidden_until", "escalated_by")
 _FIXED = ("number", "card", "state", "opened_at", *_HELD)
-_UPDATE = (
+_CHANGING = [column.name for column in alerts.c if column.name not in _FIXED]
+_UPDATE = CompiledStatement(
     alerts.update()
     .where(alerts.c.number == sa.bindparam("of_number"), _IS_OPEN)
-    .values({c.name: sa.bindparam(c.name) for c in alerts.c if c.name not in _FIXED})
+    .values({name: sa.bindparam(name) for name in _CHANGING})
 )
-_AS_JSON = ("reasons", "less_suspicious", "rules", "reason_features")
+_place_of = alerts.c.keys().index
+_UPDATED = [_place_of(name) for name in (*_CHANGING, "number")]  # as `_UPDATE` takes them
+_AS_JSON = [_place_of(name) for name in ("reasons", "less_suspicious", "rules", "reason_features")]
 
 
 class CardAlert(NamedTuple):
@@ -150,8 +172,9 @@ class CardAlert(NamedTuple):
 
 def open_of(connection: sa.Connection, cards: Iterable[str]) -> dict[str, CardAlert]:
     """Return the alerts of these cards that are not closed, by card."""
-    found = connection.execute(_OPEN_OF, {"cards": list(cards)})
-    return {row.card: _alert(row) for row in found}
+    rows = (_OPEN_OF.one(connection, card) for card in cards)
+    found = [_alert(row) for row in rows if row is not None]
+    return {alert.card: alert for alert in found}
 
 
 def by_number(connection: sa.Connection, number: int) -> CardAlert | None:
@@ -188,27 +211,32 @@ def cards_not_closed(connection: sa.Connection) -> set[str]:
 
 def next_number(connection: sa.Connection) -> int:
     """Return the number of the next alert."""
-    return (connection.execute(_LAST).scalar() or 0) + 1
+    (last,) = _LAST.all(connection)[0]
+    return (last or 0) + 1
 
 
 def open_new(connection: sa.Connection, found: Sequence[CardAlert]) -> None:
     """Open alerts."""
     if found:
-        connection.execute(_INSERT, [_stored(each) for each in found])
+        _INSERT.many(connection, [_stored(each) for each in found])
 
 
 def update(connection: sa.Connection, found: Sequence[CardAlert]) -> None:
     """Replace what is known of alerts that are not closed; their state and holder stay."""
     if found:
         rows = [_stored(each) for each in found]
-        connection.execute(_UPDATE, [row | {"of_number": row["number"]} for row in rows])
+        _UPDATE.many(connection, [[row[place] for place in _UPDATED] for row in rows])
+
+
+def reopen(connection: sa.Connection, numbers: Sequence[int]) -> None:
+    """Put alerts back into the queue that an investigator was unsure of; others stay."""
+    _REOPEN.many(connection, [(number,) for number in numbers])
 
 
 def add_payments(connection: sa.Connection, pairs: Sequence[tuple[int, int]]) -> None:
     """Add payments to alerts, unless they have them: pairs of its number and a position."""
     if pairs:
-        rows = [{"alert": number, "position": position} for number, position in pairs]
-        connection.execute(_INSERT_PAYMENTS, rows)
+        _INSERT_PAYMENTS.many(connection, pairs)
 
 
 def in_order(
@@ -329,17 +357,10 @@ def top_unlabelled(connection: sa.Connection, number: int) -> StoredScore | None
 
 def open_chances(connection: sa.Connection, numbers: Sequence[int]) -> dict[int, list[float]]:
     """Return the probabilities of the payments of alerts that have no label, by alert."""
-    query = (
-        sa.select(alert_payments.c.alert, scores.c.probability)
-        .join(scores, scores.c.position == alert_payments.c.position)
-        .join(payments, payments.c.position == alert_payments.c.position)
-        .where(alert_payments.c.alert.in_(list(numbers)))
-        .where(~sa.exists().where(labels.c.id == payments.c.id))
-    )
-    found: dict[int, list[float]] = {number: [] for number in numbers}
-    for number, probability in connection.execute(query) if numbers else ():
-        found[number].append(probability)
-    return found
+    return {
+        number: [chance for (chance,) in _OPEN_CHANCES.all(connection, number)]
+        for number in numbers
+    }
 
 
 def close_unchanged(connection: sa.Connection, before: int, at: int) -> list[int]:
@@ -370,15 +391,16 @@ def n_open(connection: sa.Connection) -> int:
     return connection.execute(sa.select(sa.func.count()).where(is_listed)).scalar_one()
 
 
-def _stored(alert: CardAlert) -> dict[str, Any]:
-    values = alert._asdict()
-    for name in _AS_JSON:
-        values[name] = json.dumps(values[name], ensure_ascii=False)
+def _stored(alert: CardAlert) -> list[Any]:
+    """Return the values of an alert's columns."""
+    values: list[Any] = list(alert)
+    for place in _AS_JSON:
+        values[place] = json.dumps(values[place], ensure_ascii=False)
     return values
 
 
-def _alert(row: Any) -> CardAlert:
-    values = dict(row._mapping)
-    for name in _AS_JSON:
-        values[name] = json.loads(values[name])
-    return CardAlert(**values)
+def _alert(row: Sequence[Any]) -> CardAlert:
+    values = list(row)
+    for place in _AS_JSON:
+        values[place] = json.loads(values[place])
+    return CardAlert(*values)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from toprank.live.store.compiled_statement import CompiledStatement
 from toprank.live.store.desk_database import metadata
 from toprank.live.store.payment_log import payments
 
@@ -19,7 +20,7 @@ alert_terminals = sa.Table(
     sqlite_with_rowid=False,
 )
 
-_ADD = (
+_ADD = CompiledStatement(
     alert_terminals.insert()
     .prefix_with("OR IGNORE", dialect="sqlite")
     .from_select(
@@ -34,8 +35,7 @@ _ADD = (
 def add(connection: sa.Connection, pairs: Sequence[tuple[int, int]]) -> None:
     """Add the terminals of payments to alerts: pairs of its number and a position."""
     if pairs:
-        rows = [{"of_alert": number, "of_position": position} for number, position in pairs]
-        connection.execute(_ADD, rows)
+        _ADD.many(connection, pairs)
 
 
 def alerts_at(connection: sa.Connection, terminal: str, limit: int) -> list[int]:

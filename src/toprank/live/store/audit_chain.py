@@ -7,11 +7,12 @@ newest hash elsewhere shows that, too.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.store.compiled_statement import CompiledStatement
 from toprank.live.store.desk_database import metadata
 
 audit = sa.Table(
@@ -37,8 +38,12 @@ sa.Index(
 )
 
 _FIRST = "0" * 64
-_LAST = sa.select(audit.c.number, audit.c.hash).order_by(audit.c.number.desc()).limit(1)
-_INSERT = audit.insert()
+_LAST = CompiledStatement(
+    sa.select(audit.c.number, audit.c.hash).where(
+        audit.c.number == sa.select(sa.func.max(audit.c.number)).scalar_subquery()
+    )
+)
+_INSERT = CompiledStatement(audit.insert())
 _MOST_READ = 200_000
 
 
@@ -99,19 +104,16 @@ def add(
 
 def add_many(connection: sa.Connection, at: int, actions: Iterable[Action]) -> None:
     """Write several entries, in the transaction of what they describe."""
-    last = connection.execute(_LAST).first()
-    number, before = (0, _FIRST) if last is None else last
+    number, before = _LAST.one(connection) or (0, _FIRST)
     rows = []
     for each in actions:
         number += 1
-        row = {
-            "number": number, "at": at, "actor": each.actor, "action": each.action,
-            "subject": each.subject, "details": json.dumps(each.details or {}, sort_keys=True),
-        }  # fmt: skip
-        before = row["hash"] = _hash(before, row)
-        rows.append(row)
+        details = json.dumps(each.details or {}, sort_keys=True)
+        row = (number, at, each.actor, each.action, each.subject, details)
+        before = _hash(before, row)
+        rows.append((*row, before))
     if rows:
-        connection.execute(_INSERT, rows)
+        _INSERT.many(connection, rows)
 
 
 def entries(connection: sa.Connection, since: int = 0) -> Iterator[AuditEntry]:
@@ -165,18 +167,18 @@ def verify(connection: sa.Connection, expect: str | None = None) -> Verified:
     `expect` is a hash that must be in the chain, such as the last one of an earlier time.
     """
     before, expected, is_met = _FIRST, 1, expect is None
-    for row in connection.execute(sa.select(audit).order_by(audit.c.number)).mappings():
-        if row["number"] != expected:
+    for row in connection.execute(sa.select(audit).order_by(audit.c.number)):
+        if row.number != expected:
             raise BrokenChainError(
                 f"audit entry {expected} must follow entry {expected - 1}; found entry "
-                f"{row['number']}: entries are missing."
+                f"{row.number}: entries are missing."
             )
-        if row["hash"] != _hash(before, row):
+        if row.hash != _hash(before, row[:-1]):
             raise BrokenChainError(
                 f"audit entry {expected} must have the hash that its content and the entry before "
-                f"give; it has another ({row['actor']}, {row['action']}): it was changed."
+                f"give; it has another ({row.actor}, {row.action}): it was changed."
             )
-        before, expected = row["hash"], expected + 1
+        before, expected = row.hash, expected + 1
         is_met = is_met or before == expect
     if not is_met:
         raise BrokenChainError(
@@ -186,7 +188,6 @@ def verify(connection: sa.Connection, expect: str | None = None) -> Verified:
     return Verified(expected - 1, before)
 
 
-def _hash(before: str, row: Any) -> str:
-    fields = ("number", "at", "actor", "action", "subject", "details")
-    text = json.dumps([before, *(row[name] for name in fields)])
-    return hashlib.sha256(text.encode()).hexdigest()
+def _hash(before: str, row: Sequence[Any]) -> str:
+    """Return the hash of an entry: of the one before, and of all of its columns."""
+    return hashlib.sha256(json.dumps([before, *row]).encode()).hexdigest()

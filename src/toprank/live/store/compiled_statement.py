@@ -4,11 +4,13 @@ SQLAlchemy prepares each execution anew, which took five times as long as the ex
 most of a payment's time in the database.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
+
+Result = TypeVar("Result")
 
 
 class CompiledStatement:
@@ -27,22 +29,45 @@ class CompiledStatement:
 
     def one(self, connection: sa.Connection, *values: Any) -> Sequence[Any] | None:
         """Return the first row for these parameters, None if there is none."""
-        return self._run(connection, "execute", values).fetchone()
+        return self.first_of_each(connection, [values])[0]
+
+    def first_of_each(
+        self, connection: sa.Connection, rows: Iterable[Sequence[Any]]
+    ) -> list[Sequence[Any] | None]:
+        """Return what `one` does for each row of parameters."""
+
+        def first(cursor: Any, text: str) -> list[Sequence[Any] | None]:
+            found = []
+            for values in rows:
+                cursor.execute(text, values)
+                found.append(cursor.fetchone())
+            return found
+
+        return self._run(connection, first)
+
+    def all(self, connection: sa.Connection, *values: Any) -> list[Any]:
+        """Return the rows for these parameters."""
+
+        def everything(cursor: Any, text: str) -> list[Any]:
+            cursor.execute(text, values)
+            return cursor.fetchall()
+
+        return self._run(connection, everything)
 
     def many(self, connection: sa.Connection, rows: Iterable[Sequence[Any]]) -> None:
         """Run it for each row of parameters."""
-        self._run(connection, "executemany", rows)
+        self._run(connection, lambda cursor, text: cursor.executemany(text, rows))
 
-    def _run(self, connection: sa.Connection, method: str, values: Any) -> Any:
+    def _run(self, connection: sa.Connection, work: Callable[[Any, str], Result]) -> Result:
+        """Return what is done with a cursor and the text of the statement."""
         dialect, raw = connection.dialect, connection.connection.dbapi_connection
         assert raw is not None
-        cursor, text = raw.cursor(), self._text(dialect)
+        text = self._text(dialect)
         try:
-            getattr(cursor, method)(text, values)
+            return work(raw.cursor(), text)
         except dialect.loaded_dbapi.Error as error:
             # as SQLAlchemy reports errors, without the parameters: they contain cards
             raise sa.exc.DBAPIError(text, None, error, hide_parameters=True) from None
-        return cursor
 
     def _compiled(self, dialect: sa.Dialect) -> str:
         style = "qmark" if dialect.name == "sqlite" else "format"

@@ -182,12 +182,55 @@ def _no_desk(folder: Path) -> str:
     return f"{folder} is not a desk: {what}; make one with: toprank desk init"
 
 
+class QuickTransaction:
+    """A transaction on a connection: what its own `begin` gives, in a third of the time.
+
+    SQLAlchemy's objects and events take longer than the database does to begin and to commit,
+    which counts where there is a transaction per payment.
+
+    Parameters
+    ----------
+    connection
+        A connection that is in no transaction. It is in one afterwards: OperationalError if
+        another process writes.
+    """
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        _begin(connection)
+
+    def commit(self) -> None:
+        """Make the changes last; if that fails, they are undone."""
+        try:
+            self._end("commit")
+        except BaseException:
+            self.rollback()
+            raise
+
+    def rollback(self) -> None:
+        """Undo the changes."""
+        self._end("rollback")
+
+    def _end(self, how: Literal["commit", "rollback"]) -> None:
+        if self._connection.in_transaction():  # SQLAlchemy has run a statement, and knows of it
+            getattr(self._connection, how)()
+            return
+        raw = self._connection.connection.dbapi_connection
+        assert raw is not None
+        try:
+            getattr(raw, how)()
+        except sqlite3.Error as error:
+            raise sa.exc.DBAPIError(how.upper(), None, error) from None
+
+
 def _begin(connection: sa.Connection) -> None:
     """Begin a transaction; a writer takes its turn here, not half-way."""
     is_writing = connection.get_execution_options().get("is_writing", False)
     statement = "BEGIN IMMEDIATE" if is_writing else "BEGIN"
     raw = connection.connection.dbapi_connection
-    assert raw is not None
+    assert isinstance(raw, sqlite3.Connection)
+    if raw.in_transaction:  # a quick one, in which SQLAlchemy runs its first statement
+        return
     try:
         raw.execute(statement)
     except sqlite3.OperationalError as error:

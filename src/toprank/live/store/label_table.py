@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.store.compiled_statement import CompiledStatement
 from toprank.live.store.desk_database import metadata
 from toprank.live.store.payment_log import Number
 from toprank.payments.ledger import SOURCES, strength
@@ -28,10 +29,8 @@ labels = sa.Table(
     sa.Column("at", sa.BigInteger, nullable=False),
 )
 
-_OF_CARDS = (
-    sa.select(labels)
-    .where(labels.c.card.in_(sa.bindparam("cards", expanding=True)))
-    .order_by(labels.c.number)
+_OF_CARD = CompiledStatement(
+    sa.select(labels).where(labels.c.card == sa.bindparam("card")).order_by(labels.c.number)
 )
 
 BEFORE = 0
@@ -70,8 +69,9 @@ def last_number(connection: sa.Connection) -> int:
 
 def of_cards(connection: sa.Connection, cards: Iterable[str]) -> list[DeskLabel]:
     """Return the labels of these cards' payments."""
-    found = connection.execute(_OF_CARDS, {"cards": list(cards)})
-    return [DeskLabel(*row) for row in found]
+    found = [DeskLabel(*row) for card in cards for row in _OF_CARD.all(connection, card)]
+    # the driver of SQLite knows no truth values
+    return [row._replace(is_fraud=bool(row.is_fraud)) for row in found]
 
 
 def of_payment(connection: sa.Connection, payment_id: str) -> list[DeskLabel]:

@@ -62,6 +62,7 @@ _KNOWN = CompiledStatement(
     )
 )
 _CHUNK = 10_000  # rows read at a time
+_NOTHING = "[]"  # what most payments match
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
@@ -101,6 +102,8 @@ class KnownPayment(NamedTuple):
     @property
     def blocking(self) -> list[str]:
         """The rules that blocked the payment."""
+        if self.matched == _NOTHING:
+            return []
         return [name for name, _, state in json.loads(self.matched) if state == "live"]
 
 
@@ -147,7 +150,7 @@ def replace_scores(connection: sa.Connection, rows: Sequence[NewScore]) -> None:
 
 def known(connection: sa.Connection, ids: Sequence[str]) -> dict[str, KnownPayment]:
     """Return those of the payments that are in the log already, by id."""
-    found = (_KNOWN.one(connection, each) for each in ids)
+    found = _KNOWN.first_of_each(connection, ((each,) for each in ids))
     return {row[0]: KnownPayment(*row) for row in found if row is not None}
 
 
@@ -252,6 +255,15 @@ def of_card(
         .limit(limit)
     )
     return [LoggedPayment(*row) for row in found]
+
+
+def matched_text(matched: list[list]) -> str:
+    """Return the rules that matched as they are stored.
+
+    >>> matched_text([]), matched_text([["large", 1, "live"]])
+    ('[]', '[["large",1,"live"]]')
+    """
+    return json_text(matched) if matched else _NOTHING
 
 
 def json_text(value: Any) -> str:

@@ -42,7 +42,7 @@ def create_app(
 
     app = Starlette(
         routes=[*routes.routes(), *mounted(desk.pages, PAGES)],
-        middleware=[Middleware(Gate, metrics, hosts)],
+        middleware=[Middleware(Gate, metrics, hosts, routes.direct())],
         exception_handlers={HTTPException: _routing_errors(missing_page(desk.pages, PAGES))},
         lifespan=lifespan,
     )

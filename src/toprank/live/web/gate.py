@@ -7,7 +7,7 @@ or with none.
 import logging
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -51,12 +51,18 @@ class Gate:
     hosts
         The names under which the server may be asked; None for any. A page of another site can
         have its name lead to this machine, and then its scripts would talk to the desk.
+    direct
+        Applications by method and path that are asked without a search through the routes.
     """
 
     def __init__(
-        self, app: ASGIApp, metrics: ServiceMetrics, hosts: Collection[str] | None
+        self,
+        app: ASGIApp,
+        metrics: ServiceMetrics,
+        hosts: Collection[str] | None,
+        direct: Mapping[tuple[str, str], ASGIApp] | None = None,
     ) -> None:
-        self._app, self._metrics = app, metrics
+        self._app, self._metrics, self._direct = app, metrics, dict(direct or {})
         self._hosts = None if hosts is None else frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +81,8 @@ class Gate:
 
         try:
             self._check_host(scope)
-            await self._app(scope, receive, send_safely)
+            app = self._direct.get((scope["method"], scope["path"]), self._app)
+            await app(scope, receive, send_safely)
         except ClientDisconnect:
             return  # nobody is left to answer
         except Exception as error:

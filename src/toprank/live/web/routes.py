@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toprank.live.messages import Answer
 from toprank.live.store.alert_table import STATES
@@ -24,6 +24,7 @@ from toprank.live.web.served import ServedDesk
 from toprank.live.web.service_metrics import CONTENT_TYPE, ServiceMetrics
 
 _DEFAULT_ALERTS = 100
+_PAYMENTS = ("POST", "/v1/payments")
 _is_cursor = re.compile(CURSOR_PATTERN).fullmatch
 
 Item = TypeVar("Item")
@@ -66,10 +67,14 @@ class ApiRoutes:
         self._payments = PaymentReader(desk.fields, desk.is_tokenising, desk.times)
         self._description = api_description.description(desk.fields)
 
+    def direct(self) -> dict[tuple[str, str], ASGIApp]:
+        """Return the route that every payment takes, which need not be searched for."""
+        return {_PAYMENTS: Endpoint(" ".join(_PAYMENTS), self._post_payments)}
+
     def routes(self) -> list[Route]:
         """Return the routes."""
         found: list[tuple[str, str, Handler]] = [
-            ("POST", "/v1/payments", self._post_payments),
+            (*_PAYMENTS, self._post_payments),
             ("POST", "/v1/labels", self._post_labels),
             ("GET", "/v1/payments/{id:path}", self._get_payment),
             ("GET", "/v1/alerts", self._get_alerts),

@@ -97,7 +97,8 @@ class IdTable:
         `may_add` allows it; else, and where an id is missing, the number is -1.
         """
         self._make_room(rows.size, int(ids.ends[-1] - ids.ends[0]))
-        number, was_there = np.full(len(ids), -1), np.zeros(len(ids), dtype=bool)
+        number, was_there = np.empty(len(ids), np.int64), np.zeros(len(ids), dtype=bool)
+        number.fill(-1)  # `np.full` takes longer than this for a single row
         self._size = _enter(*ids, rows, may_add, self._size, *self._arrays(), number, was_there)
         return number, was_there
 
