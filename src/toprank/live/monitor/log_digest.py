@@ -29,10 +29,8 @@ from toprank.live.store.digest_tables import (
 from toprank.live.store.label_table import DeskLabel, labels
 from toprank.live.store.payment_log import payments, scores
 
-AT_ONCE = 250
-"""Payments per transaction: milliseconds in which nobody else can write."""
-
-_PAYMENTS_PER_LABEL = 5  # that take as long as a label
+AT_ONCE = 50
+"""Payments and labels per transaction: milliseconds in which nobody else can write."""
 
 _NONE = "[]"
 _NOTHING = {"n_fraud": 0, "n_genuine": 0, "n_unknown": 0}
@@ -96,8 +94,7 @@ def count_some(database: Database, alert_from: float, most: int = AT_ONCE) -> No
             return
         _add_payments(connection, some)
         place = start._replace(position=some.last)
-        most_labels = -(-most // _PAYMENTS_PER_LABEL)
-        digest_tables.set_place(connection, _count_labels(connection, place, most_labels))
+        digest_tables.set_place(connection, _count_labels(connection, place, most))
 
 
 def _is_behind(database: Database) -> bool:
