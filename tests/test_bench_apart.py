@@ -23,8 +23,8 @@ def imported_by(path):
 
 
 def test_nothing_in_the_package_imports_the_experiments():
-    importers = [path for path in PACKAGE.rglob("*.py") if "toprank_bench" in imported_by(path)]
-    assert importers == []
+    naming = [path for path in PACKAGE.rglob("*.py") if "toprank_bench" in path.read_text()]
+    assert [path for path in naming if "toprank_bench" in imported_by(path)] == []
 
 
 def test_the_package_has_no_experiments():

@@ -11,6 +11,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,7 +97,7 @@ def edges() -> Counter[Edge]:
         if path == PACKAGE / "__init__.py":
             continue  # the public names, loaded when first used
         here = part_of(_module_of(path))
-        for module in _imported(ast.parse(path.read_text()), homes):
+        for module in _imported(_tree_of(path), homes):
             there = part_of(module)
             if there not in (here, ""):
                 found[Edge(here, there)] += 1
@@ -208,7 +209,7 @@ def same_names() -> dict[str, list[str]]:
         shown = str(path.relative_to(PACKAGE))
         if path.name != "__init__.py":
             places.setdefault(path.name, []).append(shown)
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(_tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(f"{shown}:{node.lineno}")
     return {name: found for name, found in places.items() if len(found) > 1}
@@ -234,6 +235,12 @@ def _places() -> dict[str, tuple[int, int]]:
 def _module_of(path: Path) -> str:
     names = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+@cache
+def _tree_of(path: Path) -> ast.AST:
+    """Return what a file says; both who imports whom and who is called what are read from it."""
+    return ast.parse(path.read_text())
 
 
 def _imported(tree: ast.AST, homes: dict[str, str]) -> Iterator[str]:

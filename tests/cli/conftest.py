@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from blank_figures import draw_nothing
 from cli.running import Outcome, run_main, written
 
 
@@ -28,9 +29,6 @@ def made_payments(n_rows=600):
     )
 
 
-BLANK_FIGURE = b'<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>'
-
-
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -40,9 +38,10 @@ def _in_an_empty_folder(tmp_path, monkeypatch):
 def _with_blank_figures(monkeypatch):
     """Draw nothing in reports that a test writes by itself: it takes longer than all else.
 
-    Fixtures that many tests share are made before and write their reports with all figures.
+    Fixtures that many tests share are made before and write their reports with all figures; what
+    figures make of odd rows and names is tested with the reports.
     """
-    monkeypatch.setattr("toprank.present.report.figures._svg_file", lambda _: BLANK_FIGURE)
+    draw_nothing(monkeypatch)
 
 
 @pytest.fixture(scope="session")

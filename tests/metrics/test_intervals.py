@@ -39,10 +39,21 @@ def test_each_group_is_drawn_a_poisson_number_of_times(size):
 @pytest.mark.parametrize("size", [1, 4, 15])
 def test_small_groups_are_drawn_by_exact_inversion_of_uniform_numbers(size):
     same = np.full(20_000, size)
-    drawn = next(resamples(Ranking(np.arange(20_000.0), same, same), 2, random_state=3))
-    uniform = np.random.default_rng(3).random(20_000)
+    drawn = list(resamples(Ranking(np.arange(20_000.0), same, same), 5, random_state=3))
+    generator = np.random.default_rng(3)
 
-    assert np.array_equal(drawn.n_positive, poisson.ppf(uniform, size))
+    for each in drawn:  # more than are drawn at once
+        for counts in (each.n_positive, each.n_negative):
+            assert np.array_equal(counts, poisson.ppf(generator.random(20_000), size))
+
+
+def test_how_many_are_drawn_changes_none_of_them():
+    ranking = Ranking.of(*draw_rows(1, 300)).merged()
+    few, many = (list(resamples(ranking, n, random_state=5)) for n in (3, 400))
+
+    for one, other in zip(few, many, strict=False):
+        assert np.array_equal(one.n_positive, other.n_positive)
+        assert np.array_equal(one.n_negative, other.n_negative)
 
 
 def test_resampled_groups_vary_as_resampled_rows_do():

@@ -23,20 +23,22 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toprank.calibration.counts import mid_range
 from toprank.calibration.shift_grid import (
     SHIFTS,
+    STEP,
     Matrix,
     ShiftedCounts,
     Vector,
     inner,
-    likelihood,
+    likelihoods,
     normal,
     steps,
 )
@@ -129,7 +131,7 @@ class Drift:
         level, since = normal(self.level, self.start), self.since
         for day in sorted(lists, key=lambda each: each.age):
             level = level @ self._moves(day.age - since)
-            level *= _moved(_chance(day, self.noise), self.mean)
+            level *= _moved(_chances(day, [self.noise])[0], self.mean)
             level /= level.sum()
             since = max(day.age, since)
         mean = float(level @ SHIFTS)
@@ -256,18 +258,26 @@ def _evidence(
     total, age = np.zeros(len(levels)), 0.0
     for day, chance in zip(path, chances, strict=True):
         moves = _kernel(math.exp(-max(day.age - age, 0.0) / memory), reach)
-        levels = levels @ moves * chance
+        levels = levels @ moves
+        levels *= chance
         likely = levels.sum(axis=1)
+        levels /= likely[:, None]
         total += np.log(likely)
-        levels, age = levels / likely[:, None], day.age
+        age = day.age
     return total
 
 
 def _in_order(day: ListDay) -> Matrix:
     """Return how likely what was found is at each level, in the order of the settings."""
-    of_noise = [_chance(day, noise**2) for noise in _NOISES]
-    at_means = [[_moved(chance, mean) for mean in _MEANS] for chance in of_noise]
+    at_means = _chances(day, [noise**2 for noise in _NOISES])[:, _beside_means()]
     return np.repeat(at_means, len(_STARTS), axis=0).reshape(len(_ORDER), -1)
+
+
+@cache
+def _beside_means() -> NDArray[np.intp]:
+    """Return the place on the grid of each level moved by each mean; beyond the ends, the end."""
+    moved = np.rint(np.add.outer(_MEANS, SHIFTS - SHIFTS[0]) / STEP)
+    return np.clip(moved, 0, SHIFTS.size - 1).astype(np.intp)
 
 
 def _moved(chance: Vector, mean: float) -> Vector:
@@ -281,11 +291,12 @@ def _log_prior(noise: float, start: float, mean: float, way: float) -> float:
     return -((mean / _PRIOR_OF_MEAN) ** 2) / 2 - spread / _PRIOR_OF_SPREAD**2 / 2
 
 
-def _chance(day: ListDay, noise: float) -> Vector:
-    """Return how likely what was found is at each level, up to a common factor."""
+def _chances(day: ListDay, noises: Iterable[float]) -> Matrix:
+    """Return how likely what was found is at each level, for each noise: up to a common factor."""
     probability = inner(day.probability)
     slope = float((probability * (1 - probability)).sum())
-    return likelihood(probability, day.found, noise + day.doubt / slope**2)
+    doubt = day.doubt / slope**2
+    return likelihoods(probability, day.found, [noise + doubt for noise in noises])
 
 
 @lru_cache(maxsize=512)

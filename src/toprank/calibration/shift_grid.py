@@ -8,6 +8,7 @@ times as likely as without it. So what was found says how likely each shift is, 
 likely say what will be found.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,6 +21,8 @@ Matrix = NDArray[np.float64]
 STEP = 0.1
 SHIFTS: Vector = STEP * np.arange(-50, 51, dtype=np.float64)
 LEAST_CHANCE = 1e-9
+_GROWTH = np.expm1(SHIFTS)
+_DIFFERENCES: Vector = STEP * np.arange(1 - SHIFTS.size, SHIFTS.size, dtype=np.float64)
 
 
 def likelihood(probability: Vector, found: float, variance: float = 0.0) -> Vector:
@@ -27,30 +30,63 @@ def likelihood(probability: Vector, found: float, variance: float = 0.0) -> Vect
 
     With a variance, rows are off by a shift of their own as well, of mean 0.
     """
+    return likelihoods(probability, found, [variance])[0]
+
+
+def likelihoods(probability: Vector, found: float, variances: Iterable[float]) -> Matrix:
+    """Return `likelihood` for each variance: one row each, and what they share computed once."""
     # 1 - p + p exp(s), taken together so that neither tail loses digits
-    total = np.log1p(np.multiply.outer(probability, np.expm1(SHIFTS))).sum(axis=0)
+    total = np.log1p(np.multiply.outer(probability, _GROWTH)).sum(axis=0)
     height = found * SHIFTS - total
-    chance = _blurred(np.exp(height - height.max()), variance)
-    return np.maximum(chance, LEAST_CHANCE)
+    chance = np.exp(height - height.max())
+    return np.maximum([_blurred(chance, each) for each in variances], LEAST_CHANCE)
 
 
 def _blurred(chance: Vector, variance: float) -> Vector:
-    """Return the mean of the chances around each shift."""
-    return chance if variance == 0 else steps(SHIFTS, variance) @ chance
+    """Return the mean of the chances around each shift: `steps(SHIFTS, variance) @ chance`.
+
+    Going from each shift to its neighbours has the same chances everywhere but at the ends, so
+    that there is no need for the whole matrix.
+    """
+    if variance == 0:
+        return chance
+    if variance >= STEP**2:
+        to_others = np.exp(-(_DIFFERENCES**2) / (2 * variance))
+    else:
+        moved = variance / STEP**2
+        to_others = np.array([moved / 2, 1 - moved, moved / 2])
+    n_side = to_others.size // 2
+    inside = slice(n_side, n_side + chance.size)
+    weight = np.convolve(np.ones_like(chance), to_others)[inside]
+    return np.convolve(chance, to_others)[inside] / weight
 
 
 def steps(centres: NDArray[np.floating[Any]], variance: float) -> Matrix:
     """Return the chances of going from each row's centre to each shift of the grid."""
-    off = np.subtract.outer(centres, SHIFTS) / STEP
     if variance >= STEP**2:
-        matrix = np.exp(-(off**2) * STEP**2 / (2 * variance))
-    else:  # to the nearest shift and its neighbours, with the same mean and variance
-        rest = off - np.rint(off)
-        moved = np.maximum(variance / STEP**2, np.abs(rest) - rest**2) + rest**2
-        near = np.rint(off)
-        matrix = np.where(near == 0, 1 - moved, 0.0)
-        matrix += np.where(near == -1, (moved + rest) / 2, 0.0)
-        matrix += np.where(near == 1, (moved - rest) / 2, 0.0)
+        matrix = np.subtract.outer(centres, SHIFTS)
+        np.square(matrix, out=matrix)
+        matrix *= -1 / (2 * variance)
+        np.exp(matrix, out=matrix)
+        matrix /= matrix.sum(axis=1, keepdims=True)
+        return matrix
+    return _short_steps(np.asarray(centres, np.float64), variance)
+
+
+def _short_steps(centres: Vector, variance: float) -> Matrix:
+    """Return the chances of going to the nearest shift and its neighbours.
+
+    They have the mean and, where it is not too small for that, the variance asked for.
+    """
+    place = (centres - SHIFTS[0]) / STEP
+    nearest = np.rint(place)
+    rest = place - nearest
+    moved = np.maximum(variance / STEP**2, np.abs(rest) - rest**2) + rest**2
+    matrix = np.zeros((centres.size, SHIFTS.size + 2))  # a shift more at each end, cut off below
+    row, column = np.arange(centres.size), nearest.astype(np.int64) + 1
+    for side, chance in ((-1, (moved - rest) / 2), (0, 1 - moved), (1, (moved + rest) / 2)):
+        matrix[row, column + side] = chance
+    matrix = matrix[:, 1:-1]
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 

@@ -19,6 +19,9 @@ from toprank.metrics.ranking import Ranking
 
 Seed = int | np.random.Generator | None
 
+_GROUPS_AT_ONCE = 1 << 16
+"""Counts that are drawn by one call: a quarter of a megabyte per class."""
+
 
 def resamples(ranking: Ranking, n_resamples: int, random_state: Seed) -> Iterator[Ranking]:
     """Yield `n_resamples` resampled rankings; one that lacks a class is drawn again."""
@@ -84,21 +87,18 @@ def _resampled(
 ) -> Iterator[list[Ranking]]:
     generator = np.random.default_rng(random_state)
     sizes = [ranking.threshold.size for ranking in rankings]
-    for _ in range(checks.whole_number(n_resamples, "n_resamples", 2)):
-        n_positive = _drawn(generator, positives, max(sizes))
-        n_negative = _drawn(generator, negatives, max(sizes))
-        yield [
-            Ranking(ranking.threshold, n_positive[i, :size], n_negative[i, :size])
-            for i, (ranking, size) in enumerate(zip(rankings, sizes, strict=True))
-        ]
-
-
-def _drawn(generator: np.random.Generator, cells: _Cells, n_groups: int) -> NDArray[np.int32]:
-    """Return how many rows of each ranking's groups are drawn; none at all are drawn again."""
-    counts = np.zeros((cells.groups.shape[0], n_groups), dtype=np.int32)
-    while not _draw_poisson(generator, *cells, *_poisson_tables(), counts):
-        pass
-    return counts
+    n_groups, left = max(sizes), checks.whole_number(n_resamples, "n_resamples", 2)
+    # many at once: a call takes longer than to draw a short ranking
+    at_once = max(1, _GROUPS_AT_ONCE // (len(rankings) * n_groups))
+    while left > 0:
+        drawn = np.zeros((min(left, at_once), 2, len(rankings), n_groups), dtype=np.int32)
+        _draw(generator, *positives, *negatives, *_poisson_tables(), drawn)
+        left -= len(drawn)
+        for n_positive, n_negative in drawn:
+            yield [
+                Ranking(ranking.threshold, n_positive[i, :size], n_negative[i, :size])
+                for i, (ranking, size) in enumerate(zip(rankings, sizes, strict=True))
+            ]
 
 
 @cache
@@ -113,6 +113,29 @@ def _poisson_tables() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     cumulative[:, -1] = 1  # more than 63 has a chance below 1e-16; a search must end
     first_guess = np.array([np.searchsorted(row, slots, side="right") for row in cumulative])
     return first_guess, cumulative
+
+
+@njit(cache=True)
+def _draw(
+    generator,
+    positive_sizes,
+    positive_groups,
+    negative_sizes,
+    negative_groups,
+    first_guess,
+    cumulative,
+    drawn,
+):
+    """Draw resamples, each into `drawn[resample, class]`; a class without rows is drawn again."""
+    for counts in drawn:
+        while not _draw_poisson(
+            generator, positive_sizes, positive_groups, first_guess, cumulative, counts[0]
+        ):
+            pass
+        while not _draw_poisson(
+            generator, negative_sizes, negative_groups, first_guess, cumulative, counts[1]
+        ):
+            pass
 
 
 @njit(cache=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from blank_figures import draw_nothing
 from toprank import MetaAP, metrics
 from toprank.metrics import Interval
 from toprank.present.report import (
@@ -136,6 +137,11 @@ def page(report):
     return render_report(report)
 
 
+@pytest.fixture
+def without_figures(monkeypatch):
+    draw_nothing(monkeypatch)
+
+
 def test_every_section_is_there_in_reading_order(page):
     ids = Page(page).ids
 
@@ -219,6 +225,7 @@ def test_the_page_says_what_the_report_holds(report, page):
     assert decimal(report.models[0].average_precision.value, 3) in shown
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_verdicts_are_words_and_are_counted(report):
     verdicts = [True, False, None, True, False]
     alerts = [
@@ -233,6 +240,7 @@ def test_verdicts_are_words_and_are_counted(report):
     assert "Of the 4 with a known outcome, 2 were right." in shown
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_without_verdicts_there_is_no_verdict_column(report):
     alerts = [replace(alert, is_positive=None) for alert in report.alerts]
     shown = " ".join(Page(render_report(replace(report, alerts=alerts))).text)
@@ -450,6 +458,7 @@ def test_a_report_that_cannot_be_made_leaves_the_old_page(report, tmp_path):
     assert path.read_text() == "old"
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_failed_write_leaves_the_old_page_and_no_scraps(report, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("old")
@@ -465,6 +474,7 @@ def test_a_failed_write_leaves_the_old_page_and_no_scraps(report, tmp_path, monk
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_folder_that_does_not_exist_is_named(report, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to write"):
         write_report(report, tmp_path / "nowhere" / "report.html")
