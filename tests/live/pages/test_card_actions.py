@@ -1,6 +1,7 @@
 """What people do with a card beside the verdict, as its page shows it."""
 
 import json
+import re
 
 import pytest
 
@@ -74,12 +75,13 @@ def test_a_block_is_delivered_and_the_page_says_so(shift, bank, number):
 def test_a_block_that_fails_is_tried_again_with_the_same_key_and_then_says_delivered(
     shift, bank, number
 ):
-    bank.statuses = [503]
+    bank.statuses = [503] * 20  # the desk may try by itself, too
     shift.sara.post(f"/alerts/{number}/block", {"note": "copied"})
     sent(shift)
     text = shown_card(shift, shift.sara, number)
     assert "block: pending Refused with status 503." in text
-    assert "Tried 1 time; it is tried again by itself." in text
+    assert re.search(r"Tried \d+ times?; it is tried again by itself\.", text)
+    bank.statuses.clear()
     sent(shift)
     assert "block: delivered Accepted with status 200." in shown_card(shift, shift.sara, number)
     keys = [headers["Idempotency-Key"] for headers, _ in bank.seen[-2:]]
