@@ -61,7 +61,7 @@ def live_replay(
         The replayed day, counted from 0, on which a new kind of fraud begins, if one does.
     """
     chosen = [checks.one_of(name, "desks", tuple(DESKS)) for name in desks]
-    columns = {
+    columns: dict[str, Any] = {
         "time": time, "card": card, "terminal": terminal, "amount": amount, "label": label,
         "claimed": claimed,
     }  # fmt: skip
