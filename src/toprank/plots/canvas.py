@@ -15,6 +15,8 @@ MODEL_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#b4552d", "linewidth": 1.3, "linestyle": (0, (5, 1.5))},
     {"color": "#3f7d58", "linewidth": 1.3, "linestyle": (0, (3, 1, 1, 1))},
     {"color": "#76619b", "linewidth": 1.3, "linestyle": (0, (1.5, 1))},
+    {"color": "#8c6d1f", "linewidth": 1.3, "linestyle": (0, (7, 1.5, 1.5, 1.5))},
+    {"color": "#9b3b66", "linewidth": 1.3, "linestyle": "-"},
 )
 ACCENT = MODEL_STYLES[0]["color"]
 GREY = "#8a8f96"

@@ -1,10 +1,17 @@
 """The list is never shorter than what can still be checked, and what fills it are the best."""
 
+from dataclasses import replace
+
 import pytest
 
 from live import desks
-from toprank.live.checks import check_verdicts, claims, filled_list
-from toprank.live.store import alert_table, payment_reads, random_check_table
+from toprank.live.checks import actions, check_verdicts, claims, filled_list
+from toprank.live.store import (
+    alert_table,
+    filled_alert_table,
+    payment_reads,
+    random_check_table,
+)
 from toprank.live.store.random_check_table import RandomDraw
 
 ANNA = "person:anna"
@@ -17,11 +24,15 @@ def live(model_file, later, tmp_path):
     settings = {"alert_from": 1.0, "capacity": CAPACITY, "undo": "0s", "random_share": 0.0}
     with desks.new_desk(tmp_path / "desk", model_file, **settings) as desk:
         found = desks.live(desk)
-        found.decide(later[:120])
-        while found.n_unscored:
-            found.score_some(64)
+        score(found, later[:120])
         yield found
         found.close()
+
+
+def score(live, payments):
+    live.decide(payments)
+    while live.n_unscored:
+        live.score_some(64)
 
 
 def fill(live):
@@ -90,9 +101,7 @@ def test_checks_of_today_count_and_their_cards_are_not_listed_again(live):
 def test_better_cards_take_the_place_of_those_that_nobody_has_opened(live, later):
     fill(live)
     before = set(listed(live))
-    live.decide(later[120:400])
-    while live.n_unscored:
-        live.score_some(64)
+    score(live, later[120:400])
     fill(live)
 
     assert set(listed(live)) == set(best_cards(live)[:CAPACITY])
@@ -104,9 +113,7 @@ def test_a_card_that_somebody_holds_stays_and_counts(live, later):
     with live.desk.database.writing() as connection:
         held = claims.claim_next(connection, ANNA, live.moment(), live.settings)
         card = alert_table.by_number(connection, held.alert).card
-    live.decide(later[120:400])
-    while live.n_unscored:
-        live.score_some(64)
+    score(live, later[120:400])
     fill(live)
 
     assert card in listed(live)
@@ -129,10 +136,54 @@ def test_random_checks_are_not_taken_off_the_list(live):
         random_check_table.add(
             connection, RandomDraw(day, live.now(), 0, 10, 1, "seed"), [drawn.number]
         )
-    with live.desk.database.reading() as connection:
-        assert drawn.card not in filled_list._filled(connection, live.settings)
+        filled_alert_table.remove(connection, [drawn.number])  # as a draw opens it
     fill(live)
     assert drawn.card in listed(live)
+
+
+def test_a_card_that_somebody_has_opened_and_given_back_stays(live, later):
+    fill(live)
+    with live.desk.database.writing() as connection:
+        held = claims.claim_next(connection, ANNA, live.moment(), live.settings)
+        card = alert_table.by_number(connection, held.alert).card
+        actions.add_note(connection, held.alert, ANNA, "calls back at 3", live.moment())
+        claims.release(connection, held.alert, ANNA, live.moment())
+    score(live, later[120:400])
+    fill(live)
+
+    assert listed(live)[card].number == held.alert
+
+
+def test_a_card_that_paid_again_is_listed_with_its_newest_payments(live, later):
+    fill(live)
+    before = {card: alert.number for card, alert in listed(live).items()}
+    card = next(iter(before))
+    last = later[119]
+    again = replace(
+        last, id="again", card=card, body=last.body | {"tx": "again", "card": card, "amount": 5.0}
+    )
+    score(live, [again])
+    fill(live)
+    after = listed(live)
+
+    assert after[card].number != before[card]
+    assert after[card].n_payments == 1 + n_payments(live, before[card])
+    assert {each: after[each].number for each in after if each != card} == {
+        each: number for each, number in before.items() if each != card
+    }
+
+
+def n_payments(live, number):
+    with live.desk.database.reading() as connection:
+        return len(alert_table.positions_of(connection, number))
+
+
+def test_a_planned_card_whose_payments_are_gone_is_skipped(live):
+    with live.desk.database.reading() as connection:
+        plan = filled_list.planned(connection, live.moment(), live.settings)
+
+    assert live.fill_list(plan._replace(cards=["gone", *plan.cards])) == CAPACITY
+    assert "gone" not in listed(live)
 
 
 def test_where_enough_cards_are_listed_by_themselves_nothing_is_filled(
@@ -141,9 +192,7 @@ def test_where_enough_cards_are_listed_by_themselves_nothing_is_filled(
     settings = {"alert_from": 0.0, "capacity": CAPACITY, "random_share": 0.0}
     with desks.new_desk(tmp_path / "desk", model_file, **settings) as desk:
         live = desks.live(desk)
-        live.decide(later[:60])
-        while live.n_unscored:
-            live.score_some(64)
+        score(live, later[:60])
         assert len(listed(live)) > CAPACITY
         assert fill(live) is None
         live.close()

@@ -74,10 +74,10 @@ def test_a_wrong_password_and_an_unknown_name_take_about_the_same_time():
     async def seconds(stored):
         passwords = Passwords()
         await passwords.is_right("x", None)  # makes the hash of nobody
-        begin = time.perf_counter()
+        begin = time.process_time()  # of all threads: others may use the machine as well
         for _ in range(5):
             await passwords.is_right("a wrong password", stored)
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     stored = default_hasher().hash("a horse with a hat")
     known, unknown = asyncio.run(seconds(stored)), asyncio.run(seconds(None))

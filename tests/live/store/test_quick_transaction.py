@@ -104,3 +104,33 @@ def test_a_commit_that_fails_is_an_error_of_sqlalchemy_and_changes_nothing(
     by_driver(connection)
     by_driver_again.commit()
     assert n_seen_by_others(database) == 1
+
+
+def test_statements_of_sqlalchemy_work_again_after_their_commit_has_failed(
+    database, connection, monkeypatch
+):
+    transaction = QuickTransaction(connection)
+    connection.execute(sa.text("SELECT 1"))  # from here on SQLAlchemy knows of the transaction
+    by_driver(connection)
+
+    def full(_):
+        raise sa.exc.OperationalError("COMMIT", None, sqlite3.OperationalError("disk is full"))
+
+    monkeypatch.setattr(connection.dialect, "do_commit", full)
+    with pytest.raises(sa.exc.OperationalError, match="full"):
+        transaction.commit()
+    monkeypatch.undo()
+    assert n_seen_by_others(database) == 0
+
+    again = QuickTransaction(connection)
+    assert connection.execute(sa.text("SELECT 1")).scalar() == 1
+    by_driver(connection)
+    again.commit()
+    assert n_seen_by_others(database) == 1
+
+
+def test_a_transaction_within_another_is_refused(connection):
+    outer = QuickTransaction(connection)
+    with pytest.raises(RuntimeError, match="must have ended"):
+        QuickTransaction(connection)
+    outer.rollback()

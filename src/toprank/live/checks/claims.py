@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from toprank.live.checks.check_errors import NoAlertError, TakenError
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
-from toprank.live.store import alert_table, audit_chain
+from toprank.live.store import alert_table, audit_chain, filled_alert_table
 from toprank.live.store.alert_table import CardAlert, alerts
 from toprank.live.store.audit_chain import Action
 
@@ -163,6 +163,7 @@ def _take(
         hidden_until=None,
     ):  # fmt: skip
         return None
+    filled_alert_table.remove(connection, [alert.number])
     audit_chain.add(connection, now.wall, who, "check begun", f"alert:{alert.number}")
     return Claim(alert.number, who, until)
 

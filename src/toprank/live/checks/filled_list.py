@@ -7,6 +7,7 @@ they are among the best: when others are better, or the day has passed, they lea
 somebody has opened them or something new has happened.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -19,11 +20,11 @@ from toprank.live.store import (
     audit_chain,
     check_day_table,
     check_table,
+    filled_alert_table,
     payment_reads,
 )
 from toprank.live.store.alert_table import alerts
 from toprank.live.store.audit_chain import Action
-from toprank.live.store.random_check_table import random_checks
 
 JOB = "job:filled list"
 
@@ -32,10 +33,14 @@ _CLEARED = 14 * _DAY  # a card that was checked is not listed again for so littl
 
 
 class PlannedFill(NamedTuple):
-    """The best cards of those that nothing has listed: to be on the list, and no others."""
+    """The best cards of those that nothing has listed: to be on the list, and no others.
+
+    Of those that are on it already, the `outdated` ones have other payments by now.
+    """
 
     since: int  # by the desk's clock, from which on their payments were received
     cards: list[str]
+    outdated: set[str]
 
 
 def planned(connection: sa.Connection, now: Moment, settings: DeskSettings) -> PlannedFill | None:
@@ -43,19 +48,22 @@ def planned(connection: sa.Connection, now: Moment, settings: DeskSettings) -> P
 
     It reads a day of the log, so it is not for the thread that decides on payments.
     """
-    filled = _filled(connection, settings)
+    filled = filled_alert_table.open_below(connection, settings.alert_from)
     today = check_day_table.counted(connection, now.day)
     n_listed = alert_table.n_open(connection) - len(filled)
     n_wanted = settings.capacity - today.n_checks - today.n_random - n_listed
     since = now.desk - _DAY
     if n_wanted <= 0:
-        return PlannedFill(since, []) if filled else None
+        return PlannedFill(since, [], set()) if filled else None
     first = payment_reads.first_since(connection, since)
-    cards = payment_reads.cards_by_probability(connection, first)
+    rows = payment_reads.rows_by_card(connection, first)
     cleared = check_table.cards_since(connection, now.desk - _CLEARED)
-    free = set(not_listed(connection, cards)) - cleared
-    best = [card for card in cards if card in free or card in filled][:n_wanted]
-    return None if set(best) == set(filled) else PlannedFill(since, best)
+    free = set(not_listed(connection, list(rows))) - cleared
+    best = [card for card in rows if card in free or card in filled][:n_wanted]
+    outdated = {card for card in best if card in filled and filled[card].rows != rows[card]}
+    if not outdated and set(best) == set(filled):
+        return None
+    return PlannedFill(since, best, outdated)
 
 
 def fill(
@@ -67,41 +75,28 @@ def fill(
 ) -> int:
     """Let the list have the cards of a plan, and no others that nothing lists; return how many.
 
-    Cards that have got on the list by themselves since it was planned stay as they are.
+    Cards that have got on the list by themselves since it was planned stay as they are, and so do
+    those that somebody has opened.
     """
-    filled = _filled(connection, settings)
-    leaving = {card: number for card, number in filled.items() if card not in plan.cards}
-    _close(connection, list(leaving.values()), now)
-    new = not_listed(connection, [card for card in plan.cards if card not in filled])
+    filled = filled_alert_table.open_below(connection, settings.alert_from)
+    staying = {card for card in filled if card in plan.cards and card not in plan.outdated}
+    _close(connection, [filled[card].number for card in filled if card not in staying], now)
+    new = not_listed(connection, [card for card in plan.cards if card not in staying])
     first = payment_reads.first_since(connection, plan.since)
-    for card in new:
-        open_card(connection, card, None, first, facts, now, JOB)
-    return len(new)
+    opened = [open_card(connection, card, None, first, facts, now, JOB) for card in new]
+    numbers = [number for number in opened if number is not None]
+    for number in numbers:
+        filled_alert_table.add(connection, number)
+    return len(numbers)
 
 
-def _filled(connection: sa.Connection, settings: DeskSettings) -> dict[str, int]:
-    """Return the cards on the list that neither rules nor the model as it is now would list.
-
-    Those that somebody has opened or that have changed since are not among them.
-    """
-    c = alerts.c
-    query = sa.select(c.card, c.number).where(
-        c.state == "open",
-        c.held_by.is_(None),
-        c.rules == "[]",
-        c.probability < settings.alert_from,
-        c.updated_at == c.opened_at,
-        c.number.not_in(sa.select(random_checks.c.alert)),
-    )
-    return {row.card: row.number for row in connection.execute(query)}
-
-
-def _close(connection: sa.Connection, numbers: list[int], now: Moment) -> None:
+def _close(connection: sa.Connection, numbers: Collection[int], now: Moment) -> None:
     if not numbers:
         return
+    filled_alert_table.remove(connection, numbers)
     connection.execute(
         alerts.update()
-        .where(alerts.c.number.in_(numbers), alerts.c.state == "open")
+        .where(alerts.c.number.in_(list(numbers)), alerts.c.state == "open")
         .values(state="closed", updated_at=now.desk)
     )
     closed = [Action(JOB, "alert closed", f"alert:{number}") for number in numbers]

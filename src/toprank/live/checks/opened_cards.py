@@ -43,15 +43,18 @@ def open_card(
     facts: AlertFacts,
     now: Moment,
     job: str,
-) -> int:
+) -> int | None:
     """Open the alert of a card, with all of its scored payments from a position on.
 
-    `rank_value` is its place in the queue; None for that of its own chance.
+    `rank_value` is its place in the queue; None for that of its own chance. Return its number,
+    None if the payments are gone.
     """
     scores = payment_reads.scores_at(
         connection, payment_reads.of_card_from(connection, card, first)
     )
     rows = payment_reads.at(connection, list(scores))
+    if not rows:
+        return None
     top = max(scores.values(), key=lambda each: each.suspicion)
     sentences = facts.sentences_at(connection, top.position)
     number = alert_table.next_number(connection)

@@ -80,8 +80,9 @@ def draw(
     first = payment_reads.first_since(connection, plan.since)
     places = _rank_values(connection, len(cards), plan.seed, settings)
     opened = [
-        open_card(connection, card, place, first, facts, now, JOB)
+        number
         for card, place in zip(cards, places, strict=True)
+        if (number := open_card(connection, card, place, first, facts, now, JOB)) is not None
     ]
     drawn = RandomDraw(now.day, now.desk, plan.since, plan.n_cards, len(cards), plan.seed)
     random_check_table.add(connection, drawn, opened)

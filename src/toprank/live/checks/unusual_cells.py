@@ -12,7 +12,7 @@ as frauds are compared with the others, never the others with them.
 """
 
 import math
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -85,9 +85,12 @@ class _Known:
             return ""
         low, high = self.amounts[n // 4], self.amounts[(3 * n) // 4]
         reach = max(_FENCE * (high - low), _FACTOR)
+        first = bisect_left(self.amounts, low - reach)
+        last = bisect_right(self.amounts, high + reach) - 1
         if low - reach <= _scaled(amount) <= high + reach:
             return ""
-        ends = [f"{_unscaled(end):,.2f}" for end in (self.amounts[0], self.amounts[-1])]
+        # earlier amounts that were as unusual are not part of what is usual
+        ends = [f"{_unscaled(self.amounts[place]):,.2f}" for place in (first, last)]
         return f"usual for this card: {ends[0] if ends[0] == ends[1] else ' to '.join(ends)}"
 
     def _is_new(self, name: str, value: Any) -> bool:

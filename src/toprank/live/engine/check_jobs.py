@@ -60,10 +60,10 @@ class CheckJobs:
 
     async def _fill_list(self) -> None:
         if self._is_fill_due():
-            self._filled_at = self._engine.desk.now()
+            now = self._engine.desk.now()
             plan = await self._done(lambda: self._read(filled_list.planned))
-            if plan is not None:
-                await self._engine.fill_list(plan)
+            if plan is None or await self._engine.fill_list(plan) is not None:
+                self._filled_at = now
 
     def _read(
         self, plan: Callable[[sa.Connection, Moment, DeskSettings], Result | None]

@@ -130,25 +130,25 @@ class DecisionEngine:
             self.desk.recover(error)
             raise BusyError(2.0) from None
 
-    async def draw_random_checks(self, plan: PlannedDraw) -> int:
-        """Open the alerts of a random draw, one per day; return how many."""
+    async def draw_random_checks(self, plan: PlannedDraw) -> int | None:
+        """Open the alerts of a random draw, one per day; return how many, None if it failed."""
         return self._opened(lambda: self.desk.draw_random_checks(plan))
 
-    async def fill_list(self, plan: PlannedFill) -> int:
-        """Open the alerts of cards that fill the list; return how many."""
+    async def fill_list(self, plan: PlannedFill) -> int | None:
+        """Open the alerts of cards that fill the list; return how many, None if it failed."""
         return self._opened(lambda: self.desk.fill_list(plan))
 
-    def _opened(self, work: Callable[[], int]) -> int:
-        """Return how many alerts a job has opened; none if it could not: it comes again."""
+    def _opened(self, work: Callable[[], int]) -> int | None:
+        """Return how many alerts a job has opened; None if it could not: it comes again."""
         if not self.is_ready:
-            return 0
+            return None
         try:
             return work()
         except BusyError:
-            return 0  # another process writes: later
+            return None  # another process writes: later
         except Exception:
             _log.exception("cards could not be put on the list.")
-            return 0
+            return None
 
     def payment(self, payment_id: str, who: str) -> dict[str, Any] | None:
         """Return what is known of a payment, None if there is none of this id; audited."""

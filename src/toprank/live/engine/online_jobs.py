@@ -52,7 +52,10 @@ class OnlineJobs:
                     n_lessons = 0
                 await asyncio.sleep(0 if n_lessons else self._between)
         finally:
-            self.stop()
+            try:
+                self.stop()
+            except OSError:  # the lessons since the last time are learned again after the start
+                _log.exception("the online model could not be saved.")
 
     def step(self) -> int:
         """Learn from some lessons; return how many there were. For a thread."""

@@ -47,6 +47,7 @@ LEAST_CLAIMED = 0.25
 """Share of the claims of a day that must be there: others would count more than fourfold."""
 
 _MORE_CARDS = 1_000  # of a day's list, since cards that were found before are not checked again
+_NO_CARD = "\0"  # unlike any
 _N_RESAMPLES = 1_000
 _LEVEL = 0.95
 
@@ -226,13 +227,15 @@ def _found_by_day(
     found = np.zeros(days.size)
     if not amounts.any():
         return found
+    suspicion = [each.suspicion for each in listed]
+    # one genuine card at the end, since a list of frauds alone is no ranking
     checks = checks_by_day(
-        amounts > 0,
-        np.array([each.suspicion for each in listed]),
-        [each.card for each in listed],
-        np.array([each.day for each in listed]),
+        np.append(amounts > 0, False),
+        np.append(suspicion, np.nextafter(min(suspicion), -np.inf)),
+        [*(each.card for each in listed), _NO_CARD],
+        np.append([each.day for each in listed], listed[0].day),
         capacity,
-        amounts,
+        np.append(amounts, 0.0),
     )
     found[np.searchsorted(days, checks.day)] = checks.money
     return found

@@ -139,7 +139,8 @@ def _check_challenger(model: StoredModel, verb: str) -> None:
     if model.state != "challenger":
         raise ModelLifeError(
             f"model {model.number} must be the challenger to be {verb}; it is "
-            f"{'in training' if model.state == 'training' else model.state}."
+            f"{'in training' if model.state == 'training' else model.state}; train another one "
+            "with: toprank retrain"
         )
 
 

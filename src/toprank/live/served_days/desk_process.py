@@ -9,7 +9,7 @@ from typing import Self
 
 _COMMAND = "import toprank.cli; toprank.cli.main()"
 _ADDRESS = re.compile(r" at (http://\S+) ")
-_LONGEST_START, _LONGEST_STOP = 120.0, 60.0  # seconds
+_LONGEST_START, _LONGEST_STOP = 120.0, 30.0  # seconds
 
 
 class DeskProcess:
@@ -40,7 +40,11 @@ class DeskProcess:
     def stop(self) -> None:
         """Stop the server; what it has answered is on disk."""
         self._process.terminate()
-        self._process.wait(_LONGEST_STOP)
+        try:
+            self._process.wait(_LONGEST_STOP)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def _started(self) -> str:
         """Return the address, once requests are accepted."""

@@ -196,6 +196,10 @@ class QuickTransaction:
     """
 
     def __init__(self, connection: sa.Connection) -> None:
+        raw = connection.connection.dbapi_connection
+        assert isinstance(raw, sqlite3.Connection)
+        if raw.in_transaction:
+            raise RuntimeError("a transaction must have ended before the next; one has not.")
         self._connection = connection
         _begin(connection)
 
@@ -209,6 +213,9 @@ class QuickTransaction:
 
     def rollback(self) -> None:
         """Undo the changes."""
+        # after a commit that failed, SQLAlchemy has a transaction that is over, and needs this
+        if self._connection.get_transaction() is not None:
+            self._connection.rollback()
         self._end("rollback")
 
     def _end(self, how: Literal["commit", "rollback"]) -> None:

@@ -25,7 +25,7 @@ def _to_version_3(connection: sa.Connection) -> None:
 
 
 def _to_version_4(connection: sa.Connection) -> None:
-    """Add the counts of scores; they are counted from the log by and by."""
+    """Add the counts of scores, counted from the log by and by, and alerts that fill the list."""
     metadata.create_all(connection)
 
 

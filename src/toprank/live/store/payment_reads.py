@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -14,6 +15,14 @@ from toprank.live.store.payment_log import (
     payments,
     scores,
 )
+
+
+class CardRows(NamedTuple):
+    """Some of a card's payments: the first and the last position, and how many they are."""
+
+    first: int
+    last: int
+    n: int
 
 
 def at(connection: sa.Connection, positions: Sequence[int]) -> list[LoggedPayment]:
@@ -73,16 +82,17 @@ def cards_from(connection: sa.Connection, position: int) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def cards_by_probability(connection: sa.Connection, position: int) -> list[str]:
-    """Return the cards with a scored payment at a position or after it, the likeliest first."""
+def rows_by_card(connection: sa.Connection, position: int) -> dict[str, CardRows]:
+    """Return the scored payments of each card from a position on, the likeliest card first."""
+    place = payments.c.position
     query = (
-        sa.select(payments.c.card)
+        sa.select(payments.c.card, sa.func.min(place), sa.func.max(place), sa.func.count())
         .join(scores, scores.c.position == payments.c.position)
         .where(payments.c.position >= position)
         .group_by(payments.c.card)
         .order_by(sa.func.max(scores.c.probability).desc(), payments.c.card)
     )
-    return list(connection.execute(query).scalars())
+    return {card: CardRows(*rows) for card, *rows in connection.execute(query)}
 
 
 def of_card_from(connection: sa.Connection, card: str, position: int) -> list[int]:
