@@ -196,8 +196,7 @@ class QuickTransaction:
     """
 
     def __init__(self, connection: sa.Connection) -> None:
-        raw = connection.connection.dbapi_connection
-        assert isinstance(raw, sqlite3.Connection)
+        raw: Any = connection.connection.dbapi_connection
         if raw.in_transaction:
             raise RuntimeError("a transaction must have ended before the next; one has not.")
         self._connection = connection
