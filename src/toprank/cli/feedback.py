@@ -198,8 +198,12 @@ def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
 def _strategy_names(strategies: str | None, live: bool) -> list[str]:
     from toprank.simulator.feedback import STRATEGIES, checked_strategies
 
+    if strategies is None and live:
+        from toprank.live.served_days.live_replay import BESIDE
+
+        return list(BESIDE)
     if strategies is None:
-        return ["static", "nightly", "online"] if live else list(STRATEGIES)
+        return list(STRATEGIES)
     try:
         return checked_strategies(name.strip() for name in strategies.split(","))
     except ValueError as error:
