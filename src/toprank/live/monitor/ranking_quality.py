@@ -59,12 +59,12 @@ class RankingQuality(NamedTuple):
 def ranking_quality(connection: sa.Connection, now: int, silence: int) -> RankingQuality:
     """Return how payments were ranked, on days that are older than `silence`."""
     today, end = now // DAY, (now - silence) // DAY  # the first day that is not final
-    days = score_day_table.between(connection, end - 7 * N_WEEKS, end - 1)
     n_waiting = score_day_table.n_days(connection, end, today)
-    frauds = scored_frauds.of_days(connection, days)
-    per_day = np.bincount([each.at // DAY - end + 7 * N_WEEKS for each in frauds], minlength=1)
-    usual = np.median(per_day[per_day > 0]) if per_day.any() else 0
-    length, n_spans = (1, N_DAYS) if usual >= LEAST_FRAUDS else (7, N_WEEKS)
+    length, n_spans = 1, N_DAYS
+    days, frauds = _read(connection, end - N_DAYS, end)
+    if _usual_number(frauds) < LEAST_FRAUDS:  # few, so that more days are soon read
+        length, n_spans = 7, N_WEEKS
+        days, frauds = _read(connection, end - 7 * N_WEEKS, end)
     firsts = range(end - n_spans * length, end, length)
     by_span: defaultdict[int, list[ScoredFraud]] = defaultdict(list)
     for each in frauds:
@@ -76,6 +76,21 @@ def ranking_quality(connection: sa.Connection, now: int, silence: int) -> Rankin
     while spans and not spans[0].n_payments:  # before the desk
         del spans[0]
     return RankingQuality(spans, length > 1, n_waiting)
+
+
+def _read(
+    connection: sa.Connection, first: int, end: int
+) -> tuple[list[ScoreDay], list[ScoredFraud]]:
+    days = score_day_table.between(connection, first, end - 1)
+    return days, scored_frauds.of_days(connection, days)
+
+
+def _usual_number(frauds: Sequence[ScoredFraud]) -> float:
+    """Return the frauds of a usual day, of the days with any."""
+    if not frauds:
+        return 0.0
+    _, per_day = np.unique([each.at // DAY for each in frauds], return_counts=True)
+    return float(np.median(per_day))
 
 
 def _span(

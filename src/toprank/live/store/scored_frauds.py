@@ -64,12 +64,13 @@ def of_days(connection: sa.Connection, days: Iterable[ScoreDay]) -> list[ScoredF
     if not in_use:
         return []
     first = min(each.first_position for some in in_use.values() for each in some)
+    end = (max(in_use) + 1) * DAY
     f, s = known_frauds.c, scores.c
     query = (
         sa.select(f.position, f.at, f.card, s.model, s.suspicion)
         .join(payments, payments.c.position == f.position)
         .join(scores, s.position == f.position)
-        .where(f.position >= first, _IS_ACCEPTED)
+        .where(f.position >= first, f.at < end, _IS_ACCEPTED)
         .order_by(f.position)
     )
     before = _first_scores(connection, first)
