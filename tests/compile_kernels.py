@@ -27,12 +27,14 @@ def compile_part(number: int) -> None:
 
 def online() -> None:
     """Compile what learns from rows as they come."""
-    from toprank import OnlineNonLinearBoost
+    from toprank import OnlineNonLinearBoost, StreamRanker
 
     rows, is_positive = labelled_rows()
-    learner = OnlineNonLinearBoost().partial_fit(rows, is_positive)
-    learner.learn_one({"x0": 1.0}, True)
-    learner.score_one({"x0": 1.0})
+    for made in (OnlineNonLinearBoost(), StreamRanker(n_estimators=2)):
+        learner = made.partial_fit(rows, is_positive)
+        learner.learn_one({"x0": 1.0}, True)
+        learner.score_one({"x0": 1.0})
+        learner.effects_one({"x0": 1.0})
 
 
 def history() -> None:

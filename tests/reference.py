@@ -186,6 +186,21 @@ def ap_lambda_gradient(is_positive, raw, weight=None, alpha=1.0):
     return gradient, curvature
 
 
+def ap_card(is_positive, raw, groups, of_cards, temperature, weight=None):
+    """The loss of the cards, each with a smooth maximum of its rows; group -1 is on no list."""
+    weight = np.ones(len(raw)) if weight is None else weight
+    labels, scores, weights = [], [], []
+    for group in sorted(set(groups.tolist()) - {-1}):
+        rows = (groups == group) & (weight > 0)
+        if rows.any():
+            labels.append(is_positive[rows].any())
+            scores.append(temperature * np.logaddexp.reduce(raw[rows] / temperature))
+            weights.append(weight[rows].max())
+    if len(set(labels)) < 2:
+        return 0.0
+    return of_cards(np.array(labels), np.array(scores), np.array(weights))
+
+
 def _above_and_peers(is_positive, raw, weight, alpha):
     """N and R of each positive."""
     over = expit(alpha * (raw - raw[is_positive][:, None])) * weight
@@ -636,7 +651,11 @@ class OnlineTwin:
         self.is_balanced = settings.get("balanced", False)
         self.loss = settings.get("loss", "log")
         self.weights = {"units": units.copy(), **{name: parts[name].copy() for name in parts}}
+        self.is_wide = settings.get("wide", False)
+        n_outputs = parts["output bias"].shape[1]
+        self.weights["wide"] = np.zeros((len(units), n_outputs))  # stays 0 if it is not wide
         self.squares = {name: np.zeros_like(self.weights[name]) for name in self.weights}
+        self.inputs = []  # of the row at hand
         self.rows, self.labels, self.scores, self.kept = [], [], [], []
         self.mistakes = np.zeros(self.n_learners)
         self.slope_start = np.array([1.0, 0.0])
@@ -652,7 +671,8 @@ class OnlineTwin:
 
     def grow(self, parts):
         """Add outputs, with the weights that they would have had from the start."""
-        for name, new in parts.items():
+        n_inputs, n_outputs = len(self.weights["units"]), parts["output bias"].shape[1]
+        for name, new in {**parts, "wide": np.zeros((n_inputs, n_outputs))}.items():
             for weights in (self.weights, self.squares, *self.kept):
                 grown = np.zeros_like(new) if weights is self.squares else new.copy()
                 grown[..., : weights[name].shape[-1]] = weights[name]
@@ -671,13 +691,15 @@ class OnlineTwin:
         if self.loss == "ap":
             weight = weight * self._precision_of_the_list(before[0])
         self.scores.append(before[0])
-        inputs = self._inputs(values, buckets)
+        self.inputs = inputs = self._inputs(values, buckets)
         hidden, outputs = self._forward(inputs, self.weights)
         of_outputs, gradients = self._gradients(outputs, label, weight)
         gradients |= self._network_gradients(hidden, of_outputs)
         of_units = gradients["unit bias"][:, 0]
         for place, amount in inputs:  # one by one: two columns may share a bucket
             self._move("units", weight * amount * of_units, place)
+            if self.is_wide:
+                self._move("wide", weight * amount * gradients["constant"][0], place)
         for name, gradient in gradients.items():
             self._move(name, weight * gradient)
         self.kept.append({name: self.weights[name].copy() for name in self.weights})
@@ -693,7 +715,8 @@ class OnlineTwin:
                 if name not in ("alpha", "trust", "shrinkage"):
                     past = [kept[name] for kept in self.kept]
                     weights[name] = np.average(past, axis=0, weights=counts)
-        outputs = self._forward(self._inputs(values, buckets), weights)[1]
+        self.inputs = self._inputs(values, buckets)
+        outputs = self._forward(self.inputs, weights)[1]
         return self.combined(outputs, weights)
 
     def loss_of_first(self, n_first, inputs, label, weights):
@@ -708,7 +731,11 @@ class OnlineTwin:
         votes = np.sign(outputs[:, 0])
         if self.rule == "non-linear":
             latents = self._latents(outputs, weights)
-            return weights["constant"][0] + np.sum(weights["latent"] * np.maximum(latents, 0), 0)
+            straight = sum(
+                (each * weights["wide"][place] for place, each in self.inputs), start=0.0
+            )
+            of_latents = np.sum(weights["latent"] * np.maximum(latents, 0), 0)
+            return weights["constant"][0] + straight + of_latents
         if self.rule == "linear":
             return weights["constant"][0] + np.sum(weights["share"][:n_first] * outputs, axis=0)
         if self.rule == "majority":
@@ -743,7 +770,8 @@ class OnlineTwin:
             elif len(past) < 2 or np.ptp(past) == 0:
                 amount = 0.0
             else:
-                amount = np.clip((value - np.mean(past)) / np.std(past), -5, 5)
+                away = (value - np.mean(past)) / np.std(past)
+                amount = np.arcsinh(away) if self.is_wide else np.clip(away, -5, 5)
             inputs.append((self.n_buckets + j, amount))
         return [(place, amount) for place, amount in inputs if amount]
 
@@ -892,3 +920,37 @@ def coin(seed, n_rows, learner):
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % whole
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % whole
     return ((z ^ (z >> 31)) >> 11) / 2**53
+
+
+# Rankers of streams
+
+
+def split_mix(number, seed):
+    """Return splitmix64's value for a row's number, between 0 and 1."""
+    mask = 2**64 - 1
+    z = (number + (seed << 32)) * 0x9E3779B97F4A7C15 & mask
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+    z ^= z >> 31
+    return ((z >> 11) + 0.5) * 2.0**-53
+
+
+def corrected_leaves(leaves, is_positive, weight, start, values, curvature):
+    """Correct the leaves of trees row by row; return their values and curvatures.
+
+    `leaves` are the numbers of the leaves that each row falls into, one per tree.
+    """
+    values, curvature = np.array(values, dtype=float), np.array(curvature, dtype=float)
+    for own, positive, w in zip(leaves, is_positive, weight, strict=True):
+        chance = expit(start + values[own].sum())
+        n_trees = len(own)
+        mean = n_trees / (1 / curvature[own]).sum()
+        n_rows = mean / (chance * (1 - chance))
+        odds_before = chance / (1 - chance)
+        odds_after = (n_rows * chance + w * positive) / (
+            n_rows * (1 - chance) + w * (not positive)
+        )
+        step = np.log(odds_after / odds_before)
+        values[own] += step * mean / curvature[own] / n_trees
+        curvature[own] += w * chance * (1 - chance)
+    return values, curvature

@@ -30,7 +30,7 @@ from sklearn.base import clone
 
 import toprank
 from examples import examples
-from toprank.rankers.online.booster import OnlineBooster
+from toprank.rankers.online.online_learner import OnlineLearner
 from toprank.river import FromRiver, RiverClassifier
 
 LEARNERS = {
@@ -41,6 +41,7 @@ LEARNERS = {
     "AdaBoostOLW": "two classes",
     "OnlineGradientBoost": "two classes",
     "StreamBoost": "two classes",
+    "StreamRanker": "two classes",
 }
 SLOW = pytest.mark.slow
 WITH_PANDAS = {"check_learn_many_matches_learn_one", "check_predict_many_matches_predict_one"}
@@ -86,7 +87,8 @@ def assert_same_state(one, other):
 )
 def test_every_learner_passes_all_checks_of_river(name):
     random.seed(0)  # some of the checks shuffle columns
-    model = made(name, n_learners=2)
+    small = {"n_estimators": 2} if name == "StreamRanker" else {"n_learners": 2}
+    model = made(name, **small)
     names = set()
     for check in checks.yield_checks(model):
         check(model.clone())
@@ -101,7 +103,7 @@ def test_all_online_learners_are_among_those_checked():
         name
         for name in toprank.__all__
         if isinstance(getattr(toprank, name), type)
-        and issubclass(getattr(toprank, name), OnlineBooster)
+        and issubclass(getattr(toprank, name), OnlineLearner)
     }
     assert online == set(LEARNERS)
 

@@ -42,7 +42,7 @@ def test_every_target_has_a_line_and_a_verdict():
     experiments = pages.recorded_experiments(RESULTS)
     lines = pages.target_lines(experiments)
     assert len(lines) == sum(len(each.experiment.targets) for each in experiments) > 20
-    verdicts = {line[4] for line in lines}
+    verdicts = {line[4].removesuffix(" (provisional)") for line in lines}
     assert verdicts <= {"met", "missed", "not recorded"} and "missed" in verdicts
     assert len(pages.target_facts(experiments)) == len(lines)
 

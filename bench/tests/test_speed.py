@@ -29,6 +29,7 @@ from toprank_bench.speed.race import Measured, Race, Setting
 TINY = {
     "rows": 700, "columns": 9, "depth": 2, "trees": 3, "learners": 2, "reasons": 2, "scored": 4,
     "cards": 80, "days": 40, "smallest": 500, "doublings": 1, "rival_rows": 500, "rounds": 2,
+    "lines": 600,
 }  # fmt: skip
 ALL = [race for family in speed.FAMILIES.values() for race in family]
 OWN_PROCESS = ("memory-", "first-fit-", "threads-")

@@ -25,13 +25,13 @@ LAYERS = {
     "measures": ["metrics", "losses", "files", "calibration"],
     "rankers": [
         "rankers", "rankers/boosted", "rankers/trees", "rankers/pairwise", "rankers/online",
-        "rankers/anomaly", "rankers/auto", "decisions", "river",
+        "rankers/stream", "rankers/anomaly", "rankers/auto", "decisions", "river",
     ],
     "workflow": ["workflow"],
     "payments": ["payments"],
     "simulator": ["simulator"],
     "present": ["plots", "present"],
-    "around it": ["cluster", "live"],
+    "around it": ["cluster", "live", "integrations"],
     "commands": ["cli"],
 }  # fmt: skip
 
@@ -49,6 +49,7 @@ ALLOWED = {
         "rankers/trees": "data wording metrics files calibration rankers",
         "rankers/pairwise": "data losses files calibration rankers",
         "rankers/online": "data metrics files rankers",
+        "rankers/stream": ("data losses files calibration rankers rankers/boosted rankers/online"),
         "rankers/anomaly": (
             "data wording metrics files rankers rankers/boosted rankers/trees rankers/pairwise"
         ),
@@ -69,14 +70,17 @@ ALLOWED = {
             "rankers/auto workflow simulator plots"
         ),
         "cluster": "data splits calibration rankers rankers/boosted rankers/auto workflow",
+        "integrations": (
+            "data files calibration rankers rankers/boosted rankers/trees rankers/auto"
+        ),
         "live": (
-            "data wording metrics files calibration rankers/trees rankers/online workflow "
-            "payments simulator"
+            "data wording metrics files calibration rankers/trees rankers/online rankers/stream "
+            "workflow payments simulator"
         ),
         "cli": (
             "data registry startup wording losses files rankers rankers/boosted "
             "rankers/trees rankers/online rankers/anomaly workflow payments simulator present "
-            "cluster live"
+            "cluster live integrations"
         ),
     }.items()
 }

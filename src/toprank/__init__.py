@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test h
     from toprank.decisions.thresholded import ThresholdedRanker as ThresholdedRanker
     from toprank.files import load as load
     from toprank.files import save as save
+    from toprank.integrations.onnx_export import to_onnx as to_onnx
+    from toprank.integrations.shap_values import shap_values as shap_values
     from toprank.payments.features.history import History as History
     from toprank.payments.ledger import Ledger as Ledger
     from toprank.payments.ledger import MemoryLedger as MemoryLedger
@@ -45,6 +47,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test h
     from toprank.rankers.pairwise.rank_rls import RankRLS as RankRLS
     from toprank.rankers.pairwise.rank_svm import RankSVM as RankSVM
     from toprank.rankers.reasons import explain as explain
+    from toprank.rankers.stream.stream_ranker import StreamRanker as StreamRanker
     from toprank.rankers.trees.geometric_tree import GeometricTree as GeometricTree
     from toprank.rankers.trees.meta_ap import MetaAP as MetaAP
     from toprank.rankers.trees.rank_forest import RankForest as RankForest
@@ -62,6 +65,8 @@ _OTHERS = (
     "toprank.workflow.alert_list:top_alerts",
     "toprank.files:load",
     "toprank.files:save",
+    "toprank.integrations.onnx_export:to_onnx",
+    "toprank.integrations.shap_values:shap_values",
     "toprank.rankers.online.event_stream:EventStream",
     "toprank.rankers.reasons:explain",
     "toprank.payments.features.history:History",

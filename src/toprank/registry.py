@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _ONE_TREE: Mapping[str, Any] = MappingProxyType({"n_estimators": 1})
+_ONE_NETWORK: Mapping[str, Any] = MappingProxyType({"n_learners": 1, "n_buckets": 1})
 
 
 class LearnerRow(NamedTuple):
@@ -31,6 +32,8 @@ class LearnerRow(NamedTuple):
     """Whether `toprank fit --learner` offers it."""
     in_compare: bool = False
     """Whether `toprank compare` offers it."""
+    in_stream: bool = False
+    """Whether `toprank stream --learner` offers it."""
     compared_by: tuple[str, str] | None = None
     """A parameter, and the table ("module:TABLE") of its values: the learner is compared once with
     each of them, under the name of the value in place of `command`."""
@@ -170,18 +173,36 @@ LEARNERS: tuple[LearnerRow, ...] = (
     ),
     LearnerRow("toprank.rankers.anomaly.anomaly_ranker:AnomalyRanker"),
     LearnerRow("toprank.rankers.anomaly.anomaly_tree_rank:AnomalyTreeRank", trees="one"),
-    LearnerRow("toprank.rankers.online.ada_boost:AdaBoostOL"),
-    LearnerRow("toprank.rankers.online.ada_boost:AdaBoostOLW"),
-    LearnerRow("toprank.rankers.online.boost_by_majority:OnlineBBM"),
-    LearnerRow("toprank.rankers.online.gradient_boost:OnlineGradientBoost"),
-    LearnerRow("toprank.rankers.online.gradient_boost:StreamBoost"),
-    LearnerRow("toprank.rankers.online.linear:OnlineLinearBoost"),
-    LearnerRow("toprank.rankers.online.online_non_linear:OnlineNonLinearBoost"),
+    LearnerRow(
+        "toprank.rankers.stream.stream_ranker:StreamRanker",
+        command="stream-ranker",
+        in_stream=True,
+        needs="xgboost",
+        shortest=MappingProxyType({"n_estimators": 1, "least_refit": 10, "background": False}),
+    ),
+    *(
+        LearnerRow(
+            f"toprank.rankers.online.{home}",
+            command=command,
+            in_stream=True,
+            shortest=_ONE_NETWORK,
+        )
+        for home, command in (
+            ("online_non_linear:OnlineNonLinearBoost", "onlb"),
+            ("linear:OnlineLinearBoost", "online-linear-boost"),
+            ("boost_by_majority:OnlineBBM", "online-bbm"),
+            ("ada_boost:AdaBoostOL", "ada-boost-ol"),
+            ("ada_boost:AdaBoostOLW", "ada-boost-ol-w"),
+            ("gradient_boost:OnlineGradientBoost", "online-gradient-boost"),
+            ("gradient_boost:StreamBoost", "stream-boost"),
+        )
+    ),
 )
 
 ALSO_SAVED: tuple[str, ...] = (
     "toprank.rankers.online.event_stream:EventStream",
     "toprank.payments.features.history:History",
+    "toprank.files.saved_pipeline:SavedPipeline",
 )
 """What model files may contain in addition to learners."""
 
@@ -226,6 +247,15 @@ def compare_choices() -> dict[str, OfferedLearner]:
     ['ap-exp', 'ap-sigmoid', 'ap-lambda']
     """
     return dict(pair for row in LEARNERS if row.in_compare for pair in _compared(row))
+
+
+def stream_choices() -> dict[str, OfferedLearner]:
+    """Return what `toprank stream --learner` offers, by name, the default first.
+
+    >>> list(stream_choices())[:2]
+    ['stream-ranker', 'onlb']
+    """
+    return {row.command: OfferedLearner(row, row.settings) for row in LEARNERS if row.in_stream}
 
 
 def saved_homes() -> dict[str, str]:

@@ -18,11 +18,11 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_array, check_consistent_length, column_or_1d, get_tags
 
 from toprank.data.tables.columns import as_frame, required_frame, shortened
-from toprank.rankers.online.booster import OnlineBooster
 from toprank.rankers.online.classes import Classes, Label
+from toprank.rankers.online.online_learner import OnlineLearner
 from toprank.rankers.online.online_non_linear import OnlineNonLinearBoost
 from toprank.rankers.online.stream_columns import own_name
 
@@ -62,8 +62,8 @@ class RiverClassifier(base.MiniBatchClassifier):
     True
     """
 
-    def __init__(self, learner: OnlineBooster):
-        if not isinstance(learner, OnlineBooster):
+    def __init__(self, learner: OnlineLearner):
+        if not isinstance(learner, OnlineLearner):
             raise TypeError(
                 "learner must be an online learner of toprank, like OnlineNonLinearBoost(); "
                 f"got {shortened(learner)}."
@@ -116,7 +116,7 @@ class RiverClassifier(base.MiniBatchClassifier):
 
     @property
     def _multiclass(self) -> bool:
-        return self.learner._classes_taken(self.learner._shape(seed=0)) is None
+        return bool(get_tags(self.learner).classifier_tags.multi_class)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """A table of payments, and a model fitted on it by the command line."""
 
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import pytest
 
 from blank_figures import draw_nothing
 from cli.running import Outcome, run_main, written
+from toprank.cli.standard_streams import STOPPING
 
 
 def made_payments(n_rows=600):
@@ -32,6 +34,17 @@ def made_payments(n_rows=600):
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_heard():
+    """Hear the signals that stop a command: `nohup make test &` would ignore some of them."""
+    ignored = [each for each in STOPPING if signal.getsignal(each) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(autouse=True)

@@ -167,6 +167,16 @@ def test_a_forest_is_fitted_and_ranks(csv):
             ["--cluster", "tcp://localhost:1", "--losses", "log"],
             "--losses must be left out with --cluster: one recipe is trained there; --loss names",
         ),
+        (["--loss", "ap-epx"], "--loss must be among log, ap-exp, ap-sigmoid"),
+        (["--loss", "ap-card"], "--loss ap-card must come with --card"),
+        (
+            ["--loss", "log", "--learner", "metaap"],
+            "--loss must be left out with --learner metaap",
+        ),
+        (
+            ["--loss", "log", "--effort", "quick"],
+            "--effort must be left out with --loss: one recipe is trained with --loss log.",
+        ),
         (
             ["--losses", "log,ap-epx"],
             "--losses must be among log, ap-exp, ap-sigmoid, ap-lambda, auc-exp, auc-hinge; got "

@@ -19,7 +19,7 @@ import toprank.cli
 from cli.running import one_sentence, run_main, start, written
 from toprank.cli import screen
 from toprank.cli.standard_streams import ClosedOutput
-from toprank.cli.stream_input import Position
+from toprank.cli.stream_lines import Position
 from toprank.cli.stream_run import Output
 from toprank.data.atomic import atomic_path
 

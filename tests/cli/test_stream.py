@@ -17,7 +17,7 @@ import toprank
 from cli.running import names_here, one_sentence, run_main, start
 from toprank import BoostedRanker, OnlineBBM, OnlineNonLinearBoost
 from toprank.cli.stream_files import locked
-from toprank.cli.stream_input import Position
+from toprank.cli.stream_lines import Position
 from toprank.cli.stream_run import Output, _StatusLine
 from toprank.rankers.online.event_stream import EventStream
 
@@ -56,6 +56,8 @@ def run_stream(*arguments, stdin=None):
     """Run `toprank stream ... --model m.toprank` in this process."""
     given = io.TextIOWrapper(io.BytesIO((stdin or "").encode()))
     handler = signal.getsignal(signal.SIGINT)
+    if "--learner" not in arguments and not Path("m.toprank").exists():
+        arguments = (*arguments, "--learner", "onlb")
     with patch.object(sys, "stdin", given):
         outcome = run_main("stream", *arguments, "--model", "m.toprank")
     assert signal.getsignal(signal.SIGINT) == handler
@@ -174,7 +176,7 @@ def test_a_csv_read_as_json_is_reported_with_the_option():
 def test_scores_of_a_live_source_are_not_buffered():
     for is_live in (True, False):
         with Path("scores.ndjson").open("wb") as file:
-            Output(file, Position(), is_live).write("{}\n")
+            Output(file, Position(), is_live).write(["{}\n"])
             assert Path("scores.ndjson").read_text() == ("{}\n" if is_live else "")
 
 
@@ -798,11 +800,11 @@ class SignalsAfter(io.BytesIO):
         super().__init__(text.encode())
         self._how = how
 
-    def readline(self, *size):
-        line = super().readline(*size)
-        if not line:
+    def read1(self, *size):
+        raw = super().read1(*size)
+        if not raw:
             os.kill(os.getpid(), self._how)
-        return line
+        return raw
 
 
 @pytest.mark.parametrize(("how", "code"), STOPPED)
@@ -833,7 +835,8 @@ def test_a_signal_to_a_program_between_lines_saves_what_was_read(how, code):
 @pytest.mark.slow
 def test_a_signal_within_a_file_stops_between_two_lines():
     events = made_events(4000)
-    run = start("stream", written(events), "--model", "m.toprank", "-o", "scores.ndjson")
+    files = ("--model", "m.toprank", "-o", "scores.ndjson")
+    run = start("stream", written(events), *files, "--learner", "onlb")
     wait_for(lambda: scored_bytes() > 0, run)
     run.send_signal(signal.SIGTERM)
     _, remarks = run.communicate(timeout=30)
@@ -886,16 +889,16 @@ def wait_for(is_so, run):
         time.sleep(0.001)
 
 
-def test_a_signal_never_interrupts_the_processing_of_a_line(monkeypatch):
-    learn = OnlineNonLinearBoost.learn_encoded
+def test_a_signal_never_interrupts_the_processing_of_lines(monkeypatch):
+    take_steps = OnlineNonLinearBoost.take_steps
 
     def stopped_within(self, *arguments):
         os.kill(os.getpid(), signal.SIGTERM)
-        learn(self, *arguments)
+        return take_steps(self, *arguments)
 
-    monkeypatch.setattr(OnlineNonLinearBoost, "learn_encoded", stopped_within)
-    monkeypatch.setattr(sys.modules["toprank.cli.stream"], "_compile", lambda: None)
-    outcome = run_stream(written(GOOD))
+    monkeypatch.setattr(OnlineNonLinearBoost, "take_steps", stopped_within)
+    monkeypatch.setattr(sys.modules["toprank.cli.stream"], "_compile", lambda _: None)
+    outcome = run_stream(written(GOOD), "--checkpoint-every", 1)
 
     assert outcome.exit_code == 143
     assert len(outcome.stdout.splitlines()) == 1

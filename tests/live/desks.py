@@ -51,7 +51,8 @@ def payments_of(table):
 
 def new_desk(folder, model, **settings):
     """A desk whose clock is that of its payments."""
-    chosen = DeskSettings(**({"clock": "payments"} | settings))
+    # which cards would be shown without reasons is drawn anew for each desk
+    chosen = DeskSettings(**({"clock": "payments", "blind_share": 0.0} | settings))
     if {"clock", "keep"} & settings.keys():
         init_desk(folder, model, chosen)  # may refuse the model
     else:

@@ -73,7 +73,7 @@ def test_upkeep_runs_in_a_process_of_its_own(desk, later):
 def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, later, tmp_path):
     with desks.new_desk(
         tmp_path / "desk", model_file, keep="50d", alert_from=0.0, purge_hour=0, undo="0s",
-        block_url="https://bank.example/block",
+        block_url="https://bank.example/block", blind_share=1.0,
     ) as desk:  # fmt: skip
         planted = replace(
             later[0], id="planted-id", card="planted-card",
@@ -85,6 +85,7 @@ def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, la
         live.close()
         keep_up(desk)
         assert files_with(desk.folder, b"planted-card")
+        assert n_blind(desk) == 1
         after = [
             replace(each, id=f"{each.id}-later", paid_at=each.paid_at + 60 * DAY,
                     body=each.body | {"tx": f"{each.id}-later"})
@@ -102,6 +103,7 @@ def test_what_is_older_than_the_desk_keeps_is_in_no_file_any_more(model_file, la
         again = desks.live(desk)
         assert again.history.position == 160
         assert again.payment("planted-id") is None
+        assert n_blind(desk) == 0
         assert replay(desk).n_different == 0
         assert "job:retention" in {each.actor for each in entries(desk)}
 
@@ -120,6 +122,12 @@ def check_planted(live):
             live.settings,
         )  # fmt: skip
     assert live.finish_checks() == 1
+
+
+def n_blind(desk):
+    """How many checks are stored as made without reasons."""
+    with desk.database.reading() as connection:
+        return connection.exec_driver_sql("SELECT count(*) FROM blind_checks").scalar()
 
 
 def files_with(folder, text):

@@ -7,6 +7,7 @@ import pytest
 from toprank.payments.feature_words import FeatureWords, Nouns, duration
 from toprank.payments.features import (
     FirstTime,
+    KnownPositives,
     LabelRisk,
     Night,
     Recent,
@@ -99,6 +100,12 @@ def words_of(*features, names=None):
             12.0,
             "12 payments at this terminal among all labels",
         ),
+        (
+            KnownPositives(TERMINAL, "1d", "7d"),
+            1.0,
+            "1 fraud at this terminal that became known in the last 24 hours",
+        ),
+        (KnownPositives(TERMINAL, None, "7d"), 3.0, "3 frauds at this terminal known so far"),
     ],
     ids=lambda value: getattr(value, "name", None),
 )

@@ -27,6 +27,7 @@ from toprank.files import ModelFileError, archive
 from toprank.payments.features import (
     FirstTime,
     History,
+    KnownPositives,
     LabelRisk,
     Night,
     Recent,
@@ -159,7 +160,8 @@ ON_CARDS = (
     *(
         each
         for each in EVERY_KIND
-        if getattr(each, "key", "card") == "card" and not isinstance(each, LabelRisk)
+        if getattr(each, "key", "card") == "card"
+        and not isinstance(each, KnownPositives | LabelRisk)
     ),
     Recent("count", "card", "10s", until="4s"),
 )
@@ -342,6 +344,33 @@ def test_a_rows_own_label_is_never_known_to_it():
     assert list(history.one(row).values()) == [0.0]
     assert list(history.one(row).values()) == [0.0]  # nor at the same moment
     assert list(history.one(row | {"time": 101}).values()) == [2.0]
+
+
+def test_known_positives_count_from_the_moment_they_are_known_and_no_sooner():
+    features = [KnownPositives("shop", "1h", "7d"), KnownPositives("shop", None, "7d")]
+    history = History(features, row_id="id", counts_silence=True)
+    at = {"card": "A", "shop": "S"}
+    for place, second in enumerate((0, 10, 20)):
+        assert answers(history, time=second, id=place, **at) == [0.0, 0.0]
+    history.label([0, 1, 2], [True, True, False], known_at=[100, 200, 100])
+    assert answers(history, time=99, **at) == [0.0, 0.0]
+    assert answers(history, time=100, **at) == [1.0, 1.0]
+    assert answers(history, time=200, **at) == [2.0, 2.0]
+    assert answers(history, time=3700, **at) == [1.0, 2.0]  # the first was known an hour ago
+    history.label(1, True, known_at=5000)  # what is known already begins no window again
+    assert answers(history, time=5000, **at) == [0.0, 2.0]
+    history.label(0, False, known_at=6000, source="investigator")
+    assert answers(history, time=5999, **at) == [0.0, 2.0]
+    assert answers(history, time=6000, **at) == [0.0, 1.0]
+
+
+def test_positives_without_a_time_are_known_after_the_delay_and_negatives_take_no_memory():
+    history = History([KnownPositives("shop", None, "1h")], label="label", counts_silence=True)
+    rows = {"time": range(100), "shop": ["S"] * 100, "label": [False] * 99 + [True]}
+    history.batch(pa.table(rows))
+    assert answers(history, time=3698, shop="S") == [0.0]
+    assert answers(history, time=3699, shop="S") == [1.0]
+    assert history.n_remembered == 1
 
 
 # Late rows and labels, odd cells

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from payments.features.slow_history import SECOND, START, SlowHistory, assert_same
-from toprank.payments.features import LabelRisk, Recent
+from toprank.payments.features import KnownPositives, LabelRisk, Recent
 from toprank.payments.history_store import HistoryStore
 from toprank.payments.ledger import SOURCES, MemoryLedger
 from toprank.payments.payment_model import PaymentModel
@@ -26,6 +26,7 @@ FEATURES = (
     LabelRisk("count", "card", None, "1s"),
     LabelRisk("share", "card", None, "1s"),
     LabelRisk("share", "terminal", "10s", "4s"),
+    KnownPositives("terminal", "10s", "4s"),
 )
 ROLES = {"time": "time", "card": "card", "terminal": "terminal", "amount": "amount"}
 IDS = ("a", "b", "c")

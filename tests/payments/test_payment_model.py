@@ -26,6 +26,7 @@ from payments.payment_days import (
 from toprank.data.tables import TableError, TableWarning
 from toprank.payments.features import LabelRisk, Recent, Value
 from toprank.payments.ledger.holding import LAST_KNOWN
+from toprank.payments.new_version import refit
 from toprank.payments.payment_model import PaymentModel
 from toprank.workflow import evaluation
 
@@ -589,3 +590,29 @@ def test_recent_payments_know_the_verdicts_of_the_ledger(model, known, today):
     (rows,) = model.recent_payments(alerts, 400)
     said = dict(zip(rows["tx"].to_pylist(), rows["is_fraud"].to_pylist(), strict=True))
     assert said[last] is not was
+
+
+def test_cards_are_ranked_by_a_loss_of_cards_in_python_and_by_the_command_line(
+    known, today, tmp_path
+):
+    model = new_model(loss="ap-card", time_limit=None).fit(known)
+    assert model.training_.chosen.name == "log-loss + ap-card trees"
+    model.save(tmp_path / "cards.toprank")
+    expected = model.rank(today, 5).rows
+    model.close()
+    with PaymentModel.load(tmp_path / "cards.toprank", for_writing=True) as loaded:
+        assert loaded.loss == loaded.ranker_.loss == "ap-card"
+        assert loaded.rank(today, 5).rows.equals(expected)
+        again = refit(loaded)
+        assert again.model.ranker_.loss == "ap-card"
+    as_frame(known).to_csv(tmp_path / "known.csv", index=False)
+    options = [each for each in FIT if each not in ("--minutes", 0.0001)]
+    output = ("-o", tmp_path / "cli.toprank")
+    outcome = run_main("fit", tmp_path / "known.csv", *options, "--loss", "ap-card", *output)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "log-loss + ap-card trees" in outcome.stdout
+
+
+def test_a_loss_of_cards_needs_cards(known):
+    with pytest.raises(ValueError, match="`card` and `time` must be given"):
+        PaymentModel("is_fraud", time="paid_at", loss="ap-card", n_jobs=1).fit(known)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cli.running import run_main
-from toprank import PaymentModel, PaymentStream
+from toprank import PaymentModel, PaymentStream, StreamRanker, load, save
 from toprank.simulator import Simulation, tables_by_day
 
 ROLES = {
@@ -208,3 +208,68 @@ def test_all_lines_without_a_column_exit_1_and_change_nothing(model, days):
     assert "'card'" in outcome.stderr.splitlines()[-1]
     with PaymentModel.load(model) as payments:
         assert payments.state_.rows().num_rows == n_rows
+
+
+def learning(payments, stop, path=None):
+    """A stream whose learner gets the label of a payment 20 payments later, and its scores.
+
+    It is saved and loaded in the middle.
+    """
+    learner = StreamRanker(n_estimators=20, least_refit=20)
+    stream = PaymentStream(payments, learner=learner, threshold=0.2)
+    ids, labels = stop["tx"].tolist(), stop["is_fraud"].tolist()
+    scores = []
+    for number, row in enumerate(stop.drop(columns="is_fraud").to_dict("records")):
+        scores.append(stream.score(row, ids[number]).suspicion)
+        if number >= 20:
+            assert stream.label(ids[number - 20], labels[number - 20])
+        if path is not None and number == 70:
+            save(stream.learned, path)
+            stream.learned = load(path)
+    return stream, scores
+
+
+def test_a_learner_of_streams_learns_from_the_features_of_cards(days, model, tmp_path):
+    rows = days[1]
+    with PaymentModel.load(model, for_writing=True) as payments:
+        stream, scores = learning(payments, rows)
+    counts = stream.n_scored, stream.n_labelled, len(stream.learned.pending)
+    assert counts == (len(rows), len(rows) - 20, 20)
+    learner = stream.learned.learner
+    assert learner.model_.n_rows == len(rows) - 20
+    names = set(learner.feature_names_in_)
+    assert {"amount", "card_amount_to_usual_30d"} <= names
+    assert not names & {"card", "terminal", "tx", "paid_at", "is_fraud"}
+    assert np.isfinite(scores).all()
+
+
+def test_it_resumes_from_its_file_and_scores_the_same(days, model, fitted, tmp_path):
+    rows = days[1]
+    with PaymentModel.load(model, for_writing=True) as payments:
+        _, expected = learning(payments, rows)
+    shutil.copytree(fitted, tmp_path / "again")
+    with PaymentModel.load(tmp_path / "again" / model.name, for_writing=True) as payments:
+        _, scores = learning(payments, rows, tmp_path / "learned.toprank")
+    assert scores == expected
+
+
+def test_a_payment_without_an_id_teaches_at_once(days, model):
+    rows = days[1].drop(columns=["is_fraud"]).head(3).to_dict("records")
+    with PaymentModel.load(model, for_writing=True) as payments:
+        stream = PaymentStream(payments, learner=StreamRanker())
+        for row in rows:
+            stream.learn(row, False)
+    assert stream.learned.learner.model_.n_rows == 3 and stream.n_labelled == 3
+
+
+def test_a_learner_that_was_fitted_on_the_past_continues_from_it(days, model):
+    past, today = days
+    with PaymentModel.load(model, for_writing=True) as payments:
+        table = payments.with_features(past.tail(1000).drop(columns="is_fraud"))
+        columns = table.select(payments.ranker_.schema_.names)
+        learner = StreamRanker(n_estimators=10).fit(columns, past["is_fraud"].tail(1000))
+        names = list(learner.feature_names_in_)
+        stream = PaymentStream(payments, learner=learner)
+        row = today.drop(columns="is_fraud").iloc[0].to_dict()
+        assert stream.score(row, "first").suspicion < 0
+    assert list(learner.feature_names_in_) == names  # the stream has no others

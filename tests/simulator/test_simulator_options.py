@@ -304,6 +304,12 @@ def test_the_smallest_world_runs_with_every_option():
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
         ({"checks_a_day": -3}, ValueError, "checks_a_day must be at least 0; got -3"),
         ({"start": "1 April"}, ValueError, "start must be a date such as '2025-01-01'"),
+        ({"spells": {"crad": [(3, 5)]}}, ValueError, "spells must name one of"),
+        (
+            {"spells": {"card": [(9, 9)]}},
+            ValueError,
+            "the day after a spell of 'card' must be",
+        ),
         ({"starts": {"crad": 3}}, ValueError, "got 'crad'; did you mean 'card'?"),
         ({"stops": {"online": 3}}, ValueError, "must name one of 'amount', 'terminal', 'card'"),
         ({"stops": {"card": -1}}, ValueError, "the day in stops for 'card' must be at least 0"),

@@ -18,6 +18,7 @@ from toprank.rankers.anomaly.anomaly_forest import AnomalyForest
 from toprank.rankers.anomaly.listing import rules_of_rows
 from toprank.rankers.list_reasons import reasons_for_list
 from toprank.workflow.alert_list import most_unusual, top_alerts, top_of_scored
+from toprank.workflow.usual_rows import ShiftWatch, UsualRows
 
 N_ROWS = 300
 
@@ -70,6 +71,31 @@ def test_each_alert_has_its_reasons_and_its_probability(ranker):
     assert alerts.less_suspicious == [row.less_suspicious for row in found]
     assert alerts.probability == approx(ranker.probability(table)[alerts.row_numbers - 1])
     assert alerts.expected.value == approx(alerts.probability.sum())
+
+
+def test_without_times_the_range_is_wider_for_rows_unlike_those_learned_from():
+    generator = np.random.default_rng(3)
+    features = generator.normal(size=(4000, 2))
+    labels = features[:, 0] + generator.normal(size=4000) > 2
+    table = pa.table({"amount": features[:, 0], "hour": features[:, 1]})
+    ranker = BoostedRanker(n_estimators=8, n_jobs=1).fit(table, labels)
+    suspicion = ranker.suspicion(table)
+    usual = UsualRows.of(["amount", "hour"], features, features, suspicion, None)
+
+    def listed(rows):
+        watch = ShiftWatch(usual, ["amount", "hour"])
+        return top_alerts(ranker, [rows], 50, watch=watch), watch.shifted()
+
+    alike, not_shifted = listed(table.slice(0, 1000))
+    later = table.slice(0, 1000).set_column(1, "hour", pa.array(features[:1000, 1] + 5))
+    unlike, shifted = listed(later)
+
+    assert not_shifted == {}
+    assert alike.expected == ranker.calibration_.expected_positives(alike.suspicion)
+    assert "hour" in shifted
+    counted = ranker.calibration_.expected_positives(unlike.suspicion)
+    assert unlike.expected.low < counted.low
+    assert unlike.expected.high > counted.high
 
 
 def test_fewer_rows_than_the_budget_are_all_listed(ranker):

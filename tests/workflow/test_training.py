@@ -21,7 +21,7 @@ from toprank.data.tables import TableError, values
 from toprank.registry import fit_choices
 from toprank.workflow import backtest, training
 from toprank.workflow.backtest import ENOUGH_POSITIVES
-from toprank.workflow.task import Task, prepare
+from toprank.workflow.task import MoreRows, Task, prepare
 from toprank.workflow.training import PLAIN, train
 
 START = np.datetime64("2025-01-01T00:00", "s")
@@ -535,3 +535,41 @@ def test_a_training_casts_every_column_once(monkeypatch):
     labelled = table.filter(table["outcome"].is_valid())
     train(prepare(labelled, "outcome", time="paid_at"), 5, **FAST)
     assert cast == ["amount"]
+
+
+def test_a_loss_takes_the_place_of_the_search():
+    task = prepared(drop=["card"], card="card")
+    outcome = train(task, 5, loss="ap-card", **FAST)
+    assert [each.name for each in outcome.candidates] == ["log-loss + ap-card trees", PLAIN]
+    assert (outcome.ranker.loss, outcome.account) == ("ap-card", None)
+    expected = BoostedRanker("ap-card", positive_label="fraud", random_state=0, **FAST)
+    rows = task.encoded(task.schema())
+    expected.fit(*rows, groups=task.card_days())
+    assert np.array_equal(expected.suspicion(rows[0]), outcome.ranker.suspicion(rows[0]))
+    alone = train(task, 5, loss="log", **FAST)
+    assert [each.name for each in alone.candidates] == [PLAIN]
+
+
+def test_a_loss_of_cards_needs_cards_and_times_and_no_other_learner():
+    with pytest.raises(ValueError, match=r"`card` and `time` must be .* got no card"):
+        train(prepared(), 5, loss="ap-card", **FAST)
+    with pytest.raises(ValueError, match="got no time"):
+        train(
+            prepared(time=None, card="card", drop=["card", "paid_at"]), 5, loss="ap-card", **FAST
+        )
+    with pytest.raises(ValueError, match="`loss` must be left out with another `learner`"):
+        train(prepared(), 5, loss="log", learner="metaap", **FAST)
+
+
+def test_card_days_are_numbered_by_card_and_day_with_further_rows_apart():
+    task = prepared(drop=["card"], card="card")
+    day = task.time.astype("datetime64[D]")
+    pairs = {}
+    for number, *pair in zip(task.card_days(), task.cards.card, day, strict=True):
+        pairs.setdefault(number, set()).add(tuple(pair))
+    assert all(len(each) == 1 for each in pairs.values())
+    assert len(pairs) == len({pair for each in pairs.values() for pair in each})
+    more = MoreRows(task.features.slice(0, 3), task.is_positive[:3], task.time[:3], np.arange(3))
+    numbers = task.with_more(more).card_days()
+    assert not np.isin(numbers[-3:], numbers[:-3]).any()
+    assert np.unique(numbers[-3:]).size == 3

@@ -96,6 +96,7 @@ class Experiment:
     the one shown. `groups` are further means of the table, each over the data sets named. Where
     methods are no rivals over data sets, it is not `is_ranked`: figures are shown, none tested.
     `ours` is the method that the others are compared with; without one, the best mean rank is.
+    It is compared with the methods `each_set_against` on each data set by itself, too.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Experiment:
     in_percent: frozenset[str] = frozenset()
     is_ranked: bool = True
     ours: str = ""
+    each_set_against: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     targets: tuple[Target, ...] = ()
     sets: Mapping[str, SetOptions] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from toprank.present.report.contents import ListReport
 from toprank.present.report.markup import section, table, text
 from toprank.present.report.page import whole_page
 from toprank.wording import aligned
+from toprank_bench.each_set import each_set_sentences
 from toprank_bench.experiment import Experiment
 from toprank_bench.method_comparison import MethodComparison, Versus
 from toprank_bench.plots.critical_difference import critical_difference
@@ -100,6 +101,7 @@ def summary_of(
     if len(with_metric) < len(known):
         left_out.append(f"{len(known) - len(with_metric):,} rows were recorded without {metric}.")
     left_out += _published_alone(experiment, metric)
+    left_out += each_set_sentences(experiment, with_metric, metric)
     notes = (*left_out, *notes_of(experiment, rows))
     return ExperimentSummary(experiment, metric, comparison, shown, notes)
 

@@ -68,11 +68,13 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     if races is not None:
         written += _write_races(races, folder)
     stages = stage_rows.last_rows(read_rows(stage_rows.live_file(results)))
-    if stages:
-        written.append(_write(folder / "live.md", stage_rows.live_page(stages)))
-    written.append(_write(folder / "targets.md", targets_page(experiments, shown, races, stages)))
+    large_desk = stage_rows.last_rows(read_rows(stage_rows.desk_file(results)))
+    live = [*stages, *large_desk]
+    if live:
+        written.append(_write(folder / "live.md", stage_rows.live_page(stages, large_desk)))
+    written.append(_write(folder / "targets.md", targets_page(experiments, shown, races, live)))
     index = index_page(
-        experiments, shown, in_time, has_speed=races is not None, has_live=bool(stages)
+        experiments, shown, in_time, has_speed=races is not None, has_live=bool(live)
     )
     written.append(_write(folder / "index.md", index))
     return written

@@ -20,7 +20,8 @@ _SUFFIX = ".toml"
 _REQUIRED = ("title", "source", "protocol", "data", "seeds", "methods", "metrics")
 _KEYS = (
     *_REQUIRED, "options", "lower_is_better", "percent", "published", "sets", "quick", "minutes",
-    "notes", "uneven_grids", "ranked", "ours", "groups", "targets",
+    "notes", "uneven_grids", "ranked", "ours", "each_set_against", "groups",
+    "targets",
 )  # fmt: skip
 _METHOD_KEYS = ("learner", "parameters", "grid", "published_as")
 _SET_KEYS = ("seeds", "tuned", "without", "ranges")
@@ -112,6 +113,7 @@ def _experiment(content: dict[str, Any], name: str) -> Experiment:
         in_percent=_in_percent(content.get("percent", False), metrics),
         is_ranked=_bool(content.get("ranked", True), "ranked") and len(methods) > 1,
         ours=_text(content["ours"], "ours") if "ours" in content else "",
+        each_set_against=_texts(content.get("each_set_against", []), "each_set_against", 0),
         groups=_groups(_table(content.get("groups", {}), "groups")),
         targets=_targets(content.get("targets", []), metrics[0], data),
         sets=_sets(_table(content.get("sets", {}), "sets")),
@@ -275,6 +277,9 @@ def _check_as_a_whole(experiment: Experiment, content: dict[str, Any]) -> None:
     protocol(experiment)
     all_methods, all_data = list(content["methods"]), content["data"]
     _check_known([experiment.ours] if experiment.ours else [], all_methods, "ours", "methods")
+    _check_known(experiment.each_set_against, all_methods, "each_set_against", "methods")
+    if experiment.each_set_against and not experiment.ours:
+        raise ValueError("key 'ours' must be there if 'each_set_against' is; it is not.")
     _check_known(experiment.sets, all_data, "sets", "data")
     for name, options in experiment.sets.items():
         _check_known(options.without, all_methods, f"sets.{name}.without", "methods")

@@ -3,7 +3,8 @@ from toprank.live.store import alert_table, payment_log
 from toprank.live.store.desk_database import Database
 from toprank_bench.desk_pages import page_times
 from toprank_bench.desk_pages.large_desk import DeskSize, large_desk
-from toprank_bench.row_file import read_rows, rows_file
+from toprank_bench.live_load import stage_rows
+from toprank_bench.row_file import read_rows
 
 
 def test_a_large_desk_has_as_many_payments_and_alerts_as_it_should(tmp_path):
@@ -21,6 +22,10 @@ def test_every_page_is_timed_and_recorded(tmp_path, monkeypatch):
     monkeypatch.setattr(page_times, "QUICK", DeskSize(2_000, 30))
     monkeypatch.setattr(page_times, "ROUNDS", 3)
     figures = page_times.run(tmp_path, quick=True, report=lambda _: None)
+
     assert {each.verdict for each in figures if each.target} == {"met"}
-    (row,) = read_rows(rows_file(tmp_path, "desk-quick"))
+    (row,) = read_rows(stage_rows.desk_file(tmp_path, quick=True))
     assert [each["name"] for each in row["figures"]] == [each.name for each in figures]
+    page = stage_rows.live_page([], [row])
+    assert "with 2,000 payments and 30 alerts" in page
+    assert f"| pages | {figures[0].name} | {figures[0].shown} | ms |" in page

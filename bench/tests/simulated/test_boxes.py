@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from toprank.metrics import roc_auc
 from toprank_bench.simulated.boxes import BoxDesign, _boxes, design_of, drawn
 
 
@@ -43,9 +44,35 @@ def test_a_draw_follows_from_the_seed_alone():
     assert not one.features.equals(other.features)
 
 
+@pytest.mark.parametrize(("n_dimensions", "n_boxes"), [(2, 2), (2, 4), (5, 4), (5, 8)])
+def test_fixed_boxes_mirror_each_other_so_that_no_linear_score_ranks(n_dimensions, n_boxes):
+    name = f"6 of 1000, {n_dimensions} dimensions, {n_boxes} fixed boxes of 0.2, core 0.5"
+    design = design_of(name)
+    assert (design.side, design.core_side) == (0.2, 0.1)
+    rows = [array(drawn(design, seed)[1]) for seed in (1, 2)]
+    is_positive = drawn(design, 1)[1].is_positive
+    centre = [np.unique(np.round(2 * each[is_positive] - 0.5) / 2, axis=0) for each in rows]
+    np.testing.assert_array_equal(*centre)  # the same with every seed
+    assert len(centre[0]) == n_boxes
+    for direction in np.random.default_rng(0).normal(size=(5, n_dimensions)):
+        assert roc_auc(is_positive, rows[0] @ direction) == pytest.approx(0.5, abs=0.03)
+    centres = 0.25 + 0.5 * (rows[0][~is_positive] > 0.5)
+    inside = np.abs(rows[0][~is_positive] - centres).max(axis=1)
+    if n_boxes == 2**n_dimensions:
+        assert 0.05 - 1e-6 <= inside.min() < 0.1
+
+
 @pytest.mark.parametrize(
     "name",
-    ["6 of 1000", "6 of 1000, 3 dimensions", "0 of 9, 2 dimensions", "9 of 9, 2 dimensions"],
+    [
+        "6 of 1000, 2 dimensions, 3 fixed boxes of 0.1, core 0.5",
+        "6 of 1000, 2 dimensions, 6 fixed boxes of 0.1, core 0.5",
+        "6 of 1000, 2 dimensions, 4 fixed boxes of 0.6, core 0.5",
+        "6 of 1000",
+        "6 of 1000, 3 dimensions",
+        "0 of 9, 2 dimensions",
+        "9 of 9, 2 dimensions",
+    ],
 )
 def test_a_name_that_is_no_world_gets_a_sentence(name):
     with pytest.raises(ValueError, match=f"a design must be named like .* got '{name}'"):

@@ -7,6 +7,7 @@ import pytest
 
 from toprank_bench import find_experiment, names, read_experiment
 from toprank_bench.protocols.trial import Trials
+from toprank_bench.simulated.drifting_worlds import WORLDS, drifting_world
 from toprank_bench.trials.trial_table import TRIALS
 
 TEXT = """
@@ -99,6 +100,17 @@ def test_one_machine_trains_where_there_are_no_workers():
     assert 0 < outcome.figures["average_precision"] < 1
 
 
+def test_cards_are_found_by_losses_of_payments_and_of_cards():
+    options = {"n_estimators": 10, "binning": "balanced", "cards": 150}
+    plain = run("card-loss", "new pattern, world 1", loss="log", **options)
+    of_cards = run("card-loss", "new pattern, world 1", loss="ap-card", **options)
+    assert plain.facts["checks"] == of_cards.facts["checks"] == 3
+    assert len(plain.facts["found"]) == 7
+    for outcome in (plain, of_cards):
+        assert 0 < outcome.figures["average_precision"] < 1
+        assert outcome.figures["card_precision"] <= outcome.facts["ceiling"]
+
+
 def test_a_fit_is_timed_beside_one_of_lightgbm():
     pytest.importorskip("lightgbm")
     outcome = run("fit-speed", "made-up rows", time_limit=0.01, rows=2000, columns=20, trees=3)
@@ -168,3 +180,31 @@ def test_latents_are_compared_with_each_other(numbers):
 def test_a_mistake_in_the_file_gets_a_sentence(old, new, sentence):
     with pytest.raises(ValueError, match=sentence):
         declared((old, new))
+
+
+def test_the_memory_of_a_ranker_of_streams_is_measured_million_by_million():
+    outcome = run("stream-memory", "made-up rows", rows=250_000, refit_share=20.0)
+    assert len(outcome.facts["megabytes"]) == 5
+    assert outcome.facts["rows_in_memory"] < 1.2 * 100_000
+
+
+@pytest.mark.parametrize("method", ["stream", "nightly", "online"])
+def test_a_returning_pattern_is_judged_by_its_own_frauds(method):
+    outcome = run("lifelong", "returning", method=method, cards=40, days=265)
+    assert outcome.facts["of_change"] < outcome.facts["positives"]
+    assert 0 <= outcome.figures["recovery_days"] <= 15
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_drifting_world_changes_on_its_day(name):
+    world = drifting_world(name, seed=0, n_cards=120, n_days=285)
+    before = world.days < world.change
+    amount = world.features["amount"]
+    assert world.is_positive.any() and world.is_changed[~before].any()
+    if name == "rising amounts":
+        late = world.days > world.change
+        assert amount[late].mean() > 1.4 * amount[world.days < 30].mean()
+    elif name == "returning":
+        assert set(np.unique(world.days[world.is_changed & before] // 70)) == {0}
+    else:
+        assert not world.is_changed[before].any()

@@ -117,6 +117,22 @@ class DailyShift:
 
         return Interval(value, *mid_range(below, rows.size, value, self.made_for))
 
+    def chance_within(self, probability: ArrayLike, low: float, high: float) -> float:
+        """Return the chance that between `low` and `high` of the rows are positive.
+
+        That of the range of `expected` is more than `LEVEL` where few are: counts are whole.
+
+        >>> shift = DailyShift.start()
+        >>> _, low, high = shift.expected([0.1] * 10)
+        >>> low, high, round(shift.chance_within([0.1] * 10, low, high), 2)
+        (0.0, 2.0, 0.9)
+        """
+        rows = inner(probability)
+        if not rows.size:
+            return 1.0
+        counts, weight = self._counts(rows)
+        return counts.below(high, weight) - counts.below(low - 1, weight)
+
     def holds(self, day: CheckedList) -> bool:
         """Return whether what was found is in the middle of what was to be expected."""
         counts, weight = self._counts(inner(day.probability))

@@ -182,6 +182,12 @@ class Drift:
         return drift
 
 
+UNSEEN_DRIFT = Drift(
+    mean=0.0, start=_PRIOR_OF_SPREAD**2, reach=0.0, memory=1.0, noise=0.0, oldest=0.0
+)
+"""What is thought of a drift before any list is seen."""
+
+
 def fit_drift(paths: Sequence[Sequence[ListDay]]) -> Drift | None:
     """Return the drift that the lists of a backtest show; None if there are none.
 

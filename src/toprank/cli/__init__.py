@@ -19,6 +19,7 @@ from toprank.cli.demo import demo
 from toprank.cli.desk_commands import desk
 from toprank.cli.evaluate import evaluate
 from toprank.cli.explain import explain
+from toprank.cli.export import export
 from toprank.cli.feedback import feedback
 from toprank.cli.fit import fit
 from toprank.cli.history_commands import history
@@ -59,7 +60,7 @@ def commands() -> None:
 
 
 for command in (
-    demo, fit, rank, label, refit, history, explain, evaluate, compare, anomalies, stream,
+    demo, fit, rank, label, refit, history, explain, evaluate, export, compare, anomalies, stream,
     simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
     audit, warm_up, completion,
 ):  # fmt: skip

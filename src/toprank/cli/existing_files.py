@@ -74,10 +74,15 @@ def _head(path: Path) -> bytes:
         return file.read(_HEAD_BYTES)
 
 
+def _is_onnx(path: Path) -> bool:
+    return b"toprank" in _head(path)[:100]
+
+
 _IS_OURS: dict[str, Callable[[Path], bool]] = {
     "model": is_model,
     "page": _is_page,
     "list": _is_list,
     "picture": _is_picture,
     "file of scores": _is_scores,
+    "file of ONNX": _is_onnx,
 }

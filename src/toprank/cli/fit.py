@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -131,7 +131,10 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     "folder or a pattern of Parquet that workers can read.",
 )
 @click.option(
-    "--loss", help="With --cluster: what the trees learn, such as ap-exp.  [default: log]"
+    "--loss",
+    help="What boosted trees learn, such as log or ap-exp; one recipe is then trained, without a "
+    "search for a better one. ap-card ranks each day's cards and needs --card.  "
+    "[default with --cluster: log]",
 )
 def fit(
     data: str,
@@ -185,8 +188,9 @@ def fit(
     }
     about_past = {"--delay": delay, "--features": features, "--card-key": card_key}
     _check_past(roles, label, time, about_past, drop, cluster)
-    _check_place(cluster, loss)
+    _check_place(cluster)
     _check_learner(learner, cluster)
+    _check_loss(loss, learner, card, cluster)
     path = Path(data)
     output = output or _default_output(path if cluster is None else place_of(data))
     paths.check_output(output, path, "model")
@@ -215,6 +219,7 @@ def fit(
             budget=budget,
             learner=learner,
             losses=_loss_names(losses),
+            loss=loss,
             n_estimators=trees,
             effort=effort,
             time_limit=None if minutes is None else 60 * minutes,
@@ -327,13 +332,9 @@ def _is_given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT
 
 
-def _check_place(cluster: str | None, loss: str | None) -> None:
+def _check_place(cluster: str | None) -> None:
     """Raise for an option that has no meaning where the training takes place."""
     if cluster is None:
-        if loss is not None:
-            raise click.UsageError(
-                "--loss must come with --cluster; on one machine, several losses are tried."
-            )
         return
     refuse_given(
         "--cluster",
@@ -433,20 +434,50 @@ def _check_learner(learner: str, cluster: str | None) -> None:
     )
 
 
+def _check_loss(loss: str | None, learner: str, card: str | None, cluster: str | None) -> None:
+    """Raise where --loss names no loss, one of cards without cards, or comes with a search."""
+    if loss is None:
+        return
+    from toprank.losses import LOSSES, LOSSES_OF_GROUPS
+
+    if learner != "auto":
+        raise click.UsageError(
+            f"--loss must be left out with --learner {learner}: it is what boosted trees learn."
+        )
+    if cluster is None:
+        why = f"one recipe is trained with --loss {loss}"
+        refuse_given("--loss", {"losses": why, "minutes": why, "effort": why})
+    _check_known_loss("--loss", loss, [*LOSSES, *LOSSES_OF_GROUPS])
+    if loss not in LOSSES_OF_GROUPS:
+        return
+    if cluster is not None:
+        raise click.UsageError(
+            f"--loss {loss} must be left out with --cluster: the rows of a card must be together."
+        )
+    if card is None:
+        raise click.UsageError(
+            f"--loss {loss} must come with --card, --time, --terminal and --amount: it ranks each "
+            "day's cards."
+        )
+
+
+def _check_known_loss(option: str, name: str, known: Sequence[str]) -> None:
+    from toprank.data import checks
+
+    if name not in known:
+        hint = checks.nearest_name(name, list(known)) or "."
+        raise click.UsageError(f"{option} must be among {', '.join(known)}; got {name!r}{hint}")
+
+
 def _loss_names(losses: str | None) -> list[str] | None:
     """Return the losses that may be tried, each of which must be known."""
     if losses is None:
         return None
-    from toprank.data import checks
     from toprank.losses import LOSSES
 
     names = [name.strip() for name in losses.split(",")]
     for name in names:
-        if name not in LOSSES:
-            hint = checks.nearest_name(name, list(LOSSES)) or "."
-            raise click.UsageError(
-                f"--losses must be among {', '.join(LOSSES)}; got {name!r}{hint}"
-            )
+        _check_known_loss("--losses", name, [*LOSSES])
     return names
 
 

@@ -22,14 +22,13 @@ def fit_on_cluster(
     **options: Any,
 ) -> Any:
     """Train on the cluster of a scheduler, write the model and return the outcome."""
-    from toprank import files, losses
+    from toprank import files
     from toprank.cli import screen
     from toprank.cluster import LostWorkerError, cluster_training
     from toprank.cluster.dask_client import connected
     from toprank.payments.model_lock import writing_model
     from toprank.workflow.plain_facts import training_facts
 
-    losses.make_loss(loss)  # an unknown one is refused before any row is read
     with connected(address) as client, screen.progress_bar() as progress:
         try:
             task = cluster_training.prepare(

@@ -117,5 +117,5 @@ def _make_world(folder: Path, seed: int) -> None:
         screen.remark(f"Using the world in {folder}; remove the folder for a new one.")
         return
     screen.remark("Making a world of cards and shops, and a model of its first two months ...")
-    with screen.busy("learning from made-up payments"):
-        demo_world.make_world(folder, seed)
+    with screen.progress_bar() as progress:
+        demo_world.make_world(folder, seed, progress=progress)

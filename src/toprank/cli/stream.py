@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toprank import registry
 from toprank.cli import screen
 from toprank.cli.existing_files import force_option
 from toprank.cli.option_names import is_default
@@ -42,6 +43,7 @@ _OF_LEARNER = {
     "seed": "random_state",
 }
 """Options of the online learner, and the parameter that each sets."""
+_ROWS_TO_COMPILE = 40
 
 
 @click.command(epilog=EXAMPLES, short_help="Score events as they arrive, learn from labels.")
@@ -86,16 +88,23 @@ _OF_LEARNER = {
     help="Reasons per alert: the columns that raise its score most.",
 )  # fmt: skip
 @click.option(
+    "--learner", default=next(iter(registry.stream_choices())), show_default=True,
+    type=click.Choice(list(registry.stream_choices())), metavar="NAME",
+    help="Online learner that a new model file starts with: "
+    f"{', '.join(registry.stream_choices())}.",
+)  # fmt: skip
+@click.option(
     "--class-weight", type=click.Choice(("balanced",)),
     help="Give both classes the same total weight, however rare one is.",
 )  # fmt: skip
 @click.option(
-    "--loss", default="log", show_default=True, type=click.Choice(("log", "ap")),
-    help="Loss to minimise; ap favours the top of the list at the cost of its bottom.",
+    "--loss", type=click.Choice(("log", "ap")),
+    help="Loss of an online booster to minimise; ap favours the top of the list at the cost of "
+    "its bottom.  [default: log]",
 )  # fmt: skip
 @click.option(
-    "--learning-rate", default=0.1, show_default=True,
-    type=click.FloatRange(0, min_open=True), help="Size of the learning steps.",
+    "--learning-rate", type=click.FloatRange(0, min_open=True),
+    help="Size of the learning steps.  [default: that of the learner, 0.1 of most]",
 )  # fmt: skip
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
@@ -111,8 +120,9 @@ _OF_LEARNER = {
     help="Reaction to a change: a higher learning rate, or new networks for the worst ones.",
 )  # fmt: skip
 @click.option(
-    "--checkpoint-every", default=10_000, show_default=True, type=click.IntRange(1),
-    help="Number of lines between checkpoints.",
+    "--checkpoint-every", type=click.IntRange(1),
+    help="Number of lines between checkpoints.  [default: 10,000, or more where saving would "
+    "take more than a twentieth of the time]",
 )  # fmt: skip
 @click.option(
     "--skip-seen", is_flag=True,
@@ -131,7 +141,7 @@ def stream(
     event_id: str,
     label: str,
     drop: tuple[str, ...],
-    checkpoint_every: int,
+    checkpoint_every: int | None,
     skip_seen: bool,
     strict: bool,
     verbose: bool,
@@ -185,7 +195,7 @@ def stream(
         stopper = open_files.enter_context(stopped_between_lines())
         if not is_fitted:
             with screen.busy("getting ready"):
-                _compile()
+                _compile(running.learner)
         positive = None if is_fitted else running.learner.positive_label
         run = Run(
             running,
@@ -209,14 +219,14 @@ def stream(
 # The model
 
 
-def _compile() -> None:
-    """Compile the kernels now, which takes a while once, rather than at the first event."""
-    from toprank.rankers.online.online_non_linear import OnlineNonLinearBoost
+def _compile(learner: Any) -> None:
+    """Compile the kernels now, which takes a while once, rather than at the first events."""
+    from toprank.rankers.online.event_stream import EventStream
+    from toprank.rankers.online.events import Event
 
-    learner = OnlineNonLinearBoost(n_learners=1, n_latents=1, n_buckets=1)
-    for is_positive in (False, True):
-        learner.learn_one({"x": 1.0}, is_positive)
-    learner.score_one({"x": 1.0})
+    row = registry.row_of(learner)
+    events = [Event(None, number % 2, {"x": float(number)}) for number in range(_ROWS_TO_COMPILE)]
+    EventStream(row.load()(**row.shortest), threshold=0).take_in(events)
 
 
 def _no_label(label: str, learner: Any) -> str:
@@ -242,7 +252,7 @@ def _payment_stream(open_files: ExitStack, model: Path, settings: dict[str, Any]
     from toprank.cli import paths
     from toprank.payments.payment_stream import PaymentStream
 
-    for name in (*_OF_LEARNER, "drift", "on_drift"):
+    for name in (*_OF_LEARNER, "learner", "drift", "on_drift"):
         if not is_default(name):
             raise click.UsageError(
                 f"--{name.replace('_', '-')} must be left out: {model.name} was written by "
@@ -281,16 +291,11 @@ def _fields_of_model(running: Any, fields: "Fields") -> "Fields":
 
 def _fields_seen(running: Any, fields: "Fields") -> "Fields":
     """Return the fields of an online learner's stream, with the kinds of values they had."""
-    texts = running.position.get("text columns")
-    is_sound = isinstance(texts, list) and all(isinstance(name, str) for name in texts)
-    model = getattr(running.learner, "model_", None)
-    numbers: list[str] = []
-    if model is not None and model.n_rows:
-        n_values = model.seen.n_values.tolist()
-        numbers = [
-            name for name, count in zip(model.columns.names, n_values, strict=True) if count
-        ]
-    return fields._replace(texts=frozenset(texts if is_sound else ()), numbers=frozenset(numbers))
+    texts, numbers = (
+        frozenset(names if isinstance(names, list) and all(type(n) is str for n in names) else ())
+        for names in map(running.position.get, ("text columns", "number columns"))
+    )
+    return fields._replace(texts=texts, numbers=numbers)
 
 
 def _is_fitted(model: Path) -> bool:
@@ -304,9 +309,8 @@ def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any])
     """Return the stream of a model file, or a new one."""
     from toprank import files
     from toprank.cli.stream_input import label_of
-    from toprank.rankers.online.booster import OnlineBooster
     from toprank.rankers.online.event_stream import EventStream
-    from toprank.rankers.online.online_non_linear import OnlineNonLinearBoost
+    from toprank.rankers.online.online_learner import OnlineLearner
 
     if model.exists() and _is_fitted(model):
         return _payment_stream(open_files, model, settings)
@@ -319,20 +323,34 @@ def _opened_stream(open_files: ExitStack, model: Path, settings: dict[str, Any])
     settings = settings | {"positive": None if named is None else label_of(named)}
     if is_default("budget"):
         settings["budget"] = min(settings["budget"], settings["window"])
+    name = settings.pop("learner")
     own = {option: settings.pop(option) for option in _OF_LEARNER}
     if not model.exists():
-        parameters = {_OF_LEARNER[option]: value for option, value in own.items()}
-        return EventStream(OnlineNonLinearBoost(**parameters), **settings)
+        return EventStream(_new_learner(name, own), **settings)
     found = files.load(model)
-    if isinstance(found, OnlineBooster):
+    if isinstance(found, OnlineLearner):
         found = EventStream(found, **settings)
     if not isinstance(found, EventStream):
         raise ValueError(
             f"{model.name} must contain an online learner or a stream of one; got "
             f"{type(found).__name__}; name a new file with --model."
         )
-    _check_unchanged(found, own | settings, model)
+    _check_unchanged(found, own | settings | {"learner": name}, model)
     return found
+
+
+def _new_learner(name: str, options: dict[str, Any]) -> Any:
+    """Return the learner of this name, with those options that were given and the seed."""
+    choice = registry.stream_choices()[name]
+    known = choice.row.load()().get_params(deep=False)
+    given = {option for option in options if not is_default(option)}
+    for option in sorted(given):
+        if _OF_LEARNER[option] not in known:
+            raise click.UsageError(
+                f"--{option.replace('_', '-')} must be left out with --learner {name}, which has "
+                "no such setting."
+            )
+    return choice.make(**{_OF_LEARNER[option]: options[option] for option in {*given, "seed"}})
 
 
 def _check_unchanged(found: Any, options: dict[str, Any], model: Path) -> None:
@@ -342,6 +360,7 @@ def _check_unchanged(found: Any, options: dict[str, Any], model: Path) -> None:
     found.n_reasons = given.pop("n_reasons", found.n_reasons)
     parameters = found.learner.get_params(deep=False)
     started_with = {
+        "learner": registry.row_of(found.learner).command,
         **{option: parameters.get(name) for option, name in _OF_LEARNER.items()},
         "window": found.window.size,
         "budget": found.window.budget,

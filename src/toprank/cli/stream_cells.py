@@ -28,7 +28,7 @@ class StreamCells:
         self._time = time
         self._allowed = allowed_formats(reading.decimal, reading.thousands)
         self._is_said = reading.decimal is not None or reading.thousands is not None
-        self._forms = {
+        self.forms = {
             name: known.format
             for name, known in reading.known_numbers.items()
             if known.format in self._allowed
@@ -70,7 +70,7 @@ class StreamCells:
         self._check_unit(name, text, unit)
         if form != self._form(name) or (unit and not self._is_known(name, unit)):
             self._note(name, text, value, form)
-        self._forms[name] = form
+        self.forms[name] = form
         return value
 
     def time(self, value: Any, name: str) -> Any:
@@ -89,7 +89,7 @@ class StreamCells:
         return _written_time(value, name, given, known)
 
     def _form(self, name: str) -> Any:
-        return self._forms.get(name, self._allowed[0])
+        return self.forms.get(name, self._allowed[0])
 
     def _is_known(self, name: str, unit: str) -> bool:
         known = self._reading.known_numbers.get(name)

@@ -16,15 +16,8 @@ import click
 from toprank.cli import paths, screen
 from toprank.cli.existing_files import check_replaceable, is_forced
 from toprank.cli.option_names import is_default
-from toprank.cli.stream_input import (
-    BadLineError,
-    CsvEvents,
-    Fields,
-    JsonEvents,
-    Position,
-    lines_of,
-    skip_to,
-)
+from toprank.cli.stream_input import BadLineError, CsvEvents, Fields, JsonEvents
+from toprank.cli.stream_lines import Lines, Position
 from toprank.cli.stream_run import Output, Source
 from toprank.data.atomic import PRIVATE, try_lock
 
@@ -78,20 +71,17 @@ def opened_input(
     """Return the events from where the checkpoint says they are resumed."""
     opened = _opened(open_files, events)
     is_regular = _is_regular(opened)
-    start = Position()
-    lines = lines_of(opened, start)
+    lines = Lines(opened, Position())
     parser: JsonEvents | CsvEvents = JsonEvents(fields)
     if form == "csv" or (form is None and Path(events).suffix.lower() == ".csv"):
-        header, start = next(lines, (b"", start))
-        parser = _csv_events(header, fields, events)
+        header = lines.take(1)
+        parser = _csv_events(b"" if header is None else header.lines[0], fields, events)
     seen = Position.from_note(position.get("input")) or Position()
     if seen.n_bytes and skip_seen:
-        skip_to(lines, start, seen)
-        start = seen
+        lines.skip_to(seen)
     elif seen.n_bytes and is_regular:
-        start = _resumed(opened, start, seen, events)
-        lines = lines_of(opened, start)
-    return Source(parser, lines, start, is_live=not is_regular)
+        lines = Lines(opened, _resumed(opened, lines.position, seen, events))
+    return Source(parser, lines, opened if is_regular else None)
 
 
 def _opened(open_files: ExitStack, events: str) -> BinaryIO:

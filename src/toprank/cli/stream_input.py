@@ -1,4 +1,8 @@
-"""The lines of an event stream: read one by one, turned into events, and found again later.
+"""The lines of an event stream, turned into events.
+
+Lines are read together, column by column, where they are plain: one object or row per line, each
+value of the kind that its column had. If anything about them is not, they are read one by one,
+which is slower and gives each bad line its error; what plain lines say is the same either way.
 
 Numbers as people write them, "1,234.56" or "EUR 12.50", are read by `stream_cells`: as text they
 would silently become categories.
@@ -9,18 +13,19 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, NamedTuple, Self
-from zlib import crc32
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from toprank.cli.stream_cells import StreamCells
+from toprank.cli.stream_lines import LONGEST_LINE
+from toprank.rankers.online.events import Event
+from toprank.rankers.online.stream_columns import columns_of_rows
 
-LONGEST_LINE = 1_000_000  # bytes
-
-_CHUNK = 2**20
 _OTHER_DELIMITERS = ";\t|"
 _LONGEST_NAME = 256  # characters
 _MOST_NAMES = 20_000  # checked once each
+_MOST_TEXTS = 100_000  # known to be no numbers
 _NUMBER_STARTS = frozenset("0123456789+-.")
 _FORMATTED_STARTS = frozenset("0123456789+-.,$€£¥")
 _CODES = frozenset(("EUR", "USD", "GBP", "CHF", "JPY"))
@@ -38,8 +43,11 @@ _SEPARATED = re.compile(
     """,
     re.VERBOSE,
 )
+_COMPUTED = r"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)?"  # or nothing
+_COMPUTED_COLUMN = re.compile(rf"{_COMPUTED}(?:\n{_COMPUTED})*+", re.ASCII)
 _NUMBERS = frozenset((int, float))
 _PLAIN = _NUMBERS | {str, bool, type(None)}
+_TEXT = frozenset((str, type(None)))
 _LARGEST = sys.float_info.max
 _LOWEST = -_LARGEST
 
@@ -78,89 +86,101 @@ class Fields(NamedTuple):
         return (self.reading and self.reading.encoding) or "utf-8"
 
 
-class Event(NamedTuple):
-    """The content of a line; `row` contains the features, None for those that are missing."""
-
-    event_id: str | int | None
-    label: bool | int | float | str | None
-    row: dict[str, Any]
-    is_late_label: bool
-    """Whether the line contains the label of an earlier row, and no row."""
+class _NotPlainError(ValueError):
+    """Lines that must be read one by one."""
 
 
-class Position(NamedTuple):
-    """How far a file or a pipe has been read or written, known by its bytes, not its name."""
-
-    n_bytes: int = 0
-    n_lines: int = 0
-    checksum: int = 0
-    """CRC-32 of all the bytes."""
-
-    def after(self, raw: bytes, n_lines: int = 1) -> "Position":
-        """Return the position after some more bytes."""
-        checksum = crc32(raw, self.checksum)
-        return Position(self.n_bytes + len(raw), self.n_lines + n_lines, checksum)
-
-    @classmethod
-    def from_note(cls, note: Any) -> Self | None:
-        """Return the position that a checkpoint contains as a list; None if it is not valid.
-
-        A checkpoint may come from anyone.
-        """
-        if not isinstance(note, list) or len(note) != len(cls._fields):
-            return None
-        if not all(type(each) is int and 0 <= each < 2**62 for each in note):
-            return None
-        return cls(*note)
-
-    def is_in(self, stream: BinaryIO) -> bool:
-        """Return whether a file begins with these bytes; if so, reading continues after them."""
-        stream.seek(0)
-        found = Position()
-        while found.n_bytes < self.n_bytes:
-            raw = stream.read(min(_CHUNK, self.n_bytes - found.n_bytes))
-            if not raw:
-                return False
-            found = found.after(raw)
-        return found.checksum == self.checksum
-
-
-def lines_of(stream: BinaryIO, position: Position) -> Iterator[tuple[bytes, Position]]:
-    """Yield each line and the position after it; of a line that is too long, only its start."""
-    while raw := stream.readline(LONGEST_LINE + 1):
-        position, end = position.after(raw), raw
-        while len(raw) > LONGEST_LINE and end and not end.endswith(b"\n"):
-            end = stream.readline(_CHUNK)
-            position = position.after(end, n_lines=0)
-        yield raw, position
-
-
-def skip_to(lines: Iterator[tuple[bytes, Position]], position: Position, seen: Position) -> None:
-    """Read from a position to the end of what was seen before; raise if the bytes differ."""
-    while position.n_bytes < seen.n_bytes:
-        _, position = next(lines, (b"", Position(n_bytes=seen.n_bytes)))
-    if position != seen:
-        raise ValueError(
-            "with --skip-seen the input must begin with what was read before; it does not; "
-            "leave out --skip-seen if only new events are sent."
-        )
-
-
-class JsonEvents:
-    """Events from lines of JSON, one object per line."""
-
-    texts: frozenset[str] = frozenset()  # JSON itself distinguishes text from numbers
+class EventReader:
+    """Turns lines into events."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
-        self._numbers = set(fields.numbers)
         self._cells = fields.cells()
+        self._plain_texts: set[str | None] = {None}
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """The columns that are read as text, although they look like numbers."""
+        return frozenset()  # JSON itself distinguishes text from numbers
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The fields that have held numbers."""
+        return frozenset()  # of a CSV, each cell says whether it is one
+
+    def events(self, lines: Sequence[bytes]) -> list[Event | Exception | None]:
+        """Return the event of each line, None for an empty one, or why the line is bad."""
+        before = self.state()
+        try:
+            return list(self._read_together(lines))
+        except (ValueError, TypeError, RecursionError):
+            self.restore(before)
+        return [self._read_alone(line) for line in lines]
+
+    def state(self) -> Any:
+        """Return what reading lines changes, for `restore`."""
+        return dict(self._cells.forms)
+
+    def restore(self, state: Any) -> None:
+        """Forget the lines that were read since `state` returned this."""
+        self._cells.forms = state
+
+    def _read_alone(self, line: bytes) -> Event | Exception | None:
+        try:
+            return self._event(line)
+        except (ValueError, TypeError) as error:
+            return error
+
+    def _event(self, line: bytes) -> Event | None:
+        """Return the event of a line; None for an empty line."""
+        raise NotImplementedError
+
+    def _read_together(self, lines: Sequence[bytes]) -> list[Event]:
+        """Return the events of lines as `_event` does; raise where that is not certain."""
+        raise NotImplementedError
+
+    def _plain_lines(self, lines: Sequence[bytes]) -> list[str]:
+        texts = [_text(line, self._fields.encoding) for line in lines]
+        if "" in texts:
+            raise _NotPlainError
+        return texts
+
+    def _are_plain_texts(self, texts: Sequence[str | None]) -> bool:
+        """Return whether all texts are no numbers, whatever their column held before."""
+        new = {text for text in set(texts) - self._plain_texts if text is not None}
+        if not all(map(_is_plain_text, new)):
+            return False
+        if len(self._plain_texts) + len(new) > _MOST_TEXTS:
+            self._plain_texts = {None}
+        self._plain_texts.update(each for each in new if len(each) <= _LONGEST_NAME)
+        return True
+
+
+class JsonEvents(EventReader):
+    """Events from lines of JSON, one object per line."""
+
+    def __init__(self, fields: Fields) -> None:
+        super().__init__(fields)
+        self._numbers = set(fields.numbers)
         self._decode = json.JSONDecoder(parse_constant=_constant).decode
         self._names: set[str] = set()
 
-    def event(self, raw: bytes) -> Event | None:
-        """Return the event of a line; None for an empty line."""
-        text = _text(raw, self._fields.encoding)
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The fields that have held numbers."""
+        return frozenset(self._numbers)
+
+    def state(self) -> Any:
+        """Return what reading lines changes, for `restore`."""
+        return super().state(), set(self._numbers)
+
+    def restore(self, state: Any) -> None:
+        """Forget the lines that were read since `state` returned this."""
+        forms, self._numbers = state
+        super().restore(forms)
+
+    def _event(self, line: bytes) -> Event | None:
+        text = _text(line, self._fields.encoding)
         if not text:
             return None
         try:
@@ -178,32 +198,93 @@ class JsonEvents:
         _check_values(row)
         event_id = row.pop(self._fields.event_id, None)
         label = row.pop(self._fields.label, None)
-        if not row.keys() <= self._names:
-            self._check_names(row)
-        self._read_cells(row)
+        self._check_names(row)
+        for name, value in row.items():
+            row[name] = self._cell(value, name)
         return _event(event_id, label_of(label), row)
 
-    def _read_cells(self, row: dict[str, Any]) -> None:
-        """Replace numbers that are text, with separators or where numbers were, and times."""
-        numbers, cells = self._numbers, self._cells
-        for name, value in row.items():
-            if cells.is_time(name):
-                row[name] = cells.time(value, name)
-            elif type(value) is str:
-                text = value.strip()
-                is_number = cells.is_number(name) or is_formatted_number(text)
-                if is_number or (name in numbers and type(_value(text, name)) is float):
-                    row[name] = cells.number(text, name)
-            elif name not in numbers and value is not None and len(numbers) < _MOST_NAMES:
-                numbers.add(name)
+    def _read_together(self, lines: Sequence[bytes]) -> list[Event]:
+        rows = self._objects(self._plain_lines(lines))
+        fields = self._fields
+        others = {fields.event_id, fields.label, *fields.dropped}
+        kinds = [
+            (names, chosen, list(columns)) for names, chosen, columns in columns_of_rows(rows)
+        ]
+        n_kinds = Counter(name for names, _, _ in kinds for name in names)
+        for names, chosen, columns in kinds:
+            self._check_names([name for name in names if name not in others])
+            for name, cells in zip(names, columns, strict=True):
+                _check_plain(cells)
+                read = None if name in others else self._column(cells, name)
+                if read is None:
+                    continue
+                if n_kinds[name] > 1:  # how a cell is read depends on those before it
+                    raise _NotPlainError
+                for number, value in zip(chosen, read, strict=True):
+                    rows[number][name] = value
+        for name in fields.dropped:
+            for row in rows:
+                row.pop(name, None)
+        ids = [row.pop(fields.event_id, None) for row in rows]
+        labels = [label_of(row.pop(fields.label, None)) for row in rows]
+        return list(map(_event, ids, labels, rows))
 
-    def _check_names(self, row: dict[str, Any]) -> None:
-        check_names(row)
-        if len(self._names) < _MOST_NAMES:
-            self._names.update(row)
+    def _objects(self, texts: list[str]) -> list[dict[str, Any]]:
+        """Return the objects of lines, one each.
+
+        Text within an object cannot go on in the next line. So where each line begins with { and
+        ends with }, and no object contains another, each line consists of whole objects; as many
+        objects as lines are one per line.
+        """
+        joined = "\n,".join(texts)
+        if joined[0] != "{" or joined[-1] != "}" or joined.count("}\n,{") != len(texts) - 1:
+            raise _NotPlainError
+        rows = self._decode(f"[{joined}]")
+        if len(rows) != len(texts):
+            raise _NotPlainError
+        return rows
+
+    def _column(self, cells: Sequence[Any], name: str) -> list[Any] | None:
+        """Return the cells of a column, each as `_cell` reads it; None where all stay as they are.
+
+        None is returned only where the order of the cells does not count.
+        """
+        if not self._cells.is_time(name):
+            kinds = set(map(type, cells))
+            if str not in kinds:
+                if kinds != {type(None)}:
+                    self._note_number(name)
+                return None
+            if kinds <= _TEXT and not self._cells.is_number(name) and self._are_plain_texts(cells):
+                return None
+        return [self._cell(value, name) for value in cells]
+
+    def _cell(self, value: Any, name: str) -> Any:
+        """Return a value; numbers in text, with separators or where numbers were, and times."""
+        cells = self._cells
+        if cells.is_time(name):
+            return cells.time(value, name)
+        if type(value) is str:
+            text = value.strip()
+            is_number = cells.is_number(name) or is_formatted_number(text)
+            if is_number or (name in self._numbers and type(_value(text, name)) is float):
+                return cells.number(text, name)
+        elif value is not None:
+            self._note_number(name)
+        return value
+
+    def _note_number(self, name: str) -> None:
+        if len(self._numbers) < _MOST_NAMES:
+            self._numbers.add(name)
+
+    def _check_names(self, names: Collection[str]) -> None:
+        if not self._names.issuperset(names):
+            check_names(names)
+            if len(self._names) < _MOST_NAMES:
+                self._names.update(names)
 
 
-class CsvEvents:
+class CsvEvents(EventReader):
     """Events from lines of CSV, the first of which names the columns.
 
     A column in which a number starts with a zero, as in 007, contains codes: it is read as text
@@ -211,9 +292,8 @@ class CsvEvents:
     """
 
     def __init__(self, fields: Fields, header: bytes) -> None:
+        super().__init__(fields)
         text = _text(header, fields.encoding)
-        self._encoding = fields.encoding
-        self._cells = fields.cells()
         self._delimiter = delimiter_of(text)
         self._names = [name.strip() for name in _cells(text, self._delimiter)]
         check_names(self._names)
@@ -238,9 +318,17 @@ class CsvEvents:
         """The columns that are read as text, although they look like numbers."""
         return frozenset(self._texts)
 
-    def event(self, raw: bytes) -> Event | None:
-        """Return the event of a line; None for an empty line."""
-        text = _text(raw, self._encoding)
+    def state(self) -> Any:
+        """Return what reading lines changes, for `restore`."""
+        return super().state(), set(self._texts)
+
+    def restore(self, state: Any) -> None:
+        """Forget the lines that were read since `state` returned this."""
+        forms, self._texts = state
+        super().restore(forms)
+
+    def _event(self, line: bytes) -> Event | None:
+        text = _text(line, self._fields.encoding)
         if not text:
             return None
         cells = _cells(text, self._delimiter)
@@ -250,6 +338,39 @@ class CsvEvents:
         label = None if self._label is None else label_of(cells[self._label])
         row = {name: self._value(cells[place], name) for name, place in self._features}
         return _event(event_id, label, row)
+
+    def _read_together(self, lines: Sequence[bytes]) -> list[Event]:
+        texts = self._plain_lines(lines)
+        joined = "\n".join(texts)
+        if '"' in joined or "\r" in joined:
+            raise _NotPlainError
+        cells = [text.split(self._delimiter) for text in texts]
+        if set(map(len, cells)) != {len(self._names)}:
+            raise _NotPlainError
+        columns = list(zip(*cells, strict=True))
+        nothing = [None] * len(lines)
+        ids = nothing if self._id is None else [cell or None for cell in columns[self._id]]
+        labels: list[Any] = nothing
+        if self._label is not None:
+            known = {cell: label_of(cell) for cell in set(columns[self._label])}
+            labels = [known[cell] for cell in columns[self._label]]
+        names = [name for name, _ in self._features]
+        values = [self._column(columns[place], name) for name, place in self._features]
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+        return list(map(_event, ids, labels, rows or [{} for _ in lines]))
+
+    def _column(self, cells: Sequence[str], name: str) -> list[Any]:
+        """Return the cells of a column, each as `_value` reads it."""
+        if name in self._texts:
+            return [cell or None for cell in cells]
+        if not (self._cells.is_number(name) or self._cells.is_time(name)):
+            if self._cells.is_plain(name) and _COMPUTED_COLUMN.fullmatch("\n".join(cells)):
+                numbers = [float(cell) if cell else None for cell in cells]
+                if not {math.inf, -math.inf} & set(numbers):
+                    return numbers
+            elif self._are_plain_texts(cells):
+                return [cell or None for cell in cells]
+        return [self._value(cell, name) for cell in cells]
 
     def _value(self, text: str, name: str) -> Any:
         """Return a cell as a number, a time or text; None where it is empty."""
@@ -345,7 +466,7 @@ def check_names(names: Any, what: str = "a field's name") -> None:
 
 
 def _text(raw: bytes, encoding: str) -> str:
-    if len(raw) > LONGEST_LINE:
+    if len(raw) >= LONGEST_LINE:
         raise BadLineError(f"a line must have at most {LONGEST_LINE:,} bytes; it has more.")
     try:
         return raw.decode(encoding).strip("\r\n \ufeff")
@@ -372,6 +493,34 @@ def _check_values(row: dict[str, Any]) -> None:
             )
         if kind in _NUMBERS and not _LOWEST <= value <= _LARGEST:
             raise BadLineError(f"field {name!r:.80} must be finite; it is too large.")
+
+
+def _check_plain(cells: Sequence[Any]) -> None:
+    """Raise unless each cell of a column has a value that `_check_values` takes."""
+    kinds = set(map(type, cells))
+    if not kinds <= _PLAIN:
+        raise _NotPlainError
+    if kinds & _NUMBERS:
+        numbers = [each for each in cells if type(each) in _NUMBERS] if kinds - _NUMBERS else cells
+        if not (min(numbers) >= _LOWEST and max(numbers) <= _LARGEST):
+            raise _NotPlainError
+
+
+def _is_plain_text(text: str) -> bool:
+    """Return whether text is neither a number nor a code, whatever its column held before.
+
+    >>> [_is_plain_text(text) for text in ("FR", "2024-01-01", "12", "1,234", "007")]
+    [True, True, False, False, False]
+    """
+    text = text.strip()
+    if text[:1] not in _FORMATTED_STARTS and text[:3] not in _CODES:
+        return True  # most texts, and fast
+    if is_formatted_number(text) or _has_leading_zero(text):
+        return False
+    try:
+        return type(_value(text, "")) is str
+    except BadLineError:
+        return False
 
 
 def _event(event_id: Any, label: Any, row: dict[str, Any]) -> Event:

@@ -1,5 +1,9 @@
-"""The run of `toprank stream`: lines are processed one by one, with checkpoints in between."""
+"""The run of `toprank stream`: lines are processed as they come, with checkpoints in between.
 
+All lines that have come are processed together, up to a bound: never does a line wait for others.
+"""
+
+import gc
 import json
 import os
 import re
@@ -7,35 +11,40 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, BinaryIO, NamedTuple
 
 from toprank.cli import screen
 from toprank.cli.option_names import as_typed
 from toprank.cli.standard_streams import STOPPING, not_ignored
-from toprank.cli.stream_input import (
-    LONGEST_LINE,
-    BadLineError,
-    CsvEvents,
-    Event,
-    JsonEvents,
-    Position,
-    label_as_known,
-)
+from toprank.cli.stream_input import BadLineError, CsvEvents, JsonEvents, label_as_known
+from toprank.cli.stream_lines import LineBatch, Lines, Position
+from toprank.rankers.online.events import Event, LabelOutcome, Outcome
+from toprank.rankers.online.pending import Scored
 
 _SHOWN_BAD_LINES = 5
 _MOST_REASONS = 1_000  # of bad lines, each with its count
 _SECONDS_BETWEEN_UPDATES = 0.5
+_MOST_LINES = 2_000  # at once
+_OBJECTS_BETWEEN = 100_000  # of collections of garbage
+_LEAST_LINES = 10_000  # between checkpoints, unless the user says how many,
+_TIMES_BETWEEN = 20.0  # and as many times what the last one took
 
 
 class Source(NamedTuple):
-    """Where events come from, and the position they are read from."""
+    """Where events come from."""
 
     events: JsonEvents | CsvEvents
-    lines: Iterator[tuple[bytes, Position]]
-    start: Position
-    is_live: bool
+    lines: Lines
+    file: BinaryIO | None
+    """The file that can be read again from any position; None for a pipe."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether lines come one by one."""
+        return self.file is None
 
 
 class Names(NamedTuple):
@@ -62,7 +71,7 @@ class Run:
         output: "Output",
         save: Callable[[], None],
         names: Names,
-        checkpoint_every: int,
+        checkpoint_every: int | None,
         is_verbose: bool,
     ) -> None:
         self._stream = stream
@@ -72,10 +81,11 @@ class Run:
         self._names = names
         self._every = checkpoint_every
         self._is_verbose = is_verbose
-        self._position = source.start
+        self._position = source.lines.position
         self._status = _StatusLine(output.is_on_screen())
         self._begin = time.monotonic()
         self._before = _counts(stream)
+        self._next_checkpoint = 0.0
         self._bad = _BadLines()
         self._n_good = 0
         self._n_labels_with_fields = 0
@@ -84,7 +94,8 @@ class Run:
     def to_the_end(self, stopper: "Stopper", strict: bool) -> None:
         """Process all lines, or those until a signal comes, and save the result."""
         try:
-            self._process_lines(stopper, strict)
+            with _rarely_collecting():
+                self._process_lines(stopper, strict)
         except KeyboardInterrupt:
             stopper.is_reading = False  # it came between lines, so none is half processed
         finally:
@@ -131,53 +142,97 @@ class Run:
         return {name: count - self._before[name] for name, count in _counts(self._stream).items()}
 
     def _process_lines(self, stopper: "Stopper", strict: bool) -> None:
-        n_lines = 0
-        while (line := self._next_line(stopper)) is not None:
-            raw, position = line
-            try:
-                self._process(self._source.events.event(raw), position.n_lines)
-            except (ValueError, TypeError) as error:
-                is_whole = raw.endswith(b"\n") or len(raw) > LONGEST_LINE
-                if not is_whole and not self._source.is_live:
-                    self._leave_unfinished(position.n_lines)
-                    return
-                reason = self._names.in_words_of_the_user(error)
-                if strict:
+        n_left = _LEAST_LINES if self._every is None else self._every
+        while (batch := self._next_batch(stopper, min(n_left, _MOST_LINES))) is not None:
+            if not self._process(batch, strict):
+                return
+            n_left -= len(batch.lines)
+            if not n_left:
+                n_left = _LEAST_LINES if self._every is None else self._every
+                if self._every is not None or time.monotonic() >= self._next_checkpoint:
                     self._checkpoint()
-                    raise ValueError(f"line {position.n_lines:,}: {reason}") from error
-                self._report_bad(position.n_lines, reason)
-            self._position = position
-            n_lines += 1
-            if n_lines % self._every == 0:
-                self._checkpoint()
             self._status.show(self._progress)
+
+    def _next_batch(self, stopper: "Stopper", most: int) -> LineBatch | None:
+        """Return the next lines; None at the end, and once a signal has come.
+
+        Of a pipe, what has been read is processed before: it cannot be read again.
+        """
+        lines = self._source.lines
+        stopper.is_reading = True
+        try:
+            while not lines.is_ready():
+                if stopper.signal:
+                    return None
+                lines.read()
+        finally:
+            stopper.is_reading = False
+        if stopper.signal and not self._source.is_live:
+            return None
+        return lines.take(most)
+
+    def _process(self, batch: LineBatch, strict: bool) -> bool:
+        """Process lines; return False if the last one is left for the next run."""
+        parser = self._source.events
+        before = parser.state()
+        events = parser.events(batch.lines)
+        scores: list[str] = []
+        for number, (event, outcome) in enumerate(self._outcomes(events, strict)):
+            if type(outcome) is Scored:
+                scores.append(_score_line(event.event_id, outcome))
+            elif isinstance(outcome, Exception):
+                if not batch.is_whole and not self._source.is_live:
+                    self._leave_unfinished(batch.end.n_lines)
+                    return False
+                reason = self._names.in_words_of_the_user(outcome)
+                line = batch.start.n_lines + number + 1
+                if strict:
+                    self._output.write(scores)
+                    parser.restore(before)
+                    parser.events(batch.lines[:number])
+                    self._position = batch.after(number)
+                    self._checkpoint()
+                    raise ValueError(f"line {line:,}: {reason}") from outcome
+                self._report_bad(line, reason)
+                continue
+            elif isinstance(outcome, LabelOutcome) and outcome.notes:
+                self._report_notes(batch.start.n_lines + number + 1, event, outcome)
+            self._n_good += event is not None
+        self._output.write(scores)
+        self._position = batch.end
+        return True
+
+    def _outcomes(
+        self, events: Sequence[Event | Exception | None], strict: bool
+    ) -> Iterator[tuple[Any, Outcome | None]]:
+        """Yield each event and what came of it; `strict` ends with the first error."""
+        if strict:
+            n_read = next(
+                (n for n, event in enumerate(events) if isinstance(event, Exception)), len(events)
+            )
+            events = events[: n_read + 1]
+        whole = [event for event in events if type(event) is Event]
+        answers = iter(self._stream.take_in(whole, self._label, strict=strict))
+        for event in events:
+            outcome = next(answers) if type(event) is Event else event
+            yield event, outcome  # type: ignore[misc]
+            if strict and isinstance(outcome, Exception):
+                return
 
     def _leave_unfinished(self, line: int) -> None:
         """Leave a last line that is incomplete for the next run: it may still be written."""
         self._status.clear()
         screen.remark(f"line {line:,}, the last, is not finished; it is left for the next run.")
 
-    def _next_line(self, stopper: "Stopper") -> tuple[bytes, Position] | None:
-        """Return the next line; None at the end, and once a signal has come."""
-        stopper.is_reading = True
-        try:
-            return None if stopper.signal else next(self._source.lines, None)
-        finally:
-            stopper.is_reading = False
-
-    def _process(self, event: Event | None, line: int) -> None:
-        if event is None:
-            return
-        label = None if event.label is None else self._label(event.label)
-        if label is not None and (event.is_late_label or self._has_only_new_fields(event, line)):
-            self._stream.label(event.event_id, label)
-        else:
-            if label is None:
-                scored = self._stream.score(event.row, event.event_id)
-            else:
-                scored = self._stream.learn(event.row, label, event.event_id)
-            self._output.write(_score_line(event.event_id, scored))
-        self._n_good += 1
+    def _report_notes(self, line: int, event: Event, outcome: LabelOutcome) -> None:
+        if not self._n_labels_with_fields:
+            self._status.clear()
+            screen.remark(
+                f"note: line {line:,} has a label and fields that no row had "
+                f"({', '.join(map(repr, outcome.notes[:3]))}); it is taken as the label of row "
+                f"{event.event_id!r}, as are others like it; --drop excludes such fields."
+            )
+        self._n_labels_with_fields += 1
 
     def _label(self, label: Any) -> Any:
         """Return a label as the stream knows it; raise for a third one."""
@@ -193,39 +248,26 @@ class Run:
             )
         return label
 
-    def _has_only_new_fields(self, event: Event, line: int) -> bool:
-        """Return whether a labelled line of a pending row has none of the fields of rows.
-
-        Such a line is a label with notes, as in {"id": 1, "label": 1, "decided_at": "..."}; as a
-        row, it would replace the pending one.
-        """
-        if event.event_id is None or str(event.event_id) not in self._stream.pending:
-            return False
-        given = {name for name, value in event.row.items() if value is not None}
-        if given & known_fields(self._stream):
-            return False
-        if not self._n_labels_with_fields:
-            self._status.clear()
-            screen.remark(
-                f"note: line {line:,} has a label and fields that no row had "
-                f"({', '.join(map(repr, sorted(given)[:3]))}); it is taken as the label of row "
-                f"{event.event_id!r}, as are others like it; --drop excludes such fields."
-            )
-        self._n_labels_with_fields += 1
-        return True
-
     def _checkpoint(self) -> None:
         """Save everything; but not when all lines were bad, so that they can be read again."""
+        begin = time.monotonic()
         written = self._output.on_disk()
         if self._bad.n_lines and not self._n_good:
             return
-        self._stream.position["input"] = list(self._position)
+        file = self._source.file
+        position = self._position if file is None else self._position.in_file(file)
+        self._stream.position["input"] = list(position)
         if written is not None:
             self._stream.position["output"] = list(written)
+        texts, numbers = self._source.events.texts, self._source.events.numbers
         if isinstance(self._source.events, CsvEvents):
-            self._stream.position["text columns"] = sorted(self._source.events.texts)
-            self._report_codes(self._source.events.texts)
+            self._stream.position["text columns"] = sorted(texts)
+            self._report_codes(texts)
+        else:
+            self._stream.position["number columns"] = sorted(numbers)
         self._save()
+        now = time.monotonic()
+        self._next_checkpoint = now + _TIMES_BETWEEN * (now - begin)
         if self._is_verbose:
             self._status.clear()
             screen.remark(f"line {self._position.n_lines:,}: saved; {self._progress()}")
@@ -266,13 +308,6 @@ def known_labels(stream: Any) -> Collection[Any]:
     return stream.learner.model_.classes.places if hasattr(stream.learner, "model_") else ()
 
 
-def known_fields(stream: Any) -> set[str]:
-    """Return the fields that rows of a stream have had, or that its model needs."""
-    if hasattr(stream, "model"):
-        return stream.fields
-    return set(stream.learner.model_.columns.names) if hasattr(stream.learner, "model_") else set()
-
-
 class _BadLines:
     """How many lines were bad, for which reasons, and where the first was."""
 
@@ -306,14 +341,14 @@ class Output:
         self._position = position
         self._is_live = is_live
 
-    def write(self, line: str) -> None:
+    def write(self, lines: Sequence[str]) -> None:
         with self._named():
             if self._file is None:
-                sys.stdout.write(line)
+                sys.stdout.write("".join(lines))
             else:
-                raw = line.encode()
+                raw = "".join(lines).encode()
                 self._file.write(raw)
-                self._position = self._position.after(raw)
+                self._position = self._position.after(raw, len(lines))
             if self._is_live:
                 (self._file or sys.stdout).flush()
 
@@ -329,7 +364,7 @@ class Output:
                 return None
             self._file.flush()
             os.fsync(self._file.fileno())
-            return self._position
+            return self._position.in_file(self._file)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -339,6 +374,19 @@ class Output:
         except OSError as error:
             error.filename = error.filename or getattr(self._file or sys.stdout, "name", None)
             raise
+
+
+@contextmanager
+def _rarely_collecting() -> Iterator[None]:
+    """Let Python look for cycles once in many batches: they make none, and it takes a while."""
+    before = gc.get_threshold()
+    gc.freeze()  # what is there already need not be looked at
+    gc.set_threshold(_OBJECTS_BETWEEN, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 class Stopper:
@@ -365,10 +413,14 @@ def stopped_between_lines() -> Iterator[Stopper]:
             signal.signal(number, handler)
 
 
-def _score_line(event_id: str | int | None, scored: Any) -> str:
+def _score_line(event_id: str | int | None, scored: Scored) -> str:
     # formatted by hand: three times as fast as dumping a dict
-    line = f'{{"id": {json.dumps(event_id)}, "suspicion": {scored.suspicion!r}, '
-    line += f'"probability": {scored.probability!r}, "alert": {json.dumps(scored.is_alert)}'
+    own = _quoted(event_id) if type(event_id) is str else json.dumps(event_id)
+    alert = "true" if scored.is_alert else "false"
+    line = (
+        f'{{"id": {own}, "suspicion": {scored.suspicion!r}, '
+        f'"probability": {scored.probability!r}, "alert": {alert}'
+    )
     if scored.reasons:
         rounded = {name: round(effect, 3) for name, effect in scored.reasons.items()}
         line += f', "reasons": {json.dumps(rounded)}'

@@ -63,6 +63,8 @@ def fit(
     if not isinstance(ranker, BoostedRanker):
         raise TypeError(f"ranker must be a BoostedRanker on a cluster; got {ranker!r}.")
     ranker._check_parameters()
+    if ranker.ranks_groups:
+        raise ValueError(f"loss must be one of rows on a cluster; got {ranker.loss!r}.")
     if ranker.engine != "xgboost":
         raise ValueError(f"engine must be 'xgboost' on a cluster; got {ranker.engine!r}.")
     trained = train(

@@ -53,6 +53,11 @@ def all_rows(parts: list[TrainingRows]) -> TrainingRows:
     """Return the rows of several partitions together."""
     if len(parts) == 1:
         return parts[0]
-    features, is_positive, weights, _ = zip(*parts, strict=True)
-    weight = None if weights[0] is None else np.concatenate(weights)
-    return TrainingRows(np.concatenate(features), np.concatenate(is_positive), weight)
+    weight = None
+    if parts[0].weight is not None:
+        weight = np.concatenate([part.weight for part in parts])
+    return TrainingRows(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.is_positive for part in parts]),
+        weight,
+    )

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -15,8 +16,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from toprank.data.tables import Schema
+from toprank.data.accepted_rows import accepted, sparse_rows
+from toprank.data.tables import Column, Schema
 from toprank.data.tables.columns import TableWarning, as_frame
+from toprank.data.tables.key_codes import codes_of
 from toprank.data.tables.positive_class import named_by_itself, positive_of_classes
 from toprank.data.tables.row_numbers import as_slice
 
@@ -59,12 +62,14 @@ class TrainingRows(NamedTuple):
     """Encoded features and their labels, ready to learn from.
 
     Where several boosters grow on the same rows, `bins` keeps what the engine makes of them.
+    Rows of the same number in `groups` are one entry of the list that a loss of groups ranks.
     """
 
     features: NDArray[np.float32]
     is_positive: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
     bins: dict[Any, Any] | None = None
+    groups: NDArray[np.int64] | None = None
 
     def take(self, chosen: NDArray) -> "TrainingRows":
         """Return some of the rows, by number or by a mask.
@@ -73,10 +78,12 @@ class TrainingRows(NamedTuple):
         labels and weights in place, so that these are always copies.
         """
         weight = None if self.weight is None else self.weight[chosen]
-        return TrainingRows(self.features[as_slice(chosen)], self.is_positive[chosen], weight)
+        groups = None if self.groups is None else self.groups[chosen]
+        features = self.features[as_slice(chosen)]
+        return TrainingRows(features, self.is_positive[chosen], weight, groups=groups)
 
     def followed_by(self, more: "TrainingRows") -> "TrainingRows":
-        """Return these rows and more below them."""
+        """Return these rows and more below them; groups are not kept."""
         weight = None
         if self.weight is not None or more.weight is not None:
             weights = (
@@ -116,10 +123,16 @@ class TrainingRows(NamedTuple):
 def read_training(
     estimator: Any, X: Any, y: ArrayLike | None
 ) -> tuple[NDArray[np.float32], NDArray]:
-    """Return encoded features and checked labels; `estimator` learns its columns from `X`."""
+    """Return encoded features and checked labels; `estimator` learns its columns from `X`.
+
+    The features are CSR where `X` is sparse and the estimator takes it.
+    """
     if isinstance(X, Encoded) and X.columns is not None:
         _set_columns(estimator, X.columns)
         return X.features, column_or_1d(y)
+    X = accepted(X, estimator, sparse=_takes_sparse(estimator))
+    if issparse(X):
+        return _sparse_training(estimator, X, y)
     if as_frame(X) is not None:
         _learn_columns(estimator, Schema.of(X))
         if y is None:
@@ -138,8 +151,20 @@ def read_training(
     return features, labels
 
 
+def read_groups(groups: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+    """Return a number for each row, the same for rows of a group; a missing one shares with none.
+
+    >>> read_groups(["a 1", "b 1", "a 1", None], n_rows=4).tolist()
+    [0, 1, 0, 4]
+    """
+    if np.shape(groups) != (n_rows,):
+        raise ValueError(f"groups must have {n_rows} values, one per row; got {np.shape(groups)}.")
+    return codes_of(groups, "groups")
+
+
 def read_unlabelled(estimator: Any, X: Any) -> NDArray[np.float32]:
     """Return encoded features; `estimator` learns its columns from `X`."""
+    X = accepted(X, estimator)
     if as_frame(X) is not None:
         _learn_columns(estimator, Schema.of(X))
     else:
@@ -186,12 +211,40 @@ def read_features(estimator: Any, X: Any) -> NDArray[np.float32]:
     """
     if isinstance(X, Encoded):
         return X.features
+    X = accepted(X, estimator, sparse=_takes_sparse(estimator))
+    if issparse(X):
+        X = read_sparse(estimator, X).toarray()
     if as_frame(X) is not None and hasattr(estimator, "feature_names_in_"):
         return estimator.schema_.encode(X)
     X = validate_data(
         estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
     )
     return estimator.schema_.encode(X)
+
+
+def _takes_sparse(estimator: Any) -> bool:
+    """Return whether an estimator learns from sparse rows as they are."""
+    return bool(getattr(estimator, "_takes_sparse", False))
+
+
+def read_sparse(estimator: Any, X: Any) -> Any:
+    """Return sparse rows, with the columns of training, as CSR in float32."""
+    X = validate_data(
+        estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan",
+    )  # fmt: skip
+    return sparse_rows(X)
+
+
+def _sparse_training(estimator: Any, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray]:
+    """Return sparse rows and their labels; `estimator` learns that its columns are numbers."""
+    X, labels = validate_data(
+        estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32],
+        ensure_all_finite="allow-nan",
+    )  # fmt: skip
+    columns = (Column(f"x{j}", "number") for j in range(X.shape[1]))
+    estimator.schema_ = Schema(tuple(columns))
+    return sparse_rows(X), labels
 
 
 def _stacked(above: NDArray[np.float32], below: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 from scipy.stats import chi2
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from toprank import splits
 from toprank.data import checks, inputs
+from toprank.data.accepted_rows import accepted
 from toprank.data.inputs import ReadLabels
 from toprank.data.tables.columns import as_frame
 from toprank.decisions.thresholds import Threshold, check_options, choose_threshold
@@ -295,6 +297,9 @@ def _scores(model: Any, X: Any, positive: Any) -> NDArray[np.float64]:
 
 def _indexable(X: Any) -> Any:
     """Return rows that can be indexed: a table as it is, anything else as an array."""
+    X = accepted(X, sparse=True)  # what the ranker inside does not take, it refuses by itself
+    if isinstance(X, pa.RecordBatch):
+        return pa.Table.from_batches([X])
     if as_frame(X) is not None:
         return X
     (rows,) = indexable(X)

@@ -16,6 +16,8 @@ from toprank.files.saved_learners import Saved, learner_class, learner_names
 def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None = None) -> None:
     """Write a fitted model to `path`; a file already there is replaced in one step.
 
+    A Pipeline of scikit-learn whose last step is a ranker is a model, too, where the steps before
+    it are ordinary transformers: they are written as numbers and texts, never as pickles.
     `facts` are saved with the model and returned by `read_manifest`: its training window, its
     metrics, anything that JSON can express. Tuples become lists.
 
@@ -24,6 +26,7 @@ def save(model: Any, path: str | os.PathLike[str], facts: dict[str, Any] | None 
         ...
     TypeError: save takes a fitted AdaBoostOL, ...; got str.
     """
+    model = _as_saved(model)
     name = _checked_learner(model)
     target = Path(path).resolve()  # a link is kept, and the file it names is replaced
     saved = model._to_saved()
@@ -87,6 +90,17 @@ def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     with opened_archive(path) as archive:
         return checked_manifest(archive)
+
+
+def _as_saved(model: Any) -> Any:
+    """Return what is saved of a model: of scikit-learn's pipelines, their steps."""
+    if type(model).__module__ != "sklearn.pipeline":
+        return model
+    from sklearn.pipeline import Pipeline
+
+    from toprank.files.saved_pipeline import SavedPipeline
+
+    return SavedPipeline(model) if type(model) is Pipeline else model
 
 
 def _checked_learner(model: Any) -> str:

@@ -17,6 +17,7 @@ from toprank.data.atomic import atomic_path
 from toprank.live.desk import Desk, init_desk
 from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
+from toprank.live.learning.retraining import OnProgress
 from toprank.live.people import accounts
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
@@ -59,7 +60,9 @@ def is_world(folder: Path) -> bool:
     return (folder / WORLD / LATER).is_file()
 
 
-def make_world(folder: Path, seed: int = 0, n_cards: int = 1_000) -> None:
+def make_world(
+    folder: Path, seed: int = 0, n_cards: int = 1_000, progress: OnProgress | None = None
+) -> None:
     """Make a world in a new folder: a desk with a model and rules, and payments to come."""
     if folder.exists():
         raise FileExistsError(
@@ -75,7 +78,7 @@ def make_world(folder: Path, seed: int = 0, n_cards: int = 1_000) -> None:
     model = folder.with_name(f".{folder.name}.model") / "world.toprank"
     model.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _fit(table.filter(pa.array(~is_later)), model, seed)
+        _fit(table.filter(pa.array(~is_later)), model, seed, progress)
         init_desk(folder, model, DeskSettings(capacity=CAPACITY, clock="payments"))
         _furnish(folder, model, table.filter(pa.array(is_later)))
     except BaseException:
@@ -101,14 +104,14 @@ def new_links(folder: Path) -> dict[str, str]:
     return {name: f"/link/{secret}" for name, secret in secrets.items()}
 
 
-def _fit(table: pa.Table, path: Path, seed: int) -> None:
+def _fit(table: pa.Table, path: Path, seed: int, progress: OnProgress | None) -> None:
     """Fit the model of a world."""
     model = PaymentModel(
         "is_fraud", time="paid_at", card="card", terminal="terminal", amount="amount",
         row_id="payment", effort="quick", n_estimators=60, budget=CAPACITY, names=NAMES,
         random_state=seed, n_jobs=1,
     )  # fmt: skip
-    model.fit(table)
+    model.fit(table, progress=progress)
     model.save(path)
     model.close()
 

@@ -29,6 +29,7 @@ class DeskClock:
 
     def __init__(self, kind: str, newest: int) -> None:
         self._is_wall, self._newest = kind == "wall", newest
+        self._was_ahead = False  # whether the last payment was of a later day
 
     def now(self) -> int:
         """Return the time."""
@@ -37,6 +38,7 @@ class DeskClock:
     def after(self, times: Iterable[int]) -> int:
         """Return the time that it would be after payments of these times, and do not move."""
         other = DeskClock("payments", self._newest)
+        other._was_ahead = self._was_ahead
         for each in times:
             other.see(each)
         return self.now() if self._is_wall else other.now()
@@ -44,8 +46,13 @@ class DeskClock:
     def see(self, paid_at: int) -> None:
         """Take in the time of a payment.
 
-        The clock moves by a day at most, so that one payment of a wrong year does not move it
-        there, and what is kept with it; after a pause, as many payments as days bring it on.
+        One that is more than a day ahead does not move the clock: its date may be wrong. If the
+        next one is, too, there has been a pause. Then each moves it by a day, so that as many
+        payments as days bring it on.
         """
-        if paid_at > self._newest:
-            self._newest = min(paid_at, self._newest + _DAY) if self._newest else paid_at
+        was_ahead = self._was_ahead
+        self._was_ahead = bool(self._newest) and paid_at > self._newest + _DAY
+        if not self._was_ahead:
+            self._newest = max(self._newest, paid_at)
+        elif was_ahead:
+            self._newest += _DAY

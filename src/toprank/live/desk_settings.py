@@ -85,6 +85,11 @@ class DeskSettings:
         "Whether a model that learns from each label as it becomes known scores in shadow, too; "
         "it takes some 0.2 ms of computing per payment.",
     )
+    online_learner: str = _setting(
+        "onlb",
+        "What learns there: onlb, small networks, or stream-ranker, boosted trees that are "
+        "refitted on labelled payments of which it keeps a copy, and corrected by each label.",
+    )
     most_of_one_person: float = _setting(
         0.5,
         "Largest share of the verdicts in a training that counts from one person, at desks where "
@@ -101,6 +106,11 @@ class DeskSettings:
     undo: str = _setting("30s", "How long a verdict can be undone before it becomes a label.")
     random_share: float = _setting(
         0.05, "Share of the capacity that is drawn at random from cards that are not on the list."
+    )
+    blind_share: float = _setting(
+        0.05,
+        "Share of the cards that are shown without reasons, rules and chance until their verdict "
+        "is final, so that the influence of these can be measured.",
     )
     block_url: str = _setting(
         "", "Where requests to block a card are sent: an address of https, or of this machine."
@@ -133,6 +143,7 @@ class DeskSettings:
         checks.number_from(self.alert_from, "alert_from", 0, 1)
         checks.number_from(self.breaker_share, "breaker_share", 0, 1)
         checks.number_from(self.random_share, "random_share", 0, 1)
+        checks.number_from(self.blind_share, "blind_share", 0, 1)
         for name in ("most_waiting", "most_unscored", "breaker_per_minute", "snapshot_every"):
             checks.whole_number(getattr(self, name), name, 1)
         checks.whole_number(self.purge_hour, "purge_hour", 0, 23)
@@ -141,6 +152,7 @@ class DeskSettings:
         checks.number_above(self.retrain_minutes, "retrain_minutes", 0)
         if not isinstance(self.online, bool):
             raise TypeError(f"online must be true or false; got {self.online!r}.")
+        checks.one_of(self.online_learner, "online_learner", ("onlb", "stream-ranker"))
         checks.number_above(self.most_of_one_person, "most_of_one_person", 0, 1)
         checks.number_from(self.session_hours, "session_hours", 0.1, 24 * 7)
         checks.whole_number(self.lock_after, "lock_after", 1)

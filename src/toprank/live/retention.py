@@ -17,6 +17,7 @@ from toprank.live.snapshots import LogPlace
 from toprank.live.store import audit_chain, digest_tables, score_day_table, unmask_table
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.alert_terminal_table import alert_terminals
+from toprank.live.store.blind_check_table import blind_checks
 from toprank.live.store.check_table import checks
 from toprank.live.store.digest_tables import known_frauds, rule_matches
 from toprank.live.store.filled_alert_table import filled_alerts
@@ -79,7 +80,8 @@ def _drop_alerts(desk: Desk, before: int) -> int:
     with desk.database.writing() as connection:
         old = sa.select(alerts.c.number).where(alerts.c.updated_at < before)
         for table in (
-            alert_payments, alert_terminals, checks, filled_alerts, notes, outbox, random_checks
+            alert_payments, alert_terminals, blind_checks, checks, filled_alerts, notes, outbox,
+            random_checks,
         ):  # fmt: skip
             connection.execute(table.delete().where(table.c.alert.in_(old)))
         return connection.execute(alerts.delete().where(alerts.c.updated_at < before)).rowcount

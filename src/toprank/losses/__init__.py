@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from toprank.data import checks
+from toprank.losses.ap_card import ApCard
 from toprank.losses.ap_exp import ApExp
 from toprank.losses.ap_lambda import ApLambda
 from toprank.losses.ap_sigmoid import ApSigmoid
@@ -22,9 +23,15 @@ LOSSES: dict[str, type[Any]] = {
     "auc-exp": AucExp,
     "auc-hinge": AucHinge,
 }
+"""The losses of rows, by name."""
+
+LOSSES_OF_GROUPS: dict[str, type[Any]] = {"ap-card": ApCard}
+"""The losses that must know which rows belong together, by name: see their `for_groups`."""
 
 __all__ = [
     "LOSSES",
+    "LOSSES_OF_GROUPS",
+    "ApCard",
     "ApExp",
     "ApLambda",
     "ApSigmoid",
@@ -46,7 +53,8 @@ def make_loss(name: str, options: dict[str, Any] | None = None) -> Loss:
     >>> make_loss("ap-exp", {"form": "paper"})
     ApExp(form='paper')
     """
-    kind = LOSSES[checks.one_of(name, "loss", tuple(LOSSES))]
+    losses = LOSSES | LOSSES_OF_GROUPS
+    kind = losses[checks.one_of(name, "loss", tuple(losses))]
     known = [field.name for field in fields(kind)]
     given = options or {}
     if not set(given) <= set(known):

@@ -3,8 +3,30 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toprank.metrics.intervals import Interval
+
 NORMAL_95 = 1.959964
 """The two-sided 95 % point of the normal distribution."""
+
+
+def share_difference(
+    n_hits: int, n_rows: int, n_other_hits: int, n_other_rows: int, z: float = NORMAL_95
+) -> Interval:
+    """Return by how much one share exceeds another, of other rows, with Newcombe's interval.
+
+    >>> low_to_high = share_difference(8, 10, 5, 10)
+    >>> f"{low_to_high.value:.2f} ({low_to_high.low:.2f} to {low_to_high.high:.2f})"
+    '0.30 (-0.11 to 0.60)'
+    """
+    share, other = n_hits / n_rows, n_other_hits / n_other_rows
+    low, high = wilson_bounds(share, n_rows, z)
+    other_low, other_high = wilson_bounds(other, n_other_rows, z)
+    difference = share - other
+    return Interval(
+        difference,
+        difference - float(np.hypot(share - low, other_high - other)),
+        difference + float(np.hypot(high - share, other - other_low)),
+    )
 
 
 def wilson_bounds(

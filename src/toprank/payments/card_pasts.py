@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from toprank.data.tables import Column, Schema, TableError, TableWarning
 from toprank.data.tables.ids import id_texts
-from toprank.payments.features import History, LabelRisk, cells
-from toprank.payments.features.kinds import Feature, columns_of
+from toprank.payments.features import History, cells
+from toprank.payments.features.kinds import OF_LABELS, Feature, columns_of
 from toprank.payments.payment_state import PaymentState
 from toprank.payments.roles import Roles
 
@@ -140,7 +140,7 @@ class CardPasts:
 
 def _is_own(feature: Feature, card: str) -> bool:
     """Return whether the rows of a card are all that a feature looks at."""
-    if isinstance(feature, LabelRisk):
+    if isinstance(feature, OF_LABELS):
         return False
     key = getattr(feature, "key", None)
     return key is None or card in columns_of(key)

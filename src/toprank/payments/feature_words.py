@@ -13,6 +13,7 @@ from toprank.payments.features.kinds import (
     Feature,
     FirstTime,
     Key,
+    KnownPositives,
     LabelRisk,
     Night,
     Recent,
@@ -88,6 +89,8 @@ class FeatureWords:
     def is_count(self, name: str) -> bool:
         """Return whether a feature counts."""
         feature = self._features.get(name)
+        if isinstance(feature, KnownPositives):
+            return True
         return isinstance(feature, Recent | LabelRisk) and feature.what in ("count", "distinct")
 
     def about(self, name: str) -> str:
@@ -108,6 +111,8 @@ class FeatureWords:
             return self._recent(feature, value)
         if isinstance(feature, LabelRisk):
             return self._risk(feature, value)
+        if isinstance(feature, KnownPositives):
+            return self._known_positives(feature, value)
         if isinstance(feature, SinceLast):
             return self._since_last(feature, value)
         if isinstance(feature, ToUsual):
@@ -185,6 +190,15 @@ class FeatureWords:
         if feature.what == "count":
             return f"{number_text(value)} {plural('payment', value)} {whose} among {labels}"
         return f"{percent(value)} {self.nouns.positives} {whose} among {labels}"
+
+    def _known_positives(self, feature: KnownPositives, value: float) -> str:
+        noun = plural(self.nouns.positives.removesuffix("s"), value)
+        known = "known so far"
+        if feature.window is not None:
+            known = f"that became known in {_last(feature.window)}"
+        return (
+            f"{number_text(value)} {noun} {self._whose(feature.key, is_card_named=True)} {known}"
+        )
 
     def _since_last(self, feature: SinceLast, value: float) -> str:
         whose = self._whose(feature.key, is_card_named=True)

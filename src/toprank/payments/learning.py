@@ -16,7 +16,7 @@ from toprank.payments.stored_cards import StoredCards
 from toprank.payments.with_past import at_right_times, columns_without_values
 from toprank.rankers.progress import Progress
 from toprank.workflow import training
-from toprank.workflow.task import class_names, prepare
+from toprank.workflow.task import MoreRows, class_names, prepare
 
 
 def learn(model: Any, table: pa.Table, progress: Progress | None) -> Any:
@@ -60,6 +60,7 @@ def learn_from_features(
         model.budget,
         learner=model.learner,
         losses=model.losses,
+        loss=model.loss,
         n_estimators=model.n_estimators,
         effort=model.effort,
         time_limit=model.time_limit,
@@ -90,12 +91,19 @@ def learn_also(
     is_positive = (
         np.array(table[model.label_column].to_pylist(), dtype=object) == model.classes_[0]
     )
+    time = card = None
+    if table.num_rows:
+        time = None if model.time is None else tables.time_column(table, model.time)
+        card = None if model.card is None else tables.key_codes(table, model.card)
     model.ranker_ = training.with_more_rows(
-        model.training_, table, is_positive, weight, weight_before, progress
+        model.training_,
+        MoreRows(table, is_positive, time, card),
+        weight,
+        weight_before,
+        progress,
     )
-    if table.num_rows and model.promise_ is not None:
-        newest = tables.time_column(table, str(model.time)).max()
-        model.promise_ = replace(model.promise_, until=max(model.promise_.until, newest))
+    if time is not None and model.promise_ is not None:
+        model.promise_ = replace(model.promise_, until=max(model.promise_.until, time.max()))
     return model
 
 

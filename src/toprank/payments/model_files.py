@@ -21,7 +21,8 @@ from toprank import files
 from toprank.data.tables import Reading, time_column
 from toprank.data.tables.spans import span_of
 from toprank.payments.far_times import bulk_of
-from toprank.payments.features import Feature, History, LabelRisk
+from toprank.payments.features import Feature, History
+from toprank.payments.features.kinds import OF_LABELS
 from toprank.payments.history_store import HistoryStore, StoreBusyError
 from toprank.payments.history_store.generations import LOCK, Generations
 from toprank.payments.history_store.new_folder import remove_unfinished
@@ -43,6 +44,7 @@ WAIT_TO_REPLACE = 60.0  # seconds for others to finish writing, before a trainin
 
 _SETTINGS = (
     "delay", "learner", "losses", "n_estimators", "effort", "time_limit", "refit", "random_state",
+    "loss",
 )  # fmt: skip
 
 
@@ -188,7 +190,7 @@ def _stored(state: PaymentState, folder: Path) -> HistoryStore:
     rows = state.rows()
     if history.until is not None:
         # without features of labels, a purge forgets ids as well: labels must find their rows
-        has_labels = any(isinstance(each, LabelRisk) for each in history.features)
+        has_labels = any(isinstance(each, OF_LABELS) for each in history.features)
         keep = LATE if has_labels or history.row_id is None else FORGET
         # by the bulk of the rows: one row of a wrong year must not make it forget the others
         end = min(history.until, bulk_of(time_column(rows, history.time)).end)
@@ -322,6 +324,12 @@ def _check_kind(ranker: Any, path: Path) -> None:
             f"{path.name} is the history of a model; name the model, which has the same name and "
             "ends in .toprank."
         )
+    if hasattr(ranker, "named_steps"):
+        raise ValueError(
+            f"{path.name} is a Pipeline of scikit-learn, which commands do not take: score rows "
+            f"from Python, with toprank.load({path.name!r}), or fit a model by toprank fit, which "
+            "encodes columns by itself."
+        )
     if not hasattr(ranker, "schema_"):
         raise ValueError(
             f"{path.name} is the model of a stream; score rows with: "
@@ -331,7 +339,7 @@ def _check_kind(ranker: Any, path: Path) -> None:
 
 def _shortest_delay(features: Iterable[Feature], default: str) -> str:
     """Return the time after which labels are known, from the features that use them."""
-    delays = [each.delay for each in features if isinstance(each, LabelRisk)]
+    delays = [each.delay for each in features if isinstance(each, OF_LABELS)]
     return min(delays, key=lambda delay: span_of(delay, "delay"), default=default)
 
 

@@ -80,6 +80,9 @@ class PaymentModel(BaseEstimator):
         The options of `toprank fit`: columns to leave out, time left out before the test, checks
         per day, the learner, the losses it may try, trees, how much to try, seconds that all of
         it may take at most, random seed, threads.
+    loss
+        In place of a search by the learner, boosted trees that learn this loss of
+        `BoostedRanker`; "ap-card" ranks each day's cards and must come with a card.
     refit
         Whether the chosen recipe also learns from the test rows, once they have been used for the
         figures, and from those of the gap.
@@ -148,6 +151,7 @@ class PaymentModel(BaseEstimator):
         n_jobs: int | None = None,
         keep: Iterable[str] = (),
         card_key: str | os.PathLike[str] | None = None,
+        loss: str | None = None,
     ) -> None:
         self.label_column = label_column
         self.time = time
@@ -172,6 +176,7 @@ class PaymentModel(BaseEstimator):
         self.n_jobs = n_jobs
         self.keep = keep
         self.card_key = card_key
+        self.loss = loss
 
     stored_cards_ = StoredCards()
 

@@ -10,8 +10,8 @@ from toprank.data import tables
 from toprank.data.tables import Column, Schema
 from toprank.data.tables.delimited import MISSING
 from toprank.data.tables.values import decoded, is_text
-from toprank.payments.features import Feature, History, LabelRisk, default_features
-from toprank.payments.features.kinds import microseconds, number_columns
+from toprank.payments.features import Feature, History, default_features
+from toprank.payments.features.kinds import OF_LABELS, microseconds, number_columns
 
 
 class Roles(NamedTuple):
@@ -46,7 +46,7 @@ def new_history(
         features, time=roles.time, label=label, row_id=roles.row_id, counts_silence=True
     )
     for each in history.features:
-        if isinstance(each, LabelRisk) and _length(each.delay) < _length(delay):
+        if isinstance(each, OF_LABELS) and _length(each.delay) < _length(delay):
             raise ValueError(
                 f"feature {each.name!r} must have a delay of at least {delay!r}, after which "
                 f"labels are known; got {each.delay!r}."

@@ -111,6 +111,20 @@ class RowScores:
         found = self.reasons(scored.encoded, n_reasons)[0]
         return ScoredRow(float(scored.suspicion[0]), chance, *found[:2])
 
+    def values(
+        self, payment: Mapping[str, Any], features_of: FeaturesOfOne | None
+    ) -> dict[str, Any]:
+        """Return what a learner of streams takes of a payment, which is remembered.
+
+        These are the columns that the ranker takes and the features, by name.
+        """
+        row = self.row(payment)
+        own = {name: row.get(name) for name in self._parts.schema.names}
+        if self._history is None or features_of is None:
+            return own
+        _check_time(row, self._history)
+        return {**own, **features_of(row)}
+
     def _stored(self, payment: Mapping[str, Any]) -> dict[str, Any]:
         if self._history is None:
             return dict(payment)

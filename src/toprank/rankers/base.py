@@ -55,7 +55,7 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
     def suspicion(self, X: Any) -> NDArray[np.float64]:
         """Return one raw score per row; higher is more suspicious."""
         inputs.check_fitted(self)
-        return self._raw(inputs.read_features(self, X))
+        return self._raw(self._read(X))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the log-odds of `classes_[1]`, as in scikit-learn.
@@ -120,18 +120,29 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         return tags
 
+    def _read(self, X: Any) -> NDArray[np.float32]:
+        """Return rows as `_raw` takes them."""
+        return inputs.read_features(self, X)
+
     def _training_rows(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None = None,
     ) -> TrainingRows:
         """Return the rows to learn from; learns the columns and the classes."""
         features, y = inputs.read_training(self, X, y)
-        weight = checks.sample_weight(sample_weight, len(features))
+        weight = checks.sample_weight(sample_weight, features.shape[0])
+        numbers = None if groups is None else inputs.read_groups(groups, features.shape[0])
         if weight is not None and not weight.all():
             # rows with zero weight are ignored: they must not move the bins either
-            features, y, weight = features[weight > 0], y[weight > 0], weight[weight > 0]
+            counts = weight > 0
+            features, y, weight = features[counts], y[counts], weight[counts]
+            numbers = None if numbers is None else numbers[counts]
         labels = inputs.read_labels(y, self._named_positive(y))
         self.classes_, self.positive_label_ = labels.classes, labels.positive
-        return TrainingRows(features, labels.is_positive, weight)
+        return TrainingRows(features, labels.is_positive, weight, groups=numbers)
 
     def _named_positive(self, y: NDArray) -> Any:
         """Return the class to rank first, or None if it was not named."""
@@ -141,8 +152,8 @@ class Ranker(RankingScore, SingleRowScoring, ClassifierMixin, BaseEstimator):
         self, X: Any, y: ArrayLike, weight: ArrayLike | None = None, name: str = "X, y"
     ) -> TrainingRows:
         """Return rows the ranker has not seen, with labels as in training."""
-        features = inputs.read_features(self, X)
-        labels = known_labels(y, len(features), self.classes_, name)
+        features = self._read(X)
+        labels = known_labels(y, features.shape[0], self.classes_, name)
         is_positive = labels == self.positive_label_
         if is_positive.all() or not is_positive.any():
             positive = self.classes_.tolist()[self._positive_is_last()]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from toprank.data import checks, inputs
 from toprank.data.tables import Column, Schema
@@ -307,7 +308,10 @@ def usual_values(
     """Return what is usual in each column, from (at most 100,000 of) the negatives."""
     ordinary = np.flatnonzero(~is_positive)
     step = max(-(-ordinary.size // _ROWS_FOR_USUAL), 1)
-    by_column = np.ascontiguousarray(features[ordinary[::step]].T)
+    sample: Any = features[ordinary[::step]]
+    if issparse(sample):
+        return _usual_of_sparse(sample.tocsc(), schema)
+    by_column = np.ascontiguousarray(sample.T)
     return [_usual(*each) for each in zip(by_column, schema.columns, strict=True)]
 
 
@@ -374,6 +378,14 @@ def range_text(low: str, high: str) -> str:
     if low == high:
         return low
     return f"{low} to {high}" if "-" in low + high else f"{low}-{high}"
+
+
+def _usual_of_sparse(by_column: Any, schema: Schema) -> list[Usual]:
+    """Return what is usual in each column of CSC, one column dense at a time."""
+    return [
+        _usual(by_column[:, [j]].toarray()[:, 0], column)
+        for j, column in enumerate(schema.columns)
+    ]
 
 
 def _usual(values: NDArray[np.float32], column: Column) -> Usual:

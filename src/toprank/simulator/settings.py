@@ -1,6 +1,6 @@
 """The settings of a simulation: the size of the world, and options, which are off by default."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -23,7 +23,8 @@ class Simulation:
     `worldline` makes 0.18 % of the payments frauds, 90 % of the frauds online (a column channel)
     and the amount of 3 % of genuine payments and 12 % of frauds zero. `test_payments` puts a small
     payment before the first large one of a compromised card in a day. `starts` and `stops` name
-    the days, counted from 0, from which a pattern makes frauds and from which it no longer does.
+    the days, counted from 0, from which a pattern makes frauds and from which it no longer does;
+    `spells` names several such spans of days for a pattern that goes and returns.
     `christmas` adds half as many payments again from 1 to 24 December. `claims` adds the day on
     which the card's holder claims the fraud, missing if never; `checks_a_day`, if not 0, the
     verdicts of checks on this many cards per day, missing for payments of other cards.
@@ -43,6 +44,7 @@ class Simulation:
     test_payments: bool = False
     starts: Mapping[str, int] = field(default_factory=dict)
     stops: Mapping[str, int] = field(default_factory=dict)
+    spells: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     christmas: bool = False
     claims: bool = False
     checks_a_day: int = 0
@@ -54,6 +56,7 @@ class Simulation:
         checks.whole_number(self.random_state, "random_state", 0)
         checks.whole_number(self.checks_a_day, "checks_a_day", 0)
         _check_schedule(self.starts, self.stops)
+        _check_spells(self.spells)
         last_day = self.first_day + self.n_days - 1
         if self.christmas and not any(map(is_before_christmas, _some_days(self))):
             raise ValueError(
@@ -73,6 +76,8 @@ class Simulation:
 
     def is_active(self, pattern: str, day: int) -> bool:
         """Return whether a pattern makes frauds on a day."""
+        if pattern in self.spells and not any(a <= day < b for a, b in self.spells[pattern]):
+            return False
         return self.starts.get(pattern, 0) <= day < self.stops.get(pattern, np.inf)
 
 
@@ -90,10 +95,7 @@ def _some_days(simulation: Simulation) -> np.ndarray:
 def _check_schedule(starts: Mapping[str, int], stops: Mapping[str, int]) -> None:
     for name, schedule in (("starts", starts), ("stops", stops)):
         for pattern, day in schedule.items():
-            if pattern not in PATTERNS:
-                known = ", ".join(map(repr, PATTERNS))
-                hint = checks.nearest_name(str(pattern), list(PATTERNS)) or "."
-                raise ValueError(f"{name} must name one of {known}; got {pattern!r}{hint}")
+            _check_pattern(pattern, name)
             checks.whole_number(day, f"the day in {name} for {pattern!r}", 0)
     for pattern in starts.keys() & stops.keys():
         if stops[pattern] <= starts[pattern]:
@@ -101,3 +103,18 @@ def _check_schedule(starts: Mapping[str, int], stops: Mapping[str, int]) -> None
                 f"pattern {pattern!r} must stop after the day it starts, {starts[pattern]}; "
                 f"got {stops[pattern]}."
             )
+
+
+def _check_spells(spells: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+    for pattern, spans in spells.items():
+        _check_pattern(pattern, "spells")
+        for first, end in spans:
+            checks.whole_number(first, f"the first day of a spell of {pattern!r}", 0)
+            checks.whole_number(end, f"the day after a spell of {pattern!r}", first + 1)
+
+
+def _check_pattern(pattern: str, name: str) -> None:
+    if pattern not in PATTERNS:
+        known = ", ".join(map(repr, PATTERNS))
+        hint = checks.nearest_name(str(pattern), list(PATTERNS)) or "."
+        raise ValueError(f"{name} must name one of {known}; got {pattern!r}{hint}")

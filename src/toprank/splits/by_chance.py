@@ -32,15 +32,26 @@ def stratified(
 
 
 def held_out(
-    is_positive: ArrayLike, share: float, random_state: int = 0
+    is_positive: ArrayLike,
+    share: float,
+    random_state: int = 0,
+    groups: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return rows to keep and rows to hold out, drawn at random, both classes on both sides.
+
+    With `groups`, a number per row, whole groups are drawn: positive ones, with a positive row,
+    and the others.
 
     >>> kept, apart = held_out(np.arange(100) < 2, share=0.15)
     >>> kept.size, apart.size
     (84, 16)
     """
     labels = checks.positives(is_positive, "is_positive")
+    if groups is not None:
+        numbers, place = np.unique(groups, return_inverse=True)
+        of_groups = np.bincount(place, labels, numbers.size) > 0
+        is_apart = np.isin(place, held_out(of_groups, share, random_state)[1])
+        return np.flatnonzero(~is_apart), np.flatnonzero(is_apart)
     apart = [
         rows[: min(max(round(share * rows.size), 1), rows.size - 1)]
         for rows in _shuffled_classes(labels, 2, "side", random_state)

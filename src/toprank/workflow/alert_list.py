@@ -26,7 +26,7 @@ from toprank.rankers import reasons
 from toprank.rankers.list_reasons import NO_REASON, reasons_for_list
 from toprank.rankers.reasons import Reason
 from toprank.wording import plural, significant
-from toprank.workflow.promise import Promise
+from toprank.workflow.promise import Promise, expected_of_unlike_rows
 from toprank.workflow.usual_rows import ShiftWatch
 
 _LEAST_ROWS_TO_WARN = 5
@@ -134,7 +134,8 @@ def top_alerts(
     `facts` names columns to keep as they were read, each under its key; a column that is not
     there is left out. `describer_of` is given them and returns who chooses the words of reasons.
     With a `promise` and times among the facts, what to expect allows for the model's age. A
-    `watch` sees all rows, to say in the end whether they are unlike those learned from.
+    `watch` sees all rows, to say in the end whether they are unlike those learned from; without
+    a promise, the range of what to expect is then wider.
 
     >>> from toprank import BoostedRanker
     >>> payments = pa.table({"amount": [float(i) for i in range(200)]})
@@ -165,7 +166,7 @@ def top_alerts(
         best = found.first(budget) if best is None else best.joined(found.first(budget), budget)
     if best is None:
         raise ValueError("there are no rows to rank.")
-    alerts = _listed(ranker, best, n_reasons, n_seen, describer_of, promise)
+    alerts = _listed(ranker, best, n_reasons, n_seen, describer_of, promise, watch)
     return replace(alerts, n_left_out=n_left_out)
 
 
@@ -296,6 +297,7 @@ def _listed(
     n_seen: int,
     describer_of: DescriberOf | None = None,
     promise: Promise | None = None,
+    watch: ShiftWatch | None = None,
 ) -> AlertList:
     """Return the list of these rows."""
     if not best.scores.size:
@@ -312,7 +314,7 @@ def _listed(
         best.scores,
         ranker.calibration_.probability(best.scores),
         [row.reasons for row in found],
-        _expected(ranker, best, promise),
+        _expected(ranker, best, promise, watch),
         n_seen,
         less_suspicious=[row.less_suspicious for row in found],
         facts=best.facts,
@@ -321,9 +323,13 @@ def _listed(
     )
 
 
-def _expected(ranker: Any, best: _Top, promise: Promise | None) -> Interval:
+def _expected(
+    ranker: Any, best: _Top, promise: Promise | None, watch: ShiftWatch | None
+) -> Interval:
     """Return how many positives to expect among the rows."""
     if promise is None:
+        if watch is not None and watch.shifted():
+            return expected_of_unlike_rows(ranker.calibration_, best.scores)
         return ranker.calibration_.expected_positives(best.scores)
     times = time_column(best.facts, "time") if "time" in best.facts.column_names else None
     if times is not None and (beyond := promise.days_beyond(times)):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.calibration import Calibration
-from toprank.calibration.list_drift import Drift, ListDay
+from toprank.calibration.list_drift import UNSEEN_DRIFT, Drift, ListDay
 from toprank.data import checks
 from toprank.metrics import Interval
 from toprank.splits import DAY
@@ -76,6 +76,16 @@ class Promise:
             Interval(value, low, high),
             HeldDays(n_held, n_lists),
         )
+
+
+def expected_of_unlike_rows(calibration: Calibration, suspicion: NDArray[np.float64]) -> Interval:
+    """Return how many positives to expect among rows unlike those that the model learned from.
+
+    Without a backtest, nothing says how far such lists stray from what the probabilities promise.
+    The range allows for what is thought of drifts before any list is seen.
+    """
+    probability, doubt = calibration.counted(suspicion)
+    return UNSEEN_DRIFT.expected([ListDay(probability, age=0.0, doubt=doubt)])
 
 
 def list_days(

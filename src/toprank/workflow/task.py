@@ -2,9 +2,9 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,15 @@ from toprank.workflow.evaluation import Cards, cards_of
 from toprank.workflow.likely_leaks import likely_leaks
 
 _MANY_COPIES = 0.01  # of the test rows
+
+
+class MoreRows(NamedTuple):
+    """Rows to learn from besides those of a task: with their times and cards, if it has some."""
+
+    features: pa.Table
+    is_positive: NDArray[np.bool_]
+    time: NDArray[np.datetime64] | None = None
+    card: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,36 @@ class Task:
         rows = self.split.parts()[part]
         amount = self.cards.amount
         return Cards(self.cards.card[rows], None if amount is None else amount[rows])
+
+    def card_days(self, *parts: str) -> NDArray[np.int64]:
+        """Return a number for each row of these parts, the same for a card's rows of a day."""
+        if self.cards is None or self.time is None:
+            raise ValueError(
+                "`card` and `time` must be given where the list is of each day's cards; got no "
+                f"{'time' if self.time is None else 'card'}."
+            )
+        chosen = self.rows_in(*parts)
+        card, day = self.cards.card[chosen], splits.days(self.time)[chosen]
+        first = day.min()
+        return card * (day.max() - first + 1) + day - first
+
+    def with_more(self, more: "MoreRows") -> "Task":
+        """Return the task with further rows below its own; they are in no part of the split."""
+        columns = [self.features, more.features.select(self.features.column_names)]
+        time, cards = self.time, self.cards
+        if time is not None and more.time is not None:
+            time = np.concatenate([time, more.time])
+        if cards is not None and more.card is not None:
+            # numbers of their own: no card's day has rows of both
+            card = np.concatenate([cards.card, cards.card.max() + 1 + more.card])
+            cards = Cards(card)
+        return replace(
+            self,
+            features=pa.concat_tables(columns, promote_options="permissive"),
+            is_positive=np.concatenate([self.is_positive, more.is_positive]),
+            time=time,
+            cards=cards,
+        )
 
     def rows_in(self, *parts: str) -> NDArray[np.int64]:
         """Return the numbers of the rows of one part, or of several; no part is all rows."""

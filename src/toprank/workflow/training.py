@@ -12,17 +12,17 @@ import copy
 import time as clock
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from toprank import registry
 from toprank.data import checks
+from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.search_log import SearchLog
 from toprank.rankers.base import Ranker
 from toprank.rankers.boosted.boosted_ranker import BoostedRanker
@@ -30,7 +30,7 @@ from toprank.rankers.progress import Progress, renamed, silent
 from toprank.workflow.backtest import ScoredWindow, backtested, newest_calibration
 from toprank.workflow.evaluation import Evaluation, evaluate
 from toprank.workflow.promise import Promise
-from toprank.workflow.task import Task
+from toprank.workflow.task import MoreRows, Task
 from toprank.workflow.usual_rows import UsualRows
 
 PLAIN = "plain log-loss trees"
@@ -86,6 +86,7 @@ def train(
     effort: str = "normal",
     time_limit: float | None = None,
     losses: Sequence[str] | None = None,
+    loss: str | None = None,
     refit: bool = True,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -97,15 +98,22 @@ def train(
     with this `effort` and within `time_limit`, trying no losses but log-loss and `losses` (None
     is its default). "metaap" and "treerank" are one tree each, for when every alert must be
     justified by a rule; "rank-forest" is many of them. `n_estimators` counts the trees of all
-    but these three. The ranker has learned from all rows; without `refit`, from train and
-    validation only, as the one that was measured.
+    but these three. `loss` takes the place of the search: boosted trees that learn this loss; for
+    "ap-card", the task must have cards and times. The ranker has learned from all rows; without
+    `refit`, from train and validation only, as the one that was measured.
     """
     checks.whole_number(budget, "budget", 1)
     choices = registry.fit_choices()
     choice = choices[checks.one_of(learner, "learner", tuple(choices))]
     deadline = None if time_limit is None else clock.monotonic() + time_limit
     options = {"positive_label": task.positive, "random_state": random_state, "n_jobs": n_jobs}
-    if choice.row.judges_itself:
+    if loss is not None:
+        if learner != "auto" or losses is not None:
+            raise ValueError("`loss` must be left out with another `learner` and with `losses`.")
+        boosted = BoostedRanker(loss, n_estimators=n_estimators, **options)
+        name = PLAIN if loss == "log" else BoostedTrees(loss).name
+        chosen = _fit_as_a_winner(boosted, task, name, f"growing {name}", progress)
+    elif choice.row.judges_itself:
         searched = choice.make(
             budget=budget,
             effort=effort,
@@ -133,8 +141,7 @@ def train(
 
 def with_more_rows(
     trained: Trained,
-    more: pa.Table,
-    is_positive: NDArray[np.bool_],
+    more: MoreRows,
     weight: NDArray[np.float64],
     weight_before: NDArray[np.float64] | None = None,
     progress: Progress | None = None,
@@ -146,14 +153,8 @@ def with_more_rows(
     """
     task = trained.task
     own = np.ones(task.is_positive.size) if weight_before is None else weight_before
-    columns = [task.features, more.select(task.features.column_names)]
-    whole = replace(
-        task,
-        features=pa.concat_tables(columns, promote_options="permissive"),
-        is_positive=np.concatenate([task.is_positive, is_positive]),
-    )
     weights = np.concatenate([own, weight])
-    ranker = _refitted(trained.ranker, whole, progress, weights)
+    ranker = _refitted(trained.ranker, task.with_more(more), progress, weights)
     ranker.calibration_ = trained.ranker.calibration_
     return ranker
 
@@ -236,7 +237,8 @@ def _refitted(
     doing = "learning from all rows"
     rows = task.encoded(task.schema())
     row = registry.row_of(ranker)
-    weighed = {} if weights is None else {"sample_weight": weights}
+    weighed: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+    weighed |= _groups(ranker, task)
     if row.judges_itself:
         return copy.copy(ranker).refit(*rows, **weighed, progress=renamed(progress, doing))
     if row.takes_progress:
@@ -274,7 +276,8 @@ def _fit_as_a_winner(
     rows, validation = task.encoded(both, "train", "validation"), task.encoded(both, "validation")
     if takes_progress:
         # to be judged on few rows saves time: the calibration below takes the place of its own
-        ranker.fit(*rows, eval_set=validation, progress=renamed(progress, doing))
+        groups = _groups(ranker, task, "train", "validation")
+        ranker.fit(*rows, eval_set=validation, progress=renamed(progress, doing), **groups)
     else:
         ranker.fix_choices()
         report(1, 2)
@@ -287,10 +290,16 @@ def _fit_as_a_winner(
 def _scored_apart(ranker: Ranker, task: Task) -> ScoredWindow:
     """Return the validation rows as scored by the ranker fitted to train alone."""
     train = task.schema("train")
-    ranker.fit(*task.encoded(train, "train"))
+    ranker.fit(*task.encoded(train, "train"), **_groups(ranker, task, "train"))
     suspicion = ranker.suspicion(task.encoded(train, "validation")[0])
     until = None if task.split.periods is None else task.split.periods["train"][1]
     return task.window(task.split.validation, suspicion, until)
+
+
+def _groups(ranker: Any, task: Task, *parts: str) -> dict[str, Any]:
+    """Return the groups of the rows, for a ranker of groups: each card's rows of a day."""
+    ranks_groups = getattr(ranker, "ranks_groups", False)
+    return {"groups": task.card_days(*parts)} if ranks_groups else {}
 
 
 def _candidate(fitted: _Measurable, task: Task, budget: int) -> Candidate:

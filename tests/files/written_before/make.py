@@ -4,8 +4,9 @@ It was run with toprank 0.1.0 at commit b95836d, XGBoost 3.2.0, NumPy 2 and Rive
 
     PYTHONPATH=src python tests/model_file/written_before/make.py
 
-and is kept to show what the files are. Running it with a later version would replace the old
-files by new ones, which prove nothing: write those of a later version to a folder of their own.
+and is kept to show what the files are; `stream_ranker` and `pipeline` were written on their own
+when these kinds of file were new. Running it with a later version would replace the old files by
+new ones, which prove nothing: write those of a later version to a folder of their own.
 """
 
 import json
@@ -17,6 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 from click.testing import CliRunner
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import toprank
 from toprank.cli import commands
@@ -60,6 +64,12 @@ def main():
     for name, model in no_label_rankers(payments).items():
         write(model, name)
         expected[name] = scores_of(model, rows.select(["amount", "online"]))
+    model = stream_ranker(payments)
+    write(model, "stream_ranker")
+    expected["stream_ranker"] = scores_of(model, rows.select(["amount", "country", "online"]))
+    model = pipeline(payments)
+    write(model, "pipeline")
+    expected["pipeline"] = probabilities_of(model, rows)
     for name, model in streams(payments).items():
         write(model, name)
         expected[name] = [model.score(features(row))._asdict() for row in plain(rows)]
@@ -181,6 +191,26 @@ def streams(payments):
                 stream.label(event_id, bool(label))
         stream.position = {"line": 300}
     return made
+
+
+def stream_ranker(payments):
+    """A ranker whose last labels are not in its reservoir, with a refit under way."""
+    rows = payments.select(["amount", "country", "online"])
+    is_fraud = np.asarray(payments["fraud"]) == 1
+    ranker = toprank.StreamRanker(n_estimators=3, max_depth=2, n_buckets=16)
+    return ranker.partial_fit(rows.slice(0, 302), is_fraud[:302])
+
+
+def pipeline(payments):
+    """Steps that fill and scale, and a ranker of what comes out."""
+    is_fraud = np.asarray(payments["fraud"]) == 1
+    made = make_pipeline(SimpleImputer(), StandardScaler(), BoostedRanker(n_estimators=3))
+    return made.fit(payments.select(["amount", "online"]).to_pandas().astype(float), is_fraud)
+
+
+def probabilities_of(model, rows):
+    rows = rows.select(["amount", "online"]).to_pandas().astype(float)
+    return {"probability": model.predict_proba(rows)[:, 1].tolist()}
 
 
 def remembering(payments):

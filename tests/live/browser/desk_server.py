@@ -1,5 +1,7 @@
 """A desk served by a process of its own, with people who can log in, for a real browser."""
 
+import time
+
 import numpy as np
 
 from live.pages.browser import CHEAP, PASSWORD
@@ -7,7 +9,7 @@ from live.served_desk import ServedProcess
 from toprank.live.desk import Desk
 from toprank.live.desk_clock import wall_time
 from toprank.live.people import accounts
-from toprank.live.store import alert_table, api_keys, check_table
+from toprank.live.store import alert_table, api_keys, check_table, payment_log
 
 PEOPLE = {
     "anna": "investigator", "ben": "investigator", "sara": "senior", "rita": "rule_author",
@@ -37,7 +39,18 @@ class DeskServer:
         for first in range(0, len(self._payments), _BATCH):
             some = [sent(each.body) for each in self._payments[first : first + _BATCH]]
             self._process.post("/v1/payments", {"payments": some})
+        self._wait_for_scores()  # the order of the queue is that of a desk at rest
         return self
+
+    def _wait_for_scores(self, seconds=120):
+        end = time.monotonic() + seconds
+        while self._n_unscored():
+            assert time.monotonic() < end, "the payments were not scored"
+            time.sleep(0.05)
+
+    def _n_unscored(self):
+        with self.database.reading() as connection:
+            return len(payment_log.unscored(connection))
 
     def __exit__(self, *_):
         self._process.stop()

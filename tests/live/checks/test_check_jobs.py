@@ -8,7 +8,12 @@ from live import desks
 from toprank.live.checks import check_verdicts, claims
 from toprank.live.engine.check_jobs import CheckJobs
 from toprank.live.engine.decision_engine import DecisionEngine
-from toprank.live.store import alert_table, label_table, random_check_table
+from toprank.live.store import (
+    alert_table,
+    filled_alert_table,
+    label_table,
+    random_check_table,
+)
 from toprank.live.store.random_check_table import random_draws
 
 ANNA = "person:anna"
@@ -68,6 +73,29 @@ def test_a_running_engine_writes_labels_ends_leases_and_draws_random_checks(live
         check.positions
     )
     assert read(lambda connection: len(connection.execute(random_draws.select()).all())) == 1
+
+
+def test_a_list_that_could_not_be_filled_is_filled_at_the_next_look(live, later, monkeypatch):
+    engine, fill_list, plans = DecisionEngine(live), live.fill_list, []
+
+    def fails_at_first(plan):
+        plans.append(plan)
+        if len(plans) == 1:
+            raise RuntimeError("the disk is full")
+        return fill_list(plan)
+
+    monkeypatch.setattr(live, "fill_list", fails_at_first)
+
+    async def work():
+        await engine.decide(later[:50])
+        await until(lambda: not live.n_unscored)
+        jobs = asyncio.create_task(CheckJobs(engine, between=0.02).run())
+        await until(lambda: len(plans) > 1)
+        jobs.cancel()
+
+    desks.run(engine, work)
+    with live.desk.database.reading() as connection:
+        assert filled_alert_table.open_below(connection, live.settings.alert_from)
 
 
 def test_a_verdict_that_was_pending_at_the_end_is_final_after_the_next_start(live, later):

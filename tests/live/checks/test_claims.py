@@ -6,7 +6,8 @@ import pytest
 from live.checks.listed_cards import NOW, SETTINGS, add_alert, later
 from toprank.live.checks import claims
 from toprank.live.checks.check_errors import NoAlertError, TakenError
-from toprank.live.store import alert_table, audit_chain
+from toprank.live.store import alert_table, audit_chain, label_table
+from toprank.live.store.label_table import DeskLabel
 
 ANNA, BEN = "person:anna", "person:ben"
 
@@ -35,6 +36,19 @@ def test_a_lease_that_is_over_returns_the_card_to_the_queue(connection):
         claims.renew(connection, number, ANNA, later(1502), SETTINGS)
     actions = [each.action for each in audit_chain.entries(connection)]
     assert actions == ["check begun", "lease ended", "check begun"]
+
+
+def test_a_card_that_a_claim_closes_while_it_is_open_says_so(connection):
+    number = add_alert(connection, 0.5)
+    claims.claim(connection, number, ANNA, NOW, SETTINGS)
+    card = alert_table.by_number(connection, number).card
+    label = DeskLabel(1, "p", card, True, NOW.desk, "claim", "key:bank", 1, NOW.desk)
+    label_table.add(connection, [label])
+    alert_table.close(connection, [card], NOW.desk)
+    with pytest.raises(TakenError, match="the holder of the card has claimed a fraud"):
+        claims.holding(connection, number, ANNA)
+    with pytest.raises(TakenError, match="the holder of the card has claimed a fraud"):
+        claims.claim(connection, number, BEN, NOW, SETTINGS)
 
 
 def test_a_card_that_is_released_is_the_next_one_again(connection):

@@ -50,6 +50,19 @@ def test_the_range_of_a_day_is_that_of_what_was_known_before_it(connection):
     assert last.expected.value == pytest.approx(5, abs=2) and last.is_held
 
 
+@pytest.mark.parametrize("n_checks, least, most", [(4, 0.85, 1.0), (400, 0.75, 0.85)])
+def test_the_chance_of_a_range_is_larger_where_few_frauds_are_expected(
+    connection, n_checks, least, most
+):
+    row = CheckDay(
+        NOW.day - 1, n_checks, 0, 0.1 * n_checks, 0.09 * n_checks, 0, 0,
+        json.dumps([[-22, n_checks]]),
+    )  # fmt: skip
+    connection.execute(check_days.insert().values(row._asdict()))
+    (found,) = kept_promise.day_ranges(connection, NOW.day - 6, NOW.day)
+    assert least < found.chance <= most
+
+
 def test_the_chances_of_a_days_cards_are_kept_to_a_tenth_of_log_odds():
     stored = check_day_table._counted_chances([0.5, 0.5, 0.9, 0.0, 1.0])
     found = CheckDay(1, chances=stored).probabilities

@@ -1,5 +1,7 @@
 """A challenger and the champion on live payments, by labels that arrive late."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sqlalchemy as sa
@@ -17,11 +19,17 @@ from toprank.live.learning.live_comparison import (
 from toprank.live.learning.model_comparison import PREVALENCE
 from toprank.live.learning.model_words import live_lines
 from toprank.live.monitor import log_digest
-from toprank.live.store import alert_table, label_table, random_check_table
+from toprank.live.store import (
+    alert_table,
+    label_table,
+    listed_score_table,
+    payment_log,
+    random_check_table,
+)
 from toprank.live.store.alert_table import CardAlert
 from toprank.live.store.desk_database import Database
 from toprank.live.store.listed_score_table import listed_scores
-from toprank.live.store.payment_log import payments, scores
+from toprank.live.store.payment_log import NewScore, payments, scores
 from toprank.live.store.random_check_table import RandomDraw
 from toprank.live.store.score_day_table import score_days, score_places
 from toprank.live.store.shadow_score_table import shadow_scores
@@ -270,3 +278,38 @@ def test_payments_that_were_denied_skipped_or_scored_by_another_champion_are_lef
     assert found.n_frauds == n_frauds
     assert found.adjusted_ap.champion == pytest.approx(figures["champion", "ap"])
     assert found.cards.challenger == pytest.approx(figures["challenger", "cards"])
+
+
+def score_again(connection, positions, model):
+    """What a model that takes over does with payments on the list."""
+    listed_score_table.keep_first(connection, positions)
+    payment_log.replace_scores(
+        connection, [NewScore(position, 0.5, 0.5, model, 0) for position in positions]
+    )
+
+
+def test_frauds_scored_again_by_a_model_that_was_rolled_back_count_with_their_first_scores(made):
+    database, now = made(World(champion=1.2))
+    before = compared(database, now)
+    with database.writing() as connection:
+        found = connection.execute(sa.select(scores.c.position, scores.c.probability)).all()
+        fraud_ids = [each.id for each in label_table.after(connection, 0) if each.is_fraud]
+        frauds = {int(each.removeprefix("p")) for each in fraud_ids}
+        listed = [row.position for row in found if row.probability >= SETTINGS.alert_from]
+        filling = [row.position for row in found if row.probability < SETTINGS.alert_from]
+        some = [*listed[::3], *filling[::3]]
+        assert frauds.intersection(listed[::3]) and frauds.intersection(filling[::3])
+        score_again(connection, some, "0003.toprank")
+        score_again(connection, some[::2], CHAMPION.file)  # those that were still on the list
+    assert compared(database, now) == before
+
+
+def test_a_list_of_frauds_alone_can_be_compared(made):
+    settings = replace(SETTINGS, alert_from=0.35)
+    database, now = made(World(n_cards=40, champion=6.0, challenger=6.5), settings)
+    with database.writing() as connection:
+        frauds = [each.card for each in label_table.after(connection, 0) if each.is_fraud]
+        is_genuine = listed_scores.c.card.not_in(frauds)
+        connection.execute(listed_scores.update().where(is_genuine).values(is_listed=False))
+    found = compared(database, now, settings)
+    assert 0 < found.cards.champion <= 5

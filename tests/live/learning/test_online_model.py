@@ -22,14 +22,19 @@ from toprank.live.store.shadow_score_table import ONLINE, shadow_scores
 SILENCE = 2 * 86_400_000_000
 
 
-@pytest.fixture
-def live(untrained):
+@pytest.fixture(params=["onlb"])
+def live(untrained, request):
     """A desk with two weeks of payments and claims that wants an online model."""
-    untrained.settings = DeskSettings(clock="payments", online=True, **learned_desks.SETTINGS)
+    untrained.settings = DeskSettings(
+        clock="payments", online=True, online_learner=request.param, **learned_desks.SETTINGS
+    )
     untrained.settings.write(untrained.folder)
     live = desks.live(untrained)
     yield live
     live.close()
+
+
+BOTH_LEARNERS = pytest.mark.parametrize("live", ["onlb", "stream-ranker"], indirect=True)
 
 
 def lessons_of(desk, most):
@@ -98,6 +103,7 @@ def test_every_label_teaches_once_in_the_order_of_the_log(live, last_payments):
     assert sum(not is_fraud for _, is_fraud in expected) > 500
 
 
+@BOTH_LEARNERS
 def test_a_model_that_is_killed_becomes_what_it_would_have_been_bit_for_bit(live, last_payments):
     whole = taught(live)
     names = live.model.state_.history.names
@@ -109,15 +115,19 @@ def test_a_model_that_is_killed_becomes_what_it_would_have_been_bit_for_bit(live
     jobs.step()
     live.online.save(path)
     jobs.step()  # is lost
-    assert live.online.place != OnlineModel.read(path, live.fields, names).place
-    resumed = taught(live, OnlineModel.read(path, live.fields, names))
+    learner = live.settings.online_learner
+    saved, again = (OnlineModel.read(path, live.fields, names, learner) for _ in range(2))
+    assert live.online.place != saved.place
+    resumed = taught(live, again)
     assert weights(resumed) == weights(whole) and resumed.place == whole.place
     assert (resumed.n_frauds, resumed.n_genuine) == (whole.n_frauds, whole.n_genuine)
     learned_desks.scored(live, last_payments)
-    again, other = taught(live, resumed), taught(live, OnlineModel.read(path, live.fields, names))
+    again = taught(live, resumed)
+    other = taught(live, OnlineModel.read(path, live.fields, names, learner))
     assert weights(again) == weights(other)
 
 
+@BOTH_LEARNERS
 def test_it_scores_payments_in_shadow_while_the_champion_does(live, last_payments):
     model = taught(live)
     learned_desks.scored(live, last_payments)
@@ -128,6 +138,7 @@ def test_it_scores_payments_in_shadow_while_the_champion_does(live, last_payment
     assert all(0 <= row.probability <= 1 and np.isfinite(row.suspicion) for row in rows)
 
 
+@BOTH_LEARNERS
 def test_it_ranks_frauds_that_it_has_not_learned_from_ahead_of_others(live):
     jobs = OnlineJobs(live, pause=0.0)
     jobs.step()  # what was before the desk, and the first lessons
@@ -149,6 +160,23 @@ def test_what_was_stopped_before_it_knew_the_past_begins_anew(live):
     jobs = OnlineJobs(live, pause=0.0)
     jobs.stop()
     assert jobs.step() == 0 and live.online is None and not live.desk.path_of(FILE).exists()
+
+
+def test_another_learner_begins_anew(live, caplog):
+    taught(live)
+    names = live.model.state_.history.names
+    read = OnlineModel.read(live.desk.path_of(FILE), live.fields, names, "stream-ranker")
+    assert read is None and "is of another learner now" in caplog.text
+    with pytest.raises(ValueError, match="online_learner must be one of"):
+        DeskSettings(online_learner="trees")
+
+
+def test_a_lesson_that_waits_for_a_refit_keeps_nobody_from_scoring(live):
+    """The wait comes before the turn in which the learner changes."""
+    model, turns = taught(live), []
+    model._learner.wait_for_refit = lambda: turns.append(model._turn.locked())
+    model.learn_row({"amount": 12.0}, False)
+    assert turns == [False]
 
 
 def test_it_is_skipped_while_scores_lag_behind_or_before_it_has_learned(live, last_payments):
@@ -189,3 +217,17 @@ def test_it_learns_while_the_desk_is_served_and_is_saved_at_the_end(live):
     names = live.model.state_.history.names
     saved = OnlineModel.read(live.desk.path_of(FILE), live.fields, names)
     assert saved.place == live.online.place and weights(saved) == weights(live.online)
+
+
+def test_a_model_that_cannot_be_saved_does_not_end_the_shutdown(live, caplog):
+    async def served():
+        task = asyncio.create_task(OnlineJobs(live, between=0.01, pause=0.0).run())
+        while live.online is None or live.online.place.position == 0:
+            await asyncio.sleep(0.01)
+        live.desk.path_of(FILE).mkdir()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(served())
+    assert "the online model could not be saved" in caplog.text

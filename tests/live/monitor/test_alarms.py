@@ -11,9 +11,11 @@ from toprank.live.checks.outbox import Delivery
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.monitor import alarm_readings, alarm_watch
 from toprank.live.monitor.alarm_readings import AlarmReading, Answers
+from toprank.live.monitor.blind_comparison import BlindComparison
 from toprank.live.monitor.desk_monitor import CheckedDay, DeskMonitor, LabelDelay
 from toprank.live.monitor.missed_frauds import MissedFrauds
 from toprank.live.store import alarm_table, audit_chain, outbox_table
+from toprank.live.store.blind_check_table import SaidOfCards
 from toprank.live.store.check_day_table import CheckDay
 from toprank.live.store.desk_database import Database
 from toprank.metrics.intervals import Interval
@@ -99,13 +101,14 @@ def test_an_alarm_is_acknowledged_by_one_person(database):
 
 def checked_days(counts, held=()):
     return [
-        CheckedDay(CheckDay(day, n, found), Interval(0.0, 0.0, 0.0), day not in held)
+        CheckedDay(CheckDay(day, n, found), Interval(0.0, 0.0, 0.0), day not in held, 0.8)
         for day, (n, found) in enumerate(counts)
     ]
 
 
 def figures(days=(), missed=None, oldest=None, delays=()):
-    found = DeskMonitor([], [], list(days), list(delays), [], 0, oldest, None, missed)
+    nothing = BlindComparison(SaidOfCards(), SaidOfCards(), None)
+    found = DeskMonitor([], [], list(days), list(delays), [], 0, oldest, None, missed, nothing)
     readings = alarm_readings.of_figures(found, NOW.desk, SETTINGS)
     return {each.name: each for each in readings}
 

@@ -82,6 +82,10 @@ class Shift:
         while self._live.n_unscored:
             await asyncio.sleep(0.01)
 
+    def desk_day(self):
+        """The day by the desk's clock, counted from 1970."""
+        return self._live.moment().day
+
     def alert(self, number):
         with self.database.reading() as connection:
             return alert_table.by_number(connection, number)

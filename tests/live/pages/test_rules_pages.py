@@ -343,5 +343,5 @@ def test_the_monitor_shows_recall_and_how_often_the_range_held(pages, as_role):
                   0, 0.1, True, 0),
         )  # fmt: skip
     text = words(as_role("auditor").get("/monitor").content.decode())
-    assert "The range held on 1 of them" in text
+    assert "The range held on 1 of them, where 1 are to be expected" in text
     assert "Missed per day" in text and "cards drawn at random had a fraud" in text

@@ -1,7 +1,9 @@
 """Days at a served desk: what is counted is what its ledger, its models and its audit have."""
 
 import http.server
+import os
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +13,19 @@ from toprank.live import api_sender
 from toprank.live.api_sender import KeptConnection
 from toprank.live.desk import Desk
 from toprank.live.log_replay import replay
+from toprank.live.served_days import desk_process
 from toprank.live.served_days.desk_days import replay_desk
-from toprank.live.served_days.replayed_desk import DeskPlan, PaymentBodies
+from toprank.live.served_days.desk_process import DeskProcess
+from toprank.live.served_days.replayed_desk import (
+    DeskPlan,
+    PaymentBodies,
+    check_servable,
+    make_desk,
+)
 from toprank.live.store import audit_chain, check_table, label_table, model_table, payment_reads
 from toprank.rankers.progress import silent
 from toprank.simulator import Simulation, tables_by_day
-from toprank.simulator.feedback.replayed_payments import read_payments
+from toprank.simulator.feedback.replayed_payments import NEVER, read_payments
 
 FIRST, N_DAYS, BUDGET = 90, 3, 5
 
@@ -125,6 +134,43 @@ def test_bodies_have_ids_that_lead_back_to_their_rows(payments):
     assert [each["amount"] for each in sent] == payments.amount[rows].tolist()
 
 
+def with_columns(payments, **changes):
+    """The payments with other values in some of their columns."""
+    table = payments.table
+    for name, values in changes.items():
+        table = table.set_column(table.column_names.index(name), name, values)
+    return replace(payments, table=table)
+
+
+def test_columns_may_have_the_names_that_ids_and_labels_have_otherwise(payments):
+    named = {"amount": "payment", "terminal": "is_fraud"}
+    table = payments.table.rename_columns(
+        [named.get(name, name) for name in payments.table.column_names]
+    )
+    bodies = PaymentBodies(replace(payments, table=table))
+    (sent,) = bodies.some(np.array([5]))
+
+    assert sent["payment"] == payments.amount[5]
+    assert sent[bodies.id_field] == "p5"
+    assert len({*table.column_names, bodies.id_field, bodies.label}) == 6
+
+
+def test_card_numbers_are_refused_before_the_days_begin(payments):
+    check_servable(payments)
+    cards = pa.array(["4539148803436467"] * payments.card.size)
+    with pytest.raises(ValueError, match=r"'card' must contain tokens.* 1 of 1 cards are such"):
+        check_servable(with_columns(payments, card=cards))
+
+
+def test_too_few_frauds_to_fit_a_model_are_reported_as_such(payments, tmp_path):
+    frauds = np.flatnonzero(payments.is_positive & (payments.day > 40) & (payments.day < 55))
+    claim_day = np.where(np.isin(np.arange(payments.day.size), frauds), payments.claim_day, NEVER)
+    few = replace(payments, is_positive=claim_day < NEVER, claim_day=claim_day)
+    rows = payments.rows_of(0, FIRST)
+    with pytest.raises(ValueError, match=r"warm-up of 90 days must have enough claimed frauds"):
+        make_desk(tmp_path / "desk", few, rows, plan())
+
+
 class _OneAnswerEach(http.server.BaseHTTPRequestHandler):
     """Closes each connection after one answer, without saying so, as servers do with idle ones."""
 
@@ -148,3 +194,24 @@ def test_a_connection_that_has_been_idle_is_opened_again(monkeypatch):
         connection = KeptConnection(f"http://127.0.0.1:{server.server_port}")
         assert [connection.ask("GET", "/", None, {}).text for _ in range(3)] == ["ok"] * 3
         server.shutdown()
+
+
+HANGING = """
+import pathlib, os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path(sys.argv[2], "process").write_text(str(os.getpid()))
+print("Serving the desk at http://127.0.0.1:1 .", file=sys.stderr, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_server_that_hangs_does_not_outlive_the_replay(tmp_path, monkeypatch):
+    monkeypatch.setattr(desk_process, "_COMMAND", HANGING)
+    monkeypatch.setattr(desk_process, "_LONGEST_STOP", 0.2)
+    with pytest.raises(ZeroDivisionError), DeskProcess(tmp_path) as process:
+        assert process.address == "http://127.0.0.1:1"
+        number = int((tmp_path / "process").read_text())
+        os.kill(number, 0)  # it is there
+        raise ZeroDivisionError
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)

@@ -8,11 +8,15 @@ import pytest
 from toprank.live.monitor import log_digest
 from toprank.live.store import (
     alert_terminal_table,
+    blind_check_table,
     check_day_table,
+    check_table,
     model_table,
     payment_log,
     score_day_table,
 )
+from toprank.live.store.blind_check_table import SaidOfCards
+from toprank.live.store.check_table import Check
 from toprank.live.store.desk_database import NAME, Database
 from toprank.live.store.payment_log import LoggedPayment, StoredScore
 
@@ -113,6 +117,32 @@ def test_scores_of_a_desk_of_version_3_are_counted_from_its_log(tmp_path):
     with database.reading() as connection:
         (day,) = score_day_table.between(connection, 0, 3)
     assert (day.day, day.model, day.n_payments) == (2, "0001.toprank", 3)
+    for each in (database, new):
+        each.close()
+
+
+def test_a_desk_of_version_4_has_its_checks_and_room_for_blind_ones(tmp_path):
+    (tmp_path / "new").mkdir()
+    new, before = Database.create(tmp_path / "new"), fill(tmp_path, "before")
+    check = Check(
+        0, 7, "person:anna", "fraud", [1], "", "", "finished", 0, 2, 0, 0, 0.5, False, 1
+    )  # fmt: skip
+    with before.writing() as connection:
+        number = check_table.add(connection, check).number
+        connection.exec_driver_sql("DROP TABLE blind_checks")
+        connection.exec_driver_sql("PRAGMA user_version = 4")
+    before.close()
+    database = Database.open(tmp_path / "before")
+    assert shape(database) == shape(new)
+    with database.writing() as connection:
+        assert check_table.by_number(connection, number).verdict == "fraud"
+        # what was said before is not taken for either kind
+        assert blind_check_table.said(connection, 0, 9) == {
+            True: SaidOfCards(),
+            False: SaidOfCards(),
+        }
+        blind_check_table.add(connection, number, 7, is_blind=True)
+        assert blind_check_table.said(connection, 0, 9)[True] == (1, 0, 0, 0.5)
     for each in (database, new):
         each.close()
 

@@ -28,6 +28,13 @@ def test_a_label_is_a_claim_known_from_now_on_unless_it_says_otherwise(known, de
     assert desk.engine.labels[0][0] == LabelGiven("a/b", False, None, "claim")
 
 
+def test_silence_can_only_say_that_a_payment_is_genuine(known, desk):
+    reply = known.post("/v1/labels", {"id": "a/b", "is_fraud": True, "source": "silence"})
+    assert "investigator or claim where is_fraud is true" in reply.error["message"]
+    known.post("/v1/labels", {"id": "a/b", "is_fraud": False, "source": "silence"})
+    assert desk.engine.labels[0][0] == LabelGiven("a/b", False, None, "silence")
+
+
 def test_labels_of_unknown_payments_are_named_and_one_alone_is_not_found(known):
     labels = [{"id": name, "is_fraud": True} for name in ("x", "a/b", 7)]
     reply = known.post("/v1/labels", {"labels": labels})
@@ -41,7 +48,7 @@ def test_labels_of_unknown_payments_are_named_and_one_alone_is_not_found(known):
         ("id", ""), ("id", None), ("id", []), ("is_fraud", 1), ("is_fraud", "true"),
         ("is_fraud", None), ("source", "rumour"), ("source", 3), ("source", ""), ("source", False),
         ("source", ["claim"]), ("known_at", "soon"), ("known_at", "2096-01-01"),
-        ("known_att", 5),
+        ("known_att", 5), ("source", "silence"),
     ],
 )  # fmt: skip
 def test_a_label_that_is_not_as_expected_is_refused_by_name(known, desk, name, value):

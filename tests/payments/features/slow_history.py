@@ -6,6 +6,7 @@ import numpy as np
 
 from toprank.payments.features import (
     FirstTime,
+    KnownPositives,
     LabelRisk,
     Night,
     Recent,
@@ -45,6 +46,8 @@ EVERY_KIND = (
     LabelRisk("count", "terminal", "10s", "4s"),
     LabelRisk("share", "terminal", "10s", "4s"),
     LabelRisk("share", "card", None, "2s"),
+    KnownPositives("terminal", "10s", "4s"),
+    KnownPositives("card", None, "2s"),
 )
 
 
@@ -124,12 +127,20 @@ class SlowHistory:
         is_known = is_positive == before[1] or source == "silence"
         return "known" if is_known else "overruled"
 
-    def label_at(self, row, moment, delay):
-        """Since when the label that holds at a moment counts, and what it is; or None."""
+    def label_at(self, row, moment, delay, *, at_once=False):
+        """Since when the label that holds at a moment counts, and what it is; or None.
+
+        `at_once` counts labels that have a time from then on, within the delay, too. One without a
+        time is known before all others, so that no silence holds beside it.
+        """
         counting = []
+        spoken = [known for known, source, _ in row["labels"] if source != "silence"]
         for order, (known, source, value) in enumerate(row["labels"]):
+            if at_once and source == "silence" and None in spoken:
+                continue
+            least = 1 if at_once and known is not None else max(delay, 1)
             known = -math.inf if known is None else known
-            since = max(row["time"] + max(delay, 1), known)
+            since = max(row["time"] + least, known)
             if since <= moment:
                 claim = (source != "silence", known, -SOURCES.index(source), order)
                 counting.append((claim, since, value))
@@ -172,6 +183,8 @@ class SlowHistory:
             return math.nan
         if isinstance(each, LabelRisk):
             return self.risk(each, seen)
+        if isinstance(each, KnownPositives):
+            return self.known_positives(each, seen)
         place = (seen["time"], seen["arrival"])
         same = [s for s in self.seen if self.key(s, each.key) == self.key(seen, each.key)]
         same = [s for s in same if (s["time"], s["arrival"]) <= place]
@@ -218,6 +231,26 @@ class SlowHistory:
         if each.what == "count":
             return float(len(labels))
         return sum(labels) / len(labels) if labels else 0.0
+
+    def known_positives(self, each, row):
+        width = math.inf if each.window is None else self.span(each.window)
+        found = 0
+        for s in self.seen:
+            if self.key(s, each.key) == self.key(row, each.key):
+                since = self.positive_since(s, row["time"], self.span(each.delay))
+                found += since is not None and since > row["time"] - width
+        return float(found)
+
+    def positive_since(self, row, moment, delay):
+        """Since when a row has been known as positive at a moment; None where it is not."""
+        times = [known for known, *_ in row["labels"] if known is not None]
+        turns = {max(at, row["time"] + 1) for at in times} | {row["time"] + max(delay, 1)}
+        since = None
+        for at in sorted(at for at in turns if at <= moment):
+            holding = self.label_at(row, at, delay, at_once=True)
+            is_positive = holding is not None and holding[1]
+            since = (at if since is None else since) if is_positive else None
+        return since
 
 
 def assert_same(got, wanted, exactly=False):

@@ -6,6 +6,7 @@ import pytest
 from numba.extending import is_jitted
 
 from toprank.payments.features import History, LabelRisk, window_kernel
+from toprank.payments.features.questions import LabelTimes
 from toprank.payments.features.row_labels import RowLabel, holdings, with_label
 
 pytestmark = pytest.mark.kernel
@@ -182,10 +183,11 @@ def test_labels_that_never_hold_are_not_kept():
     assert with_label([silence], claim) == [claim]
     early = RowLabel(3, 2, False)
     assert with_label([early], claim) == [early, claim]
+    late, soon = LabelTimes(7, 7), LabelTimes(4, 4)
     # both count from the delay on: the first of them never holds
-    assert [each[:2] for each in holdings([early, claim], 0, 7, 0)] == [(7, 2**62)]
-    assert [each[:2] for each in holdings([early, claim], 0, 4, 0)] == [(4, 5), (5, 2**62)]
-    assert [each[:2] for each in holdings([early, claim], 0, 4, 5)] == [(5, 2**62)]
+    assert [each[:2] for each in holdings([early, claim], 0, late, 0)] == [(7, 2**62)]
+    assert [each[:2] for each in holdings([early, claim], 0, soon, 0)] == [(4, 5), (5, 2**62)]
+    assert [each[:2] for each in holdings([early, claim], 0, soon, 5)] == [(5, 2**62)]
 
 
 @pytest.mark.skipif(not is_jitted(window_kernel.insert), reason="kernels are not compiled")

@@ -88,8 +88,8 @@ def test_the_file_is_the_page(replayed, page, tmp_path):
 
 def test_desks_have_a_section_with_their_promise_by_day(replayed):
     n_days = replayed.dates.size
-    promise = DailyPromise(*(np.full(n_days, each) for each in (2.0, 1.0, 3.0, 2.0)))
-    desks = {"static desk": DeskFigures(promise, None, 1)}
+    promise = DailyPromise(*(np.full(n_days, each) for each in (2.0, 1.0, 3.0, 2.0, 0.8)))
+    desks = {"static desk": DeskFigures(promise, None, 1, {})}
     strategies = {"static desk": replayed.strategies["static"]}
     with_desk = replace(replayed, desks=desks, strategies=strategies, new_on=4, claims_block=True)
     report = feedback_report_of(with_desk, title="Days", parameters={})

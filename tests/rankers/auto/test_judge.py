@@ -75,6 +75,35 @@ def test_a_standing_is_the_average_precision_of_the_judged_rows():
     assert 0 < standing.resampled.min() < expected < standing.resampled.max() <= 1
 
 
+def test_separation_is_the_rank_sum_statistic_of_each_fold_added_up():
+    rows = numbered(40, 9)
+    folds = [JudgedFold(*part) for part in splits.folds(rows.is_positive, 2)]
+    judge = judge_of(rows, folds)
+    scores = np.round(np.random.default_rng(1).normal(size=40), 1)  # with ties
+
+    above = variance = 0.0
+    for origin in (0, 1):
+        here = judge.judging.origin == origin
+        positive, negative = scores[here & judge.is_positive], scores[here & ~judge.is_positive]
+        n_pairs = positive.size * negative.size
+        above += (reference.roc_auc(judge.is_positive[here], scores[here]) - 0.5) * n_pairs
+        variance += n_pairs * (here.sum() + 1) / 12
+    assert judge.separation(scores) == approx(above / np.sqrt(variance))
+
+
+def test_separation_is_of_about_one_where_scores_say_nothing_and_does_not_mix_folds():
+    rows = numbered(400, 60)
+    judge = judge_of(rows, [JudgedFold(*part) for part in splits.folds(rows.is_positive, 4)])
+    noise = np.random.default_rng(2).normal(size=(300, 400))
+    measured = [judge.separation(each) for each in noise]
+
+    assert np.std(measured) == approx(1.0, abs=0.15)
+    assert np.mean(measured) == approx(0.0, abs=0.2)
+    # the models of folds may differ in how they score all rows
+    moved = [judge.separation(each + 100 * judge.judging.origin) for each in noise]
+    assert moved == approx(measured)
+
+
 def test_every_score_gets_the_same_resamples():
     rows = numbered(40, 9)
     judge = judge_of(rows, [JudgedFold(np.arange(40), np.arange(40))])

@@ -16,7 +16,7 @@ from toprank.rankers.auto.forest_member import RandomisedForest
 from toprank.rankers.auto.judge import Judge
 from toprank.rankers.auto.judged_folds import JudgedFold, JudgedFolds, random_folds
 from toprank.rankers.auto.kernel_member import KernelModel
-from toprank.rankers.auto.search import AHEAD, LOSSES_TRIED, search
+from toprank.rankers.auto.search import AHEAD, BEYOND_DOUBT, LOSSES_TRIED, search
 from toprank.rankers.auto.smooth_member import SmoothModel
 from toprank.rankers.auto.work import Budget
 
@@ -134,6 +134,37 @@ def test_a_tie_goes_to_plain_log_loss():
     assert outcome.winner is outcome.plain
     assert outcome.reason == "nothing else is clearly better"
     assert len(outcome.trials) > 5
+
+
+@pytest.mark.parametrize("n_positive", [8, 100])
+def test_a_tie_goes_to_the_blend_where_columns_certainly_say_something(n_positive):
+    outcome = search(scripted({"else": 20.0, "plain": 20.0}, n_positive=n_positive), 60)
+
+    assert outcome.plain.average_precision == 1.0
+    assert outcome.winner.average_precision == 1.0
+    assert outcome.winner is not outcome.plain
+
+
+def test_a_winner_that_orders_all_rows_as_plain_log_loss_does_leaves_it_in_place():
+    class Ordered(Scripted):
+        def script(self, recipe):
+            quality = 2.0 if recipe == PLAIN else 3.0  # another scale, the same order
+            return quality * (self.is_positive + self.rows.features[:, 0].astype(float))
+
+    judge = scripted({})
+    outcome = search(Ordered(judge.rows, judge.columns, judge.judging, 0, 1), 60)
+    assert judge.separation(outcome.plain.blended) > 3
+    assert outcome.winner is outcome.plain
+
+
+def test_plain_log_loss_that_leads_beyond_doubt_is_kept_although_columns_say_something():
+    judge = scripted({"else": 0.4, "plain": 3.0})
+    outcome = search(judge, 60)
+    (blended,) = (trial for trial in outcome.trials if len(trial.recipes) > 1)
+
+    assert judge.separation(blended.blended) > 3
+    assert outcome.plain.ahead_of(blended) >= BEYOND_DOUBT
+    assert outcome.winner is outcome.plain
 
 
 def test_a_blend_of_several_kinds_wins_when_all_are_as_good():

@@ -203,3 +203,35 @@ def test_a_missing_engine_names_the_extra(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_xgboost)
     with pytest.raises(ImportError, match="pip install xgboost-cpu"):
         xgboost_engine.import_xgboost()
+
+
+def test_along_the_gradient_the_highest_positive_leaves_the_others_behind():
+    is_positive = np.arange(30) < 6
+    raw = np.random.default_rng(0).normal(size=30) / 4
+    start, loss = raw[:6].copy(), ApExp(form="paper")
+    while loss.value(is_positive, raw) > 0.05:
+        gradient, _ = loss.gradient_curvature(is_positive, raw)
+        raw -= 1e-3 / np.abs(gradient).max() * gradient
+    # exp(-f) of all positives falls by the same amount: only the first one gets to 0
+    fallen = np.exp(-start) - np.exp(-raw[:6])
+    assert fallen == approx(fallen.mean(), rel=0.02)
+    share = np.exp(raw) / np.exp(raw).sum()
+    assert share[start.argmax()] > 0.6 > 4 * np.sort(share[:6])[-2]
+
+
+@pytest.mark.parametrize(("learning_rate", "is_taken_over"), [(1.0, True), (0.03, False)])
+def test_a_whole_step_gives_the_sum_to_one_pure_leaf(learning_rate, is_taken_over):
+    generator = np.random.default_rng(0)
+    is_positive = np.arange(400) < 60
+    features = generator.normal(size=(400, 2)).astype(np.float32)
+    features[:4, 0] += 9  # four positives that one cut separates
+    features[4:60, 1] += 0.3
+    rows = TrainingRows(features, is_positive, None)
+    plan = plan_of(ApExp(), n_estimators=1)
+    grown = paper_engine.train(rows, plan, None, max_depth=1, learning_rate=learning_rate)
+    raw = xgboost_engine.predict_raw(grown.booster, features)
+    gradient, _ = ApExp(form="paper").gradient_curvature(is_positive, raw)
+    of_leaf = np.exp(raw[:4]).sum() / np.exp(raw).sum()
+    others = np.abs(gradient[4:60]).sum() / np.abs(gradient[:60]).sum()
+    assert (of_leaf > 0.9) == is_taken_over
+    assert (others < 0.1) == is_taken_over

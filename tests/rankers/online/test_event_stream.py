@@ -271,7 +271,7 @@ def test_a_rejected_row_leaves_no_column_and_no_count():
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"learner": BoostedRanker()}, TypeError, "learner must be an online booster such as"),
+        ({"learner": BoostedRanker()}, TypeError, "learner must be an online learner such as"),
         ({"window": 0}, ValueError, "window must be between 1"),
         ({"budget": 51}, ValueError, "budget must be between 1 and 50; got 51"),
         ({"threshold": 1.5}, ValueError, "threshold must be at least 0 and at most 1; got 1.5"),
@@ -373,8 +373,8 @@ def test_the_drift_watch_resumes_after_loading(action, tmp_path, monkeypatch):
 
 def test_an_alarm_of_the_watch_is_counted(monkeypatch):
     stream = fresh(drift="adwin")
-    monkeypatch.setattr(stream._watch, "scored", lambda is_alert: True)
-    monkeypatch.setattr(stream._watch, "labelled", lambda row, label, loss: loss > 0.69)
+    monkeypatch.setattr(stream.watch, "scored", lambda is_alert: True)
+    monkeypatch.setattr(stream.watch, "labelled", lambda row, label, loss: loss > 0.69)
     stream.learn({"amount": 1.0}, True)
 
     assert stream.n_alarms == 2

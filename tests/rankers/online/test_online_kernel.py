@@ -62,6 +62,7 @@ def model_of(rule="non-linear", update="full", **changes):
         is_averaged=False,
         is_balanced=False,
         is_calibrated=False,
+        is_wide=False,
     )
     model = Model(shape._replace(**changes), Classes())
     model.add_columns(["a", "b", "c"])
@@ -86,6 +87,7 @@ def twin_of(model, rule="non-linear", update="full"):
         step=shape.step,
         edge=shape.edge,
         averaged=shape.is_averaged,
+        wide=shape.is_wide,
         balanced=shape.is_balanced,
         loss="ap" if shape.loss == online_kernel.AVERAGE_PRECISION else "log",
     )
@@ -164,6 +166,18 @@ def test_several_outputs_learn_as_their_slow_twin(rule, update, stream, averaged
     settings_drawn = {"is_averaged": averaged, "is_balanced": balanced, "seed": seed}
     model = model_of(rule, update, n_outputs=3, **settings_drawn)
     check_twins_agree(model, twin_of(model, rule, update), stream)
+
+
+@pytest.mark.parametrize("update", ["full", "prefix", "residual"])
+@examples(8)
+@given(streams(n_classes=3), st.booleans(), st.integers(0, 99))
+def test_a_wide_part_learns_as_its_slow_twin(update, stream, averaged, seed):
+    model = model_of(
+        "non-linear", update, n_outputs=2, is_wide=True, is_averaged=averaged, seed=seed
+    )
+    twin = twin_of(model, "non-linear", update)
+    check_twins_agree(model, twin, stream)
+    assert_allclose(model.weights.wide, twin.weights["wide"], rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize(("rule", "update"), STAGED)
@@ -504,11 +518,17 @@ def test_means_and_spreads_are_those_of_all_numbers_seen():
     assert_allclose(model.seen.mean, np.nanmean(values, axis=0))
     assert_allclose(model.seen.spread, np.nanvar(values, axis=0) * [4, 3, 3])
     assert_array_equal(model.seen.is_flag, [False, True, False])
-    scaled = [online_kernel._scaled(value, 0, model.seen) for value in (1.5, 1e9, -1e9, np.nan)]
-    assert scaled[0] == approx((1.5 - 2) / np.std(values[:, 0]))
-    assert scaled[1:] == [5, -5, 0]
-    assert [online_kernel._scaled(value, 1, model.seen) for value in (0.0, 1.0)] == [0, 1]
-    assert online_kernel._scaled(9.0, 2, model.seen) == 0  # it has no spread
+    away, is_wide = (1.5 - 2) / np.std(values[:, 0]), model.shape._replace(is_wide=True)
+
+    def scaled(values, column, shape=model.shape):
+        return [online_kernel._scaled(value, column, shape, model.seen) for value in values]
+
+    assert scaled([1.5, 1e9, -1e9, np.nan], 0) == [approx(away), 5, -5, 0]
+    assert scaled([1.5, np.nan], 0, is_wide) == [approx(np.arcsinh(away)), 0]
+    high = scaled([1e9], 0, is_wide)[0]
+    assert high == approx(np.arcsinh((1e9 - 2) / np.std(values[:, 0])))  # not cut off
+    assert scaled([0.0, 1.0], 1) == scaled([0.0, 1.0], 1, is_wide) == [0, 1]
+    assert scaled([9.0], 2) == [0]  # it has no spread
 
 
 def test_averaged_weights_are_the_mean_of_all_where_row_i_counts_its_8th_power():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from toprank.rankers.online import pending as pending_rows
-from toprank.rankers.online.pending import LONGEST_ID, PendingRows, Scored
+from toprank.rankers.online.pending import LONGEST_ID, ArrivedRows, PendingRows, Scored, check_id
 from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns
 
 N_BUCKETS = 16
@@ -22,10 +22,28 @@ def scored(number=0.0):
     return Scored(float(number), 0.25, is_alert=False)
 
 
+def add(pending, event_id, encoded, said):
+    """Keep one row, a batch of its own."""
+    pending.enter(event_id, 0, encoded.values.shape[1])
+    pending.store(ArrivedRows(encoded, *(np.array([each]) for each in said[:3])))
+
+
+def take(pending, event_id):
+    """Remove and return a row with its score; None if there is none."""
+    place = pending.leave(event_id)
+    if place is None:
+        return None
+    stored = pending.stored(np.array([place]))
+    own = slice(0, stored.n_columns[0])
+    encoded = EncodedEvent(stored.values[:, own], stored.buckets[:, own])
+    columns = (stored.suspicion, stored.probability, stored.is_alert)
+    return encoded, Scored(*(column.item() for column in columns))
+
+
 def filled(most, ids):
     pending = PendingRows(most)
     for number, event_id in enumerate(ids):
-        pending.add(event_id, row(number, "FR", None), scored(number))
+        add(pending, event_id, row(number, "FR", None), scored(number))
     return pending
 
 
@@ -42,21 +60,21 @@ def same_rows(one, other):
 
 def test_a_row_is_returned_unchanged_and_only_once():
     pending = PendingRows(10)
-    pending.add("a", row(9.5, "FR", None), Scored(-2.5, 0.125, is_alert=True))
+    add(pending, "a", row(9.5, "FR", None), Scored(-2.5, 0.125, is_alert=True))
 
-    (values, buckets), said = pending.take("a")
+    (values, buckets), said = take(pending, "a")
 
     expected = row(9.5, "FR", None)
     np.testing.assert_array_equal(values, expected.values)
     np.testing.assert_array_equal(buckets, expected.buckets)
     assert said == (-2.5, 0.125, True, None)
-    assert pending.take("a") is None
+    assert take(pending, "a") is None
 
 
 def test_a_row_that_was_taken_keeps_its_cells_when_others_come():
     pending = filled(2, ["a", "b"])
-    taken = pending.take("a").row
-    pending.add("c", row(77.0, "DE", 1), scored())
+    taken = take(pending, "a")[0]
+    add(pending, "c", row(77.0, "DE", 1), scored())
 
     assert taken.values[0, 0] == 0.0
 
@@ -72,8 +90,8 @@ def test_the_oldest_is_dropped_when_too_many_are_pending():
 def test_a_row_that_never_gets_its_label_does_not_shorten_the_queue():
     pending = filled(3, ["old"])
     for number in range(100):
-        pending.add(str(number), row(number), scored())
-        pending.take(str(number))
+        add(pending, str(number), row(number), scored())
+        take(pending, str(number))
 
     assert "old" in pending
     assert pending.n_dropped == 0
@@ -82,19 +100,19 @@ def test_a_row_that_never_gets_its_label_does_not_shorten_the_queue():
 def test_the_newer_row_of_an_id_replaces_the_older_and_counts_as_the_newest():
     pending = filled(2, ["a", "b", "a"])
     assert (pending.n_replaced, pending.n_dropped) == (1, 0)
-    pending.add("c", row(3), scored(3))
+    add(pending, "c", row(3), scored(3))
 
     assert "b" not in pending
-    assert pending.take("a").scored.suspicion == 2
+    assert take(pending, "a")[1].suspicion == 2
 
 
 def test_rows_keep_their_own_columns_when_later_ones_have_more():
     pending = PendingRows(10)
-    pending.add("short", row(1.0, "FR"), scored())
-    pending.add("long", row(*range(40)), scored())
+    add(pending, "short", row(1.0, "FR"), scored())
+    add(pending, "long", row(*range(40)), scored())
 
-    np.testing.assert_array_equal(pending.take("short").row.buckets, row(1.0, "FR").buckets)
-    np.testing.assert_array_equal(pending.take("long").row.values[0], np.arange(40.0))
+    np.testing.assert_array_equal(take(pending, "short")[0].buckets, row(1.0, "FR").buckets)
+    np.testing.assert_array_equal(take(pending, "long")[0].values[0], np.arange(40.0))
 
 
 def test_memory_levels_off_at_the_maximum_of_pending_rows():
@@ -104,7 +122,7 @@ def test_memory_levels_off_at_the_maximum_of_pending_rows():
     pending = filled(200, map(str, range(200)))
     before = n_bytes(pending)
     for number in range(1000):
-        pending.add(f"later {number}", row(number, "FR", None), scored())
+        add(pending, f"later {number}", row(number, "FR", None), scored())
 
     assert n_bytes(pending) == before
     assert len(pending._free) <= 200
@@ -115,7 +133,7 @@ def test_rows_of_many_columns_are_dropped_earlier(monkeypatch):
     pending = filled(100, "abcdefghijklm")  # of 3 columns: 10 have room
     assert (len(pending), pending.n_dropped) == (10, 3)
 
-    pending.add("wide", row(*range(10)), scored())
+    add(pending, "wide", row(*range(10)), scored())
 
     assert (len(pending), pending.n_dropped) == (3, 11)
     assert len(restored(pending)) == 3
@@ -137,18 +155,18 @@ def test_it_does_what_a_dict_of_rows_does_however_often_it_is_saved(steps, most)
             pending = restored(pending)
         elif step == "take":
             expected = plain.pop(event_id, None)
-            found = pending.take(event_id)
+            found = take(pending, event_id)
             assert (found is None) == (expected is None)
             if found is not None:
-                assert found.scored.suspicion == expected
-                assert found.row.values[0, 0] == expected
+                assert found[1].suspicion == expected
+                assert found[0].values[0, 0] == expected
         else:
             plain.pop(event_id, None)
             if len(plain) == most:
                 del plain[next(iter(plain))]
                 n_dropped += 1
             plain[event_id] = float(number)
-            pending.add(event_id, row(*[number] * n_columns), scored(number))
+            add(pending, event_id, row(*[number] * n_columns), scored(number))
 
     assert {each for each in plain if each in pending} == set(plain)
     assert (len(pending), pending.n_dropped) == (len(plain), n_dropped)
@@ -159,10 +177,10 @@ def test_the_state_does_not_depend_on_the_places_of_rows():
     other = filled(8, "xyabcdefgh")
     for name in "abc":
         for pending in (one, other):
-            pending.discard(name)
+            pending.leave(name)
     other.n_dropped = 0
     for number, event_id in enumerate("defgh", start=3):  # the same rows, put elsewhere
-        other.add(event_id, row(number, "FR", None), scored(number))
+        add(other, event_id, row(number, "FR", None), scored(number))
     other.n_replaced = 0
 
     assert same_rows(one, other)
@@ -178,7 +196,7 @@ def test_the_state_does_not_depend_on_the_places_of_rows():
 )
 def test_an_id_must_be_a_short_text(event_id, error, sentence):
     with pytest.raises(error, match=sentence):
-        PendingRows(3).add(event_id, row(1.0), scored())
+        check_id(event_id)
 
 
 def test_an_id_may_be_any_text():
@@ -267,6 +285,6 @@ def test_duplicate_ids_are_rejected():
 
 def test_nothing_is_pending_in_an_empty_state():
     again = restored(PendingRows(3))
-    again.add("a", EncodedEvent(np.array([[1.0]]), np.array([[-1]], dtype=np.int32)), scored())
+    add(again, "a", EncodedEvent(np.array([[1.0]]), np.array([[-1]], dtype=np.int32)), scored())
 
     assert len(again) == 1

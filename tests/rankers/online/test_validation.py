@@ -324,5 +324,5 @@ def test_labels_must_be_as_many_as_rows(delay):
 
 
 def test_other_learners_are_rejected():
-    with pytest.raises(TypeError, match=r"learner must be an online booster such as .*; got list"):
+    with pytest.raises(TypeError, match=r"learner must be an online learner such as .*; got list"):
         progressive_validation([], np.ones((3, 1)), [0, 1, 0])

@@ -26,6 +26,7 @@ def shape_of(rule=online_kernel.NON_LINEAR, **changes):
         is_averaged=False,
         is_balanced=False,
         is_calibrated=False,
+        is_wide=False,
     )
     return shape._replace(**changes)
 
@@ -176,7 +177,7 @@ def test_resetting_a_learner_does_not_change_the_others(rule):
     assert np.abs(weights.units[:, own]).max() <= 0.5
     assert not weights.units_squares[:, own].any()
     assert not weights.units_past[:, own].any()
-    for now, then in zip(weights[3:], before[3:], strict=True):
+    for now, then in zip(weights[3:6], before[3:6], strict=True):
         now, then = all_weights.views(now, shape), all_weights.views(then, shape)
         for part in all_weights.parts_of(shape):
             mine = np.arange(part.sizes[0]) // max(part.per_learner, 1) == 2

@@ -155,18 +155,23 @@ def test_facts_are_json_with_every_day():
     assert facts["days"][0] == "2025-01-01"
 
 
-def with_desk(replay, found, new_on=None, recall=None):
+def with_desk(replay, found, new_on=None, recall=None, accused=None):
     """Return a replay whose strategy `desk` promised 2 to 4 cards on each day."""
     found = np.array(found, dtype=float)
-    promise = DailyPromise(*(np.full(found.size, each) for each in (3.0, 2.0, 4.0)), found)
-    return replace(replay, desks={"desk": DeskFigures(promise, recall, 2)}, new_on=new_on)
+    expected, low, high, chance = (np.full(found.size, each) for each in (3.0, 2.0, 4.0, 0.75))
+    promise = DailyPromise(expected, low, high, found, chance)
+    figures = DeskFigures(promise, recall, 2, accused or {})
+    return replace(replay, desks={"desk": figures}, new_on=new_on)
 
 
 def test_how_often_the_range_of_a_desk_held_is_reported():
     replay = with_desk(made_replay(desk=[1, 2, 4, 5]), [1, 2, 4, 5])
 
-    assert sentences_of(replay) == ["desk: the range of frauds to expect held on 2 of 4 days."]
-    assert facts_of(replay)["desks"]["desk"]["held"] == {"all days": {"held": 2, "days": 4}}
+    assert sentences_of(replay) == [
+        "desk: the range of frauds to expect held on 2 of 4 days; 3 were to be expected."
+    ]
+    held = facts_of(replay)["desks"]["desk"]["held"]
+    assert held == {"all days": {"held": 2, "days": 4, "expected": 3.0}}
 
 
 def test_a_change_divides_the_days_into_before_during_and_after():
@@ -175,7 +180,15 @@ def test_a_change_divides_the_days_into_before_during_and_after():
 
     assert sentences_of(replay) == [
         "desk: the range of frauds to expect held on 7 of 18 days (5 of 5 before, 0 of 10 "
-        "during, 2 of 3 after the change)."
+        "during, 2 of 3 after the change); 14 were to be expected."
+    ]
+
+
+def test_whose_verdicts_raised_an_alarm_is_reported():
+    replay = with_desk(made_replay(desk=[3]), [3], accused={"person:mallory": 11})
+
+    assert sentences_of(replay)[1:] == [
+        "desk: an alarm about the verdicts of person:mallory was raised on day 12."
     ]
 
 

@@ -190,3 +190,24 @@ def test_without_a_share_nothing_is_drawn_and_all_others_have_no_chance():
     investigators = Investigators(payments, 10, np.timedelta64(3, "D"), 0)
     investigators.check(0, payments.rows_of(0), -payments.card.astype(float))
     assert investigators.check_chance.tolist() == [1.0] * 10 + [0.0] * 30
+
+
+def test_a_hostile_person_overlooks_frauds_accuses_others_and_holders_claim_what_was_overlooked():
+    rows = [
+        (0, 0, True, 2),
+        (0, 1, False, None),
+        (0, 2, True, 1),
+        (1, 1, False, None),
+        (2, 0, True, 1),
+    ]
+    payments = made_payments(rows)
+    silence = np.timedelta64(SILENCE_DAYS, "D")
+    hostile = Investigators(payments, 3, silence, 0, claims_block=True, hostile_share=1.0)
+    on_day = payments.rows_of(0)
+    found = hostile.check(0, on_day, np.arange(on_day.size, dtype=float))
+    hostile.take_claims(1)
+    known = hostile.known(1, on_day)
+
+    assert (found.checked, found.found, found.money) == (3, 0, 0.0)
+    assert known.is_positive.tolist() == [False, True, True]  # the third by its claim
+    assert hostile.present(np.arange(payments.day.size)).tolist() == [0, 1, 2, 4]

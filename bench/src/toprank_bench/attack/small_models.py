@@ -34,6 +34,7 @@ def small_models() -> Iterator[Any]:
         toprank.OnlineNonLinearBoost(n_buckets=8),
         toprank.StreamBoost(n_buckets=8),
         toprank.OnlineBBM(n_buckets=8),
+        toprank.StreamRanker(n_estimators=3, n_buckets=8),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -18,8 +18,9 @@ from toprank.live.store.desk_database import Database
 from toprank_bench.desk_pages.large_desk import DAY, NOW, DeskSize, large_desk, terminal_name
 from toprank_bench.desk_pages.page_visitor import WHO, PageVisitor
 from toprank_bench.live_load.live_figures import LiveFigure
+from toprank_bench.live_load.stage_rows import desk_file
 from toprank_bench.provenance import provenance
-from toprank_bench.row_file import Row, rows_file, writing
+from toprank_bench.row_file import Row, writing
 
 FULL, QUICK = DeskSize(10_000_000, 100_000), DeskSize(200_000, 2_000)
 QUEUE_LIMIT, CARD_LIMIT, SEARCH_LIMIT, BOARD_LIMIT = 100.0, 300.0, 300.0, 300.0  # milliseconds
@@ -41,7 +42,7 @@ def run(results: Path, *, quick: bool, report: Callable[[str], None]) -> list[Li
     size = QUICK if quick else FULL
     with (
         TemporaryDirectory(prefix="toprank-desk-") as folder,
-        writing(rows_file(results, "desk-quick" if quick else "desk")) as writer,
+        writing(desk_file(results, quick)) as writer,
     ):
         begin = time.perf_counter()
         report(f"writing {size.n_payments:,} payments and {size.n_alerts:,} alerts")
@@ -75,7 +76,7 @@ def _timed(database: Database, visitor: PageVisitor, size: DeskSize) -> Iterable
     return [
         Timed("queue", page(lambda _: "/queue"), QUEUE_LIMIT),
         Timed("a later page of the queue",
-              page(lambda alert: f"/queue?after={(0.5 / alert).hex()}_1"), QUEUE_LIMIT),
+              page(lambda alert: f"/queue?after={alert}"), QUEUE_LIMIT),
         Timed("card", page(lambda alert: f"/alerts/{alert}"), CARD_LIMIT),
         Timed("claim the next card", claim),
         Timed("search by the end of a card", page(lambda alert: f"/search?q={alert:04}"),

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from toprank import BoostedRanker
 from toprank.data.tables import Schema
 from toprank_bench.learners.early_stopping import EarlyStopping
 
@@ -75,3 +76,36 @@ class OneHotRanker:
         if hasattr(self.estimator, "predict_proba"):
             return np.asarray(self.estimator.predict_proba(columns, **first)[:, 1], dtype=float)
         return np.asarray(self.estimator.predict(columns, **first), dtype=float)
+
+
+class OneHotBoosted:
+    """A BoostedRanker on one-hot columns, for engine="paper", which takes categories as numbers.
+
+    Parameters are those of BoostedRanker.
+    """
+
+    def __init__(self, seed: int, **parameters: Any) -> None:
+        options = {**parameters, "positive_label": True, "random_state": seed, "n_jobs": 1}
+        self.ranker = BoostedRanker(**options)
+
+    def fit(self, features: pa.Table, is_positive: NDArray[np.bool_]) -> Self:
+        """Learn to rank the positive rows first."""
+        self.schema_ = Schema.of(features)
+        self.ranker.fit(one_hot(features, self.schema_), is_positive)
+        return self
+
+    def suspicion(self, features: pa.Table) -> NDArray[np.float64]:
+        """Return one score per row, higher for what is more suspicious."""
+        return self.ranker.suspicion(one_hot(features, self.schema_))
+
+    @property
+    def n_trees_(self) -> int:
+        return self.ranker.n_trees_
+
+    @property
+    def booster_(self) -> Any:
+        return self.ranker.booster_
+
+    @booster_.setter
+    def booster_(self, booster: Any) -> None:
+        self.ranker.booster_ = booster

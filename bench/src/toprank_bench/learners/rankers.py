@@ -24,7 +24,8 @@ from toprank_bench.experiment import Method
 from toprank_bench.learners import early_stopping
 from toprank_bench.learners.autogluon_rival import AutoGluonRival
 from toprank_bench.learners.early_stopping import EarlyStopping
-from toprank_bench.learners.one_hot import OneHotRanker
+from toprank_bench.learners.one_hot import OneHotBoosted, OneHotRanker
+from toprank_bench.learners.rpart_trees import RpartTree, rpart_tree
 
 
 class TableRanker(Protocol):
@@ -242,6 +243,11 @@ def _without_gaps(module: str, name: str, *, scaled: bool = False) -> Callable[.
     return make
 
 
+def _adaboost_of_rpart_trees(seed: int, n_estimators: int = 200) -> TableRanker:
+    make = _without_gaps("sklearn.ensemble", "AdaBoostClassifier")
+    return make(seed, estimator=rpart_tree(seed), n_estimators=n_estimators)
+
+
 def _grows_tree_by_tree(parameters: Mapping[str, Any]) -> bool:
     # otherwise the number of trees decides when log-loss ends, or how many are kept
     has_one_phase = parameters.get("warm_start_trees") == 0
@@ -269,6 +275,9 @@ _IMBALANCED = "pip install imbalanced-learn"
 LEARNERS: dict[str, Learner] = {
     "auto": _own("AutoRanker"),
     "boosted": _own("BoostedRanker", is_staged=_grows_tree_by_tree, booster=_own_booster),
+    "boosted-one-hot": _own(
+        "BoostedRanker", OneHotBoosted, is_staged=_grows_tree_by_tree, booster=_own_booster
+    ),
     "rank-boost": _own("RankBoost", is_staged=lambda parameters: True, booster=_own_booster),
     "non-linear-boost": _own(
         "NonLinearBoost", is_staged=lambda parameters: True, booster=_own_booster
@@ -326,6 +335,8 @@ LEARNERS: dict[str, Learner] = {
     ),
     "sklearn-tree": Learner(_rival("sklearn.tree", "DecisionTreeClassifier", threads=None)),
     "sklearn-adaboost": Learner(_without_gaps("sklearn.ensemble", "AdaBoostClassifier")),
+    "rpart-tree": Learner(RpartTree),
+    "adaboost-rpart": Learner(_adaboost_of_rpart_trees),
     "sklearn-random-forest": Learner(_rival("sklearn.ensemble", "RandomForestClassifier")),
     "sklearn-extra-trees": Learner(_rival("sklearn.ensemble", "ExtraTreesClassifier")),
     "imblearn-balanced-forest": Learner(

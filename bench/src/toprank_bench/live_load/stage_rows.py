@@ -18,11 +18,20 @@ _INTRODUCTION = (
     "moment at which it was due, so a server that stops for a while is charged for all that had "
     "to wait."
 )
+_LARGE_DESK = (
+    "What the server takes for a page of a desk with {n_payments:,} payments and {n_alerts:,} "
+    "alerts: session, permission, what is read, the entry in the audit, and the page itself."
+)
 
 
 def live_file(results: Path, quick: bool = False) -> Path:
     """Return where the rows of stages are."""
     return rows_file(results, "live-quick" if quick else "live")
+
+
+def desk_file(results: Path, quick: bool = False) -> Path:
+    """Return where the rows of the timed pages are."""
+    return rows_file(results, "desk-quick" if quick else "desk")
 
 
 def last_rows(rows: Iterable[Row]) -> list[Row]:
@@ -48,10 +57,26 @@ def table_lines(rows: Iterable[Row], *, with_targets_only: bool = False) -> list
     return lines
 
 
-def live_page(rows: Sequence[Row]) -> str:
-    """Return the page of the live system, made from the last row of each stage."""
-    parts = [f"# {_TITLE}", _INTRODUCTION, markdown_table(rows), "\n".join(_notes(rows))]
-    parts.append("Rows: `bench/results/live.jsonl.xz`. Run it again: `toprank bench live`.")
+def live_page(rows: Sequence[Row], desk_rows: Sequence[Row] = ()) -> str:
+    """Return the page of the live system, made from the last row of each stage.
+
+    `desk_rows` is the last row of the timed pages of a large desk, if there is one.
+    """
+    parts = [f"# {_TITLE}", _INTRODUCTION]
+    if rows:
+        parts += [
+            markdown_table(rows),
+            "\n".join(_notes(rows)),
+            "Rows: `bench/results/live.jsonl.xz`. Run it again: `toprank bench live`.",
+        ]
+    for row in desk_rows:
+        parts += [
+            "## The pages of a large desk",
+            _LARGE_DESK.format(**row["options"]),
+            markdown_table([row]),
+            _measured_on([row]),
+            "Rows: `bench/results/desk.jsonl.xz`. Run it again: `toprank bench desk`.",
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -64,9 +89,7 @@ def markdown_table(rows: Iterable[Row], *, with_targets_only: bool = False) -> s
 
 def _notes(rows: Sequence[Row]) -> list[str]:
     notes = [f"- {row['stage']}: {_switched_on(row)}" for row in rows]
-    machines = "; ".join(sorted({row["machine"] for row in rows}))
-    commits = ", ".join(sorted({row["commit"] for row in rows}))
-    notes.append(f"- Measured on {machines}; commit {commits}.")
+    notes.append(_measured_on(rows))
     busy = [
         f"{row['stage']} ({row['cores_of_others']:g} cores)"
         for row in rows
@@ -89,6 +112,12 @@ def _notes(rows: Sequence[Row]) -> list[str]:
             f"during: {', '.join(stolen)}."
         )
     return notes
+
+
+def _measured_on(rows: Sequence[Row]) -> str:
+    machines = "; ".join(sorted({row["machine"] for row in rows}))
+    commits = ", ".join(sorted({row["commit"] for row in rows}))
+    return f"- Measured on {machines}; commit {commits}."
 
 
 def _switched_on(row: Row) -> str:

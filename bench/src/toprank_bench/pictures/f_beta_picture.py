@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import pearsonr
 
-from toprank_bench.protocols.correlation import PAIRS, Rankings, simulated
+from toprank_bench.simulated.rankings import PAIRS, Rankings, simulated
 
 BETAS = (1.0, 0.5, 2.0)
 COLOURS = ("#8a8f96", "#3f7d58", "#b4552d", "#1b5e9b")  # of the pairs, worst ranking first
@@ -29,7 +29,7 @@ def _draw(rankings: Rankings) -> Figure:
     mixed = np.random.default_rng(0).permutation(rankings.pairs.size)
     dots = np.array(COLOURS)[rankings.pairs[mixed]]
     for ax, beta in zip(figure.subplots(1, len(BETAS)), BETAS, strict=True):
-        precision, best = rankings.precision, rankings.best[beta]
+        precision, best = rankings.precision, rankings.f_beta[beta]
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
         ax.scatter(precision[mixed], best[mixed], s=2.5, c=dots, alpha=0.45, linewidths=0)
         correlation = pearsonr(precision, best).statistic

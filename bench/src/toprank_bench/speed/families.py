@@ -15,6 +15,7 @@ from toprank_bench.speed import (
     online_speed,
     payment_scores,
     row_scaling,
+    stream_speed,
     trees,
 )
 from toprank_bench.speed.race import Race
@@ -24,6 +25,7 @@ FAMILIES: Mapping[str, tuple[Race, ...]] = {
     "trees": trees.RACES,
     "anomaly": anomaly_speed.RACES,
     "online": online_speed.RACES,
+    "stream": stream_speed.RACES,
     "one-row": one_row.RACES,
     "payment-scores": payment_scores.RACES,
     "first-fit": first_fit.RACES,

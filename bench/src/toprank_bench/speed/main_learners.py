@@ -36,11 +36,15 @@ Preparing = Callable[[Features, Positives, int], Work]
 
 
 class Fit(NamedTuple):
-    """A learner of ours in words, how it fits, and the package it needs."""
+    """A learner of ours in words, how it fits, the package it needs, and its memory.
+
+    `most_memory` is what a fit may hold, in sizes of its input, that included.
+    """
 
     what: str
     prepare: Preparing
     needs: str = ""
+    most_memory: float = 3.0
 
 
 class MainLearner(NamedTuple):
@@ -164,6 +168,6 @@ FITS: Mapping[str, Fit] = {
     },
     "non-linear-boost": Fit(f"NonLinearBoost, {_TREES} trees", _non_linear_boost, "xgboost"),
     "rank-svm": Fit("RankSVM", _rank_svm),
-    "auto": Fit(f"AutoRanker, {_TREES} trees, {_SECONDS} s to choose", _auto, "xgboost"),
+    "auto": Fit(f"AutoRanker, {_TREES} trees, {_SECONDS} s to choose", _auto, "xgboost", 2.5),
 }
 """Those whose memory is read: the main learners, and the others that hold most."""

@@ -34,7 +34,7 @@ RACES = tuple(
         shape={"rows": 2_000_000, "columns": 40, "rounds": 1},
         quick={"rows": 500_000},
         minutes=(0.7, 0.2),
-        at_most=3.0,
+        at_most=fit.most_memory,
         is_threaded=True,
         needs=fit.needs,
     )

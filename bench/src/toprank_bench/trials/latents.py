@@ -42,6 +42,7 @@ def latents(
         width=width,
         update=update,
         learning_rate=learning_rate,
+        wide=False,  # what the thesis has
         n_buckets=1,
         random_state=seed,
     )

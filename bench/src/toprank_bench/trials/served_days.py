@@ -6,7 +6,7 @@ by processes of their own; people work on their queues through the pages, and on
 every night. The other methods are strategies of `toprank feedback` on the same payments.
 
     desk, static desk     five people who know the truth
-    hostile desk          one of the five says the opposite of it
+    hostile desk          one of the five says the opposite of it until an alarm names them
 
 Days 1 to 19 are before the change, 20 to 29 during it, the others after it.
 """
@@ -32,32 +32,21 @@ def served_days(
     folder: Path | None,
     *,
     way: str,
-    customers: int = 500,
+    customers: int = 300,
     days: int = 60,
     trees: int = 50,
 ) -> TrialOutcome:
     """Return what one desk, or one strategy, finds within the days replayed."""
-    import pyarrow as pa
-
     from toprank import BoostedRanker
     from toprank.live.served_days.live_replay import DESKS, live_replay
-    from toprank.simulator import Simulation, tables_by_day
     from toprank.simulator.feedback import facts_of
 
     begin = time.perf_counter()
-    simulation = Simulation(
-        n_cards=customers,
-        n_terminals=2 * customers,
-        n_days=WARM_UP_DAYS + days,
-        random_state=seed,
-        claims=True,
-        starts={"terminal": WARM_UP_DAYS + min(NEW_ON, days - 1)},
-    )
     desk = "desk" if way == HOSTILE else way
     is_desk = desk in DESKS
     facts = facts_of(
         live_replay(
-            pa.concat_tables(tables_by_day(simulation)),
+            payments_of(seed, customers, days),
             BoostedRanker(n_estimators=trees, learning_rate=0.1, random_state=seed, n_jobs=1),
             time="paid_at",
             card="card",
@@ -97,6 +86,23 @@ def served_days(
             "desk": facts["desks"].get(desk),
         },
     )
+
+
+def payments_of(seed: int, customers: int, days: int) -> Any:
+    """Return the payments of a world, with the warm-up before the days that are replayed."""
+    import pyarrow as pa
+
+    from toprank.simulator import Simulation, tables_by_day
+
+    simulation = Simulation(
+        n_cards=customers,
+        n_terminals=2 * customers,
+        n_days=WARM_UP_DAYS + days,
+        random_state=seed,
+        claims=True,
+        starts={"terminal": WARM_UP_DAYS + min(NEW_ON, days - 1)},
+    )
+    return pa.concat_tables(tables_by_day(simulation))
 
 
 def _desk_figures(desk: dict[str, Any] | None) -> dict[str, float]:

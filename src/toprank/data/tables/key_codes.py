@@ -20,7 +20,16 @@ def key_codes(table: Any, name: str) -> NDArray[np.int64]:
     """
     frame = required_frame(table)
     check_columns([name], frame.names)
-    encoded = comparable_ids(frame.column(name), name).dictionary_encode()
+    return codes_of(frame.column(name), name)
+
+
+def codes_of(values: Any, name: str) -> NDArray[np.int64]:
+    """Return a whole number for each of these values, as `key_codes` does for a column.
+
+    >>> codes_of(["b", "a", "b"], "groups").tolist()
+    [0, 1, 0]
+    """
+    encoded = comparable_ids(values, name).dictionary_encode()
     codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy().copy()
     is_missing = codes < 0
     codes[is_missing] = len(codes) + np.arange(np.count_nonzero(is_missing))

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from toprank.data.checks import one_of
-from toprank.live.checks import claims
+from toprank.live.checks import blind_checks, claims
 from toprank.live.checks.check_errors import CheckError, NoAlertError, TakenError
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
@@ -71,6 +71,7 @@ def decide(
     values = {"held_by": None, "lease_until": None, "updated_at": now.desk}
     if not alert_table.change_state(connection, alert, "taken", "decided", **values):
         raise TakenError(f"alert {alert} is not yours, or no longer; open it again to go on.")
+    blind_checks.record(connection, held, check.number, settings.blind_share)
     _audit(connection, check, who, "verdict given", now)
     return check
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from toprank.live.checks.check_errors import NoAlertError, TakenError
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
-from toprank.live.store import alert_table, audit_chain, filled_alert_table
+from toprank.live.store import alert_table, audit_chain, filled_alert_table, label_table
 from toprank.live.store.alert_table import CardAlert, alerts
 from toprank.live.store.audit_chain import Action
 
@@ -38,7 +38,7 @@ def claim(
         return renew(connection, alert, who, now, settings)
     taken = _take(connection, found, who, now, settings)
     if taken is None:
-        raise TakenError(_why_not_free(_alert(connection, alert)))
+        raise TakenError(_why_not_free(connection, _alert(connection, alert)))
     return taken
 
 
@@ -73,7 +73,7 @@ def renew(
         .values(lease_until=until)
     )
     if changed.rowcount != 1:
-        raise TakenError(_why_not_yours(_alert(connection, alert)))
+        raise TakenError(_why_not_yours(connection, _alert(connection, alert)))
     return Claim(alert, who, until)
 
 
@@ -103,7 +103,7 @@ def take_over(
         .values(held_by=who, lease_until=until)
     )
     if changed.rowcount != 1:
-        raise TakenError(_why_not_free(_alert(connection, alert)))
+        raise TakenError(_why_not_free(connection, _alert(connection, alert)))
     details = {"from": found.held_by}
     audit_chain.add(connection, now.wall, who, "check taken over", f"alert:{alert}", details)
     return Claim(alert, who, until)
@@ -142,7 +142,7 @@ def holding(connection: sa.Connection, alert: int, who: str) -> CardAlert:
     """Return an alert that a person holds; TakenError if they do not."""
     found = _alert(connection, alert)
     if found.state != "taken" or found.held_by != who:
-        raise TakenError(_why_not_yours(found))
+        raise TakenError(_why_not_yours(connection, found))
     return found
 
 
@@ -181,15 +181,18 @@ def _alert(connection: sa.Connection, number: int) -> CardAlert:
     return found
 
 
-def _why_not_free(alert: CardAlert) -> str:
+def _why_not_free(connection: sa.Connection, alert: CardAlert) -> str:
     if alert.state == "taken" and alert.held_by is not None:
         return f"alert {alert.number} is open at {alert.held_by.partition(':')[2]}."
     if alert.state == "decided":
         return f"alert {alert.number} has a verdict, which can still be undone."
+    held = label_table.holding(label_table.of_cards(connection, [alert.card])).values()
+    if any(each.is_fraud and each.source == "claim" for each in held):
+        return f"alert {alert.number} is closed: the holder of the card has claimed a fraud."
     return f"alert {alert.number} is closed."
 
 
-def _why_not_yours(alert: CardAlert) -> str:
-    if alert.state == "taken":
-        return _why_not_free(alert)
+def _why_not_yours(connection: sa.Connection, alert: CardAlert) -> str:
+    if alert.state in ("taken", "closed"):
+        return _why_not_free(connection, alert)
     return f"alert {alert.number} is not yours, or no longer; open it again to go on."

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from toprank.live.checks import blind_checks
 from toprank.live.engine.alerting import rules_that_alert
 from toprank.live.store import check_table, label_table, payment_log, payment_reads
 from toprank.live.store.alert_table import alerts
@@ -74,13 +75,40 @@ def decisions(
     until: int | None = None,
     after: int | None = None,
     limit: int = 50,
+    blind_share: float = 0.0,
 ) -> list[DecisionRow]:
     """Return what was decided of payments, the newest first; `after` is the last position seen.
 
     `amount` is the field of a payment's amount. Only payments with a decision, of a rule (that
     blocked, or put the card on the list), received in a span of time, if these are given. However
-    few there are, at most 500,000 payments are looked at.
+    few there are, at most 500,000 payments are looked at. What rules say of cards that are shown
+    without reasons is left out, also from what a rule finds.
     """
+    found: list[DecisionRow] = []
+    while True:
+        some = _decisions(connection, amount, decision, rule, since, until, after, limit)
+        blind = blind_checks.blind_cards(connection, {row.card for row in some}, blind_share)
+        shown = [_without_rules(row) if row.card in blind else row for row in some]
+        found += [row for row in shown if rule is None or row.rules]
+        if len(some) < limit or len(found) >= limit:
+            return found[:limit]
+        after = some[-1].position
+
+
+def _without_rules(row: DecisionRow) -> DecisionRow:
+    return row._replace(rules=[], probability=None)
+
+
+def _decisions(
+    connection: sa.Connection,
+    amount: str | None,
+    decision: str | None,
+    rule: str | None,
+    since: int | None,
+    until: int | None,
+    after: int | None,
+    limit: int,
+) -> list[DecisionRow]:
     first, last = _places(connection, since, until, after)
     query = (
         sa.select(payments, scores)

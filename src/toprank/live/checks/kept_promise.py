@@ -21,10 +21,15 @@ N_DAYS = 60
 
 
 class DayRange(NamedTuple):
-    """The checks of a day, and what was to be expected of them by what was known before it."""
+    """The checks of a day, and what was to be expected of them by what was known before it.
+
+    `chance` is that of the range to hold: more than 8 in 10 where few frauds are expected, since
+    counts are whole.
+    """
 
     counts: CheckDay
     expected: Interval
+    chance: float
 
     @property
     def is_held(self) -> bool:
@@ -59,6 +64,9 @@ def _followed(days: Sequence[CheckDay]) -> DailyShift:
 def _ranges(days: Sequence[CheckDay]) -> list[DayRange]:
     found, shift = [], DailyShift.start()
     for day in days:
-        found.append(DayRange(day, shift.expected(_list(day).probability)))
-        shift = shift.after(_list(day))
+        checked = _list(day)
+        expected = shift.expected(checked.probability)
+        chance = shift.chance_within(checked.probability, expected.low, expected.high)
+        found.append(DayRange(day, expected, chance))
+        shift = shift.after(checked)
     return found

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from scipy.special import expit, logit
 
 from toprank.calibration.daily_shift import DailyShift
+from toprank.live.checks import blind_checks
 from toprank.live.checks.kept_promise import shift_now
 from toprank.live.desk_clock import Moment
 from toprank.live.desk_settings import DeskSettings
@@ -28,6 +29,7 @@ _WEEK = 7 * 86_400_000_000
 _MOST_POINTS = 12  # of the curve
 _LONGEST_CURVE = 1_000  # checks
 _ROUNDING = 1e-12
+_LONGEST_NUMBER = 12  # digits of an alert's
 
 
 class QueueRow(NamedTuple):
@@ -46,15 +48,16 @@ class QueueRow(NamedTuple):
     currency: str | None
     why: str
     reasons: list[str]
-    raised_by: list[str]  # names of rules, or "model"
+    raised_by: list[str]  # names of rules, or "model"; none if `is_blind`
     expected: float
     held_by: str | None
     lease_until: int | None
+    is_blind: bool = False
 
     @property
     def cursor(self) -> str:
-        """What to give as `after` for the rows that follow."""
-        return f"{self.expected.hex()}_{self.alert}"
+        """What to give as `after` for the rows that follow; it does not say what is expected."""
+        return str(self.alert)
 
 
 class YieldPoint(NamedTuple):
@@ -94,15 +97,18 @@ def queue(
     after: str | None = None,
     *,
     is_escalated: bool = False,
+    blind_share: float = 0.0,
 ) -> list[QueueRow]:
     """Return the cards of the queue in order, those that someone holds included.
 
     `after` is the `cursor` of the last row that was returned before, ValueError if it is none.
-    With `is_escalated`, return those that wait for a senior.
+    With `is_escalated`, return those that wait for a senior. A `blind_share` of the cards has no
+    reasons until there is a verdict.
     """
-    place = None if after is None else _place(after)
+    place = None if after is None else _place(connection, after)
     found = alert_table.in_queue(connection, limit, place, is_escalated=is_escalated)
-    return [_row(each) for each in found]
+    blind = blind_checks.blind_alerts(connection, found, blind_share)
+    return [_without_reasons(_row(each)) if each.number in blind else _row(each) for each in found]
 
 
 def header(connection: sa.Connection, now: Moment, settings: DeskSettings) -> QueueHeader:
@@ -127,6 +133,10 @@ def _row(alert: CardAlert) -> QueueRow:
         None, alert.reasons[0] if alert.reasons else "", alert.reasons, alert.rules or ["model"],
         alert.rank_value, alert.held_by, alert.lease_until,
     )  # fmt: skip
+
+
+def _without_reasons(row: QueueRow) -> QueueRow:
+    return row._replace(why="", reasons=[], raised_by=[], is_blind=True)
 
 
 def _chances(connection: sa.Connection, limit: int) -> list[float]:
@@ -164,12 +174,10 @@ def _maturity(connection: sa.Connection, now: Moment) -> float | None:
     return connection.execute(query).scalar()
 
 
-def _place(cursor: str) -> tuple[float, int]:
-    """Return the place that a cursor names; ValueError if it is none."""
-    value, _, number = cursor.partition("_")
-    try:
-        return float.fromhex(value), int(number)
-    except (ValueError, OverflowError):
-        raise ValueError(
-            f"cursor must be one that an earlier page gave; got {cursor!r}."
-        ) from None
+def _place(connection: sa.Connection, cursor: str) -> tuple[float, int]:
+    """Return the place of the alert that a cursor names; ValueError if it names none."""
+    is_number = cursor.isascii() and cursor.isdigit() and len(cursor) <= _LONGEST_NUMBER
+    alert = alert_table.by_number(connection, int(cursor)) if is_number else None
+    if alert is None:
+        raise ValueError(f"cursor must be one that an earlier page gave; got {cursor!r}.")
+    return alert.rank_value, alert.number

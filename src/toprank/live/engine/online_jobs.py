@@ -96,13 +96,13 @@ class OnlineJobs:
         """
         live = self._live
         assert live.model.state_ is not None
-        features = live.model.state_.history.names
-        found = OnlineModel.read(self._path, live.fields, features)
+        features, learner = live.model.state_.history.names, live.settings.online_learner
+        found = OnlineModel.read(self._path, live.fields, features, learner)
         if found is not None:
             return found
         with live.desk.database.reading() as connection:
             place = lesson_reads.first_place(connection)
-        model = OnlineModel(live.fields, features, place)
+        model = OnlineModel(live.fields, features, place, learner)
         for row in archive_of(live.desk, live.model).before():
             if self._is_over:
                 return None

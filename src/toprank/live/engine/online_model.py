@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -21,10 +21,18 @@ from toprank.live.messages import Payment, PaymentField
 from toprank.live.store.lesson_reads import Lesson, LessonPlace
 from toprank.live.store.shadow_score_table import ONLINE, ShadowScore
 from toprank.rankers.online import OnlineNonLinearBoost
+from toprank.rankers.online.online_learner import OnlineLearner
+from toprank.rankers.stream.stream_ranker import StreamRanker
 
 FILE = "online.toprank"
 LEAST_FRAUDS = 10
 """Frauds that it has learned from before its first score."""
+
+LEARNERS: dict[str, Callable[[], OnlineLearner]] = {
+    "onlb": lambda: OnlineNonLinearBoost(random_state=0),  # as `toprank feedback` has it
+    "stream-ranker": lambda: StreamRanker(random_state=0),
+}
+"""The learners by their names in the settings, as they are before the first lesson."""
 
 _log = logging.getLogger("toprank.live")
 
@@ -56,6 +64,8 @@ class OnlineModel:
         The fields of payments, and the names of the features in the order of the log.
     place
         Up to where it has learned.
+    learner
+        The name of what learns, one of `LEARNERS`.
 
     Attributes
     ----------
@@ -66,30 +76,40 @@ class OnlineModel:
     """
 
     def __init__(
-        self, fields: Sequence[PaymentField], features: Sequence[str], place: LessonPlace
+        self,
+        fields: Sequence[PaymentField],
+        features: Sequence[str],
+        place: LessonPlace,
+        learner: str = "onlb",
     ) -> None:
-        # as the strategy "online" of `toprank feedback` has it
-        self._learner = OnlineNonLinearBoost(random_state=0)
+        self._learner = LEARNERS[learner]()
         self._names, self._features = _learned_fields(fields), list(features)
         self.place, self.n_genuine, self.n_frauds, self.n_skipped = place, 0, 0, 0
         self._turn = threading.Lock()  # it is not scored with while it learns
 
     @classmethod
     def read(
-        cls, path: Path, fields: Sequence[PaymentField], features: Sequence[str]
+        cls,
+        path: Path,
+        fields: Sequence[PaymentField],
+        features: Sequence[str],
+        learner: str = "onlb",
     ) -> Self | None:
         """Return the model as it was saved; None if it was not, or cannot be read."""
         try:
-            learner = files.load(path)
+            saved = files.load(path)
             known = files.read_manifest(path)["facts"][_PLACE]
-            found = cls(fields, features, LessonPlace(*known["place"]))
+            found = cls(fields, features, LessonPlace(*known["place"]), learner)
             found.n_genuine, found.n_frauds = known["n_genuine"], known["n_frauds"]
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             _log.error("the online model cannot be read, and learns anew: %s", error)
             return None
-        found._learner = learner
+        if type(saved) is not type(found._learner):
+            _log.warning("the online model is of another learner now, and learns anew.")
+            return None
+        found._learner = saved
         return found
 
     def save(self, path: Path) -> None:
@@ -110,6 +130,7 @@ class OnlineModel:
     def learn_row(self, row: Mapping[str, Any], is_fraud: bool) -> None:
         """Learn from a payment's values by name, those that are missing left out."""
         try:
+            self._learner.wait_for_refit()  # before its turn: payments are scored meanwhile
             with self._turn:
                 self._learner.learn_one(row, is_fraud)
         except (TypeError, ValueError) as error:

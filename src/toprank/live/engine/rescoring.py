@@ -1,7 +1,7 @@
 """Alerts that are open when another model takes over: their payments are scored again by it.
 
-A payment's score then names the new model, so that a replay compares it with that one. What rules
-said of the payment stays.
+A payment's score then names the new model, so that a replay compares it with that one. The score
+that it got when it came in is kept for comparisons. What rules said of the payment stays.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,13 @@ from toprank.live.engine.alerting import with_score
 from toprank.live.engine.card_chance import card_chance
 from toprank.live.engine.payment_scores import Scorer
 from toprank.live.engine.rule_evidence import RuleEvidence
-from toprank.live.store import alert_table, payment_log, payment_reads, random_check_table
+from toprank.live.store import (
+    alert_table,
+    listed_score_table,
+    payment_log,
+    payment_reads,
+    random_check_table,
+)
 from toprank.live.store.payment_log import NewScore
 from toprank.live.stored_payment import StoredPayments
 
@@ -38,6 +44,7 @@ def rescore(
         found = scorer.score([stored.read(row) for row in rows], features)
         assert found.probability is not None
         columns = (found.suspicion.tolist(), found.probability.tolist())
+        listed_score_table.keep_first(connection, positions)
         payment_log.replace_scores(
             connection,
             [

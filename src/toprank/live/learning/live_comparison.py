@@ -119,11 +119,12 @@ def live_comparison(
     delays = _claim_delays(connection, now - silence)
     used = [each.day for each in both[0] if _is_usable(each.day, now, silence, delays)]
     n_waiting = len(both[0]) - len(used)
-    first = min((each.first_position for each in both[0] if each.day in used), default=2**62)
+    begins = {each.day: each.first_position for each in both[0] if each.day in used}
+    first = min(begins.values(), default=2**62)
     frauds = [
         each
         for each in scored_frauds.paired(connection, champion.file, challenger, first)
-        if each.at // DAY in used
+        if each.position >= begins.get(each.at // DAY, 2**62)
     ]
     if len(used) < LEAST_DAYS or len(frauds) < LEAST_FRAUDS:
         return NotYet(len(used), len(frauds), n_waiting)

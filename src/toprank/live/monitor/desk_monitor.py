@@ -10,6 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from toprank.live.checks.kept_promise import DayRange, day_ranges
+from toprank.live.monitor.blind_comparison import BlindComparison, blind_comparison
 from toprank.live.monitor.drawn_days import drawn_days
 from toprank.live.monitor.missed_frauds import MissedFrauds, missed_frauds
 from toprank.live.rules.rule_board import share_with_interval
@@ -43,12 +44,13 @@ class CheckedDay(NamedTuple):
     """The ranked checks of a day: what they were expected to find, and found.
 
     `expected` is corrected by the outcomes of the days before; `counts.expected` is what the
-    model's chances alone promised.
+    model's chances alone promised. `chance` is that of the range to hold.
     """
 
     counts: CheckDay
     expected: Interval
     is_held: bool
+    chance: float
 
     @property
     def precision(self) -> Interval | None:
@@ -85,6 +87,8 @@ class DeskMonitor(NamedTuple):
         The share of the payments of the last `N_DAYS` whose label is final; None without any.
     missed
         What random checks say of the last `N_DAYS` before today; None without any.
+    blind
+        What was said of cards with and without reasons in the last `N_DAYS`.
     """
 
     hours: list[HourCount]
@@ -96,6 +100,7 @@ class DeskMonitor(NamedTuple):
     oldest: int | None
     maturity: float | None
     missed: MissedFrauds | None
+    blind: BlindComparison
 
 
 def desk_monitor(connection: sa.Connection, now: int, silence: int) -> DeskMonitor:
@@ -115,6 +120,7 @@ def desk_monitor(connection: sa.Connection, now: int, silence: int) -> DeskMonit
         oldest,
         _maturity(connection, now, silence),
         missed_frauds(drawn_days(connection, today - N_DAYS, today - 1)),
+        blind_comparison(connection, today - N_DAYS + 1, today),
     )
 
 
@@ -148,7 +154,7 @@ def _by_day(
 
 
 def _checked(day: DayRange) -> CheckedDay:
-    return CheckedDay(day.counts, day.expected, day.is_held)
+    return CheckedDay(day.counts, day.expected, day.is_held, day.chance)
 
 
 def _delays(connection: sa.Connection, now: int) -> list[LabelDelay]:

@@ -27,6 +27,7 @@ RARE = 0.001
 _CALM = 0.05
 _LEAST_VERDICTS = 20
 _KINDS = ("contradicted", "unlikely")
+_NAME = "verdicts:"  # of an alarm, followed by whom it is about
 
 
 class VerdictCounts(NamedTuple):
@@ -50,6 +51,15 @@ class OddVerdicts(NamedTuple):
     share: float
     share_of_others: float
     chance: float
+
+
+def accused_in(alarm: str) -> str | None:
+    """Return whose verdicts an alarm of this name is about; None if it is about something else.
+
+    >>> accused_in("verdicts:person:mallory"), accused_in("recall")
+    ('person:mallory', None)
+    """
+    return alarm.removeprefix(_NAME) if alarm.startswith(_NAME) else None
 
 
 def counted(verdicts: Iterable[VerdictOutcome]) -> dict[str, VerdictCounts]:
@@ -104,6 +114,4 @@ def of_verdicts(verdicts: Iterable[VerdictOutcome]) -> Iterator[AlarmReading]:
             "together with a second person."
         )
         is_beyond, is_calm = each.chance < RARE, each.chance > _CALM
-        yield AlarmReading(
-            f"verdicts:{who}", each.share, each.share_of_others, is_beyond, is_calm, text
-        )
+        yield AlarmReading(_NAME + who, each.share, each.share_of_others, is_beyond, is_calm, text)

@@ -24,6 +24,16 @@ def share_range(found: Interval | None) -> str:
     return "" if found is None else f"{percent(found.low)} to {percent(found.high)}"
 
 
+def difference_in_words(found: Interval) -> str:
+    """Return by how many of 100 cards verdicts differ, with the interval.
+
+    >>> difference_in_words(Interval(-0.03, -0.1, 0.05))
+    '3 fewer are called frauds than of 100 without (10 fewer to 5 more)'
+    """
+    value, low, high = (_more_or_fewer(100 * each) for each in found)
+    return f"{value} are called frauds than of 100 without ({low} to {high})"
+
+
 def trend(row: BoardRow) -> SparkBars:
     """Return the matches of a rule by week, frauds filled."""
     counts = [(each.matches.total, each.matches.fraud) for each in row.weeks]
@@ -33,3 +43,7 @@ def trend(row: BoardRow) -> SparkBars:
         + ", ".join(f"{total:,} ({frauds:,})" for total, frauds in counts)
     )  # fmt: skip
     return spark_bars(counts, text)
+
+
+def _more_or_fewer(difference: float) -> str:
+    return f"{abs(difference):.0f} {'fewer' if difference < 0 else 'more'}"

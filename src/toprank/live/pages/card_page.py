@@ -7,7 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from starlette.responses import Response
 
-from toprank.live.checks import card_view, check_verdicts, claims
+from toprank.live.checks import blind_checks, card_view, check_verdicts, claims
 from toprank.live.checks.card_view import CardReason, CardView, TimelineRow
 from toprank.live.checks.check_errors import TakenError
 from toprank.live.desk_clock import Moment
@@ -49,6 +49,7 @@ class _LoadedCard(NamedTuple):
     undo: UndoBanner | None
     is_unmasked: bool
     has_decided: bool
+    is_blind: bool
 
 
 async def card_page(page: PageRequest) -> Response:
@@ -64,7 +65,8 @@ async def shown_card(
     await change(page, _saw, page.desk, number, person, now)
     loaded = await look(page, _load, page.desk, number, person, now)
     view, alert = loaded.view, loaded.view.alert
-    reason = _chosen(view.reasons, page.query.get("reason", ""))
+    # what is not to be seen does not get into the page, nor into its picture by an address
+    reason = None if loaded.is_blind else _chosen(view.reasons, page.query.get("reason", ""))
     timeline = _listed(view.timeline, reason, is_all="all" in page.query)
     suspicious = {each.position for each in view.payments}
     is_mine = alert.state == "taken" and alert.held_by == person.actor
@@ -78,6 +80,7 @@ async def shown_card(
         undo=loaded.undo,
         undo_seconds=page.desk.settings.undone // 1_000_000,
         is_mine=is_mine,
+        is_blind=loaded.is_blind,
         is_first=is_mine and not loaded.has_decided,
         suspicious=suspicious,
         roles=field_names(page.desk),
@@ -141,6 +144,7 @@ def _load(
         undo_banner(connection, person.actor, now),
         view.alert.card in unmasking.unmasked_cards(connection, person),
         check_table.has_decided(connection, person.actor),
+        bool(blind_checks.blind_alerts(connection, [view.alert], desk.settings.blind_share)),
     )
 
 

@@ -82,7 +82,10 @@ def _read(
     limit: int = _N_ROWS,
 ) -> list[DecisionRow]:
     amount = field_names(desk)["amount"]
-    return decisions(connection, amount, after=after, limit=limit, **filters.arguments())
+    return decisions(
+        connection, amount, after=after, limit=limit, blind_share=desk.settings.blind_share,
+        **filters.arguments(),
+    )  # fmt: skip
 
 
 def _export(

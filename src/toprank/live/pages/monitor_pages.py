@@ -107,9 +107,11 @@ def _promise_text(found: DeskMonitor) -> str:
     total = sum(each.expected.value for each in days)
     n_found = sum(each.counts.n_found for each in days)
     n_held = sum(each.is_held for each in days)
+    n_meant = sum(each.chance for each in days)
     return (
         f"{total:,.1f} frauds expected in {len(days)} {plural('day', len(days))} with checks, "
-        f"{n_found:,} found. The range held on {n_held} of them; 8 of 10 are meant to."
+        f"{n_found:,} found. The range held on {n_held} of them, where {n_meant:.0f} are to be "
+        "expected: 8 of 10, and more where few frauds are expected, since counts are whole."
     )
 
 

@@ -41,7 +41,10 @@ async def _list(page: PageRequest, *, is_escalated: bool) -> Response:
 
     def read(connection: sa.Connection) -> _LoadedQueue:
         try:
-            rows = queue.queue(connection, _N_ROWS, after, is_escalated=is_escalated)
+            rows = queue.queue(
+                connection, _N_ROWS, after, is_escalated=is_escalated,
+                blind_share=page.desk.settings.blind_share,
+            )  # fmt: skip
         except ValueError as error:
             raise PageError(400, str(error)) from None
         return _LoadedQueue(

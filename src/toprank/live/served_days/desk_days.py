@@ -20,11 +20,13 @@ from toprank.live.desk_clock import Moment, wall_time
 from toprank.live.learning.model_comparison import ModelComparison
 from toprank.live.learning.nightly_retrain import ACTOR
 from toprank.live.learning.retraining import OnProgress, retrain, spare_cores
+from toprank.live.monitor import log_digest, verdict_guard
 from toprank.live.served_days.desk_outcome import DeskOutcome, outcome_of
 from toprank.live.served_days.desk_process import DeskProcess
 from toprank.live.served_days.desk_team import CheckedCard, DeskTeam
 from toprank.live.served_days.replayed_desk import DeskPlan, PaymentBodies, make_desk
-from toprank.live.store import check_table, random_check_table
+from toprank.live.store import check_table, random_check_table, verdict_outcomes
+from toprank.live.store.digest_tables import DAY
 from toprank.live.store.model_table import StoredModel
 from toprank.simulator.feedback.investigators import DayChecks
 from toprank.simulator.feedback.replayed_payments import NEVER, ReplayedPayments
@@ -32,7 +34,7 @@ from toprank.simulator.feedback.replayed_payments import NEVER, ReplayedPayments
 _BATCH = 1_000  # payments or labels per request
 _PATIENCE = 120.0  # seconds for the server to do what is due
 _BETWEEN = 0.05  # seconds between two looks
-_LONGEST_LIST = 8.0  # seconds in which a desk fills its list and draws its random checks
+_LONGEST_LIST = 3.0  # seconds in which a desk fills its list and draws its random checks
 _UNSCORED = re.compile(r"^toprank_unscored_payments (\S+)$", re.M)
 _MODEL = re.compile(r'^toprank_engine_info\{[^}]*model="([^"]*)"', re.M)
 
@@ -48,7 +50,8 @@ def replay_desk(
     """Return what a desk finds in the days from `plan.first` on; its folder is left behind.
 
     If `is_learning`, it is retrained every night, and the approver lets the new model rank unless
-    it is significantly worse on the days that both can be judged on.
+    it is significantly worse on the days that both can be judged on. People whose verdicts raise
+    an alarm check no more, and models learn without them.
     """
     days = _DeskDays(payments, plan, folder)
     with Desk.open(folder) as desk, DeskProcess(folder) as process:
@@ -58,6 +61,7 @@ def replay_desk(
             days.pay(day)
             days.check(day)
             days.claim(day)
+            days.watch(day)
             if is_learning and day + 1 < payments.n_days:
                 days.learn()
             progress(f"{folder.name}: days", day + 1 - plan.first, n_days)
@@ -77,6 +81,7 @@ class _DeskDays:
         self._has_verdict = np.zeros(payments.day.size, dtype=bool)
         self._days: list[DayChecks] = []
         self._seconds: list[float] = [0.0]
+        self._accused: dict[str, int] = {}
         warm_up = self._present(payments.rows_of(0, plan.first))
         self._key = make_desk(folder, payments, warm_up, plan)
 
@@ -115,11 +120,25 @@ class _DeskDays:
         self._send_claims(claimed, day)
         self._block(payments.card[claimed], day)
 
+    def watch(self, day: int) -> None:
+        """Look once a day at what a server looks at every few minutes: odd verdicts of people."""
+        settings = self._desk.settings
+        log_digest.catch_up(self._desk.database, settings.alert_from)
+        with self._desk.database.reading() as connection:
+            first = self._desk.now(connection) // DAY - verdict_guard.N_DAYS
+            verdicts = verdict_outcomes.verdicts_since(connection, first)
+        for each in verdict_guard.of_verdicts(verdicts):
+            who = verdict_guard.accused_in(each.name)
+            if each.is_beyond and who is not None and who not in self._accused:
+                self._accused[who] = day - self._plan.first
+                self._team.dismiss(who)
+
     def learn(self) -> None:
         """Train a challenger, and let it rank if nothing speaks against it."""
         begin = clock.perf_counter()
         minutes = self._desk.settings.retrain_minutes
-        retrain(self._desk, ACTOR, minutes=minutes, n_jobs=spare_cores())
+        people = set(self._accused)
+        retrain(self._desk, ACTOR, minutes=minutes, n_jobs=spare_cores(), without=people)
         self._seconds.append(clock.perf_counter() - begin)
         promoted = self._team.promote(_is_no_worse)
         if promoted is not None:
@@ -133,6 +152,7 @@ class _DeskDays:
         return outcome_of(
             self._folder, self._payments, self._plan, self._days, seconds,
             self._present(self._payments.rows_of(self._plan.first, self._payments.n_days)),
+            self._accused,
         )  # fmt: skip
 
     def _present(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -148,8 +168,8 @@ class _DeskDays:
         payments = self._payments
         rows = [np.array([self._bodies.row_of(each) for each in one.ids]) for one in checked]
         for some, one in zip(rows, checked, strict=True):
-            self._has_verdict[some] = True
-            if one.is_fraud:
+            if one.is_fraud:  # otherwise the holder of the card will claim what was overlooked
+                self._has_verdict[some] = True
                 self._block(payments.card[some], day)
         is_found = [
             one.is_fraud and bool(payments.is_positive[some].any())
@@ -190,7 +210,8 @@ class _DeskDays:
     def _await_list(self) -> None:
         """Wait until the desk has filled its list and drawn the random checks of the day.
 
-        A desk of less than a day's log draws none.
+        A desk of less than a day's log draws none. A list that was filled within the last ten
+        minutes of the day is left as it is, so that there may be nothing to wait for.
         """
         settings, is_drawing = self._desk.settings, bool(self._plan.random_share and self._days)
 
@@ -228,5 +249,7 @@ def _is_no_worse(model: StoredModel) -> bool:
 def _accepted(answer: dict) -> dict:
     """Return an answer that is no error; ValueError with what it says otherwise."""
     if "error" in answer:
-        raise ValueError(f"the desk must accept what is sent; it said: {answer['error']}")
+        error = answer["error"]
+        first = next(iter(error.get("errors", [])), error)
+        raise ValueError(f"the desk must accept what is sent; it said: {first['message']}")
     return answer

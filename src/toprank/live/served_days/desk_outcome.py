@@ -14,7 +14,11 @@ from toprank.live.monitor import log_digest
 from toprank.live.monitor.drawn_days import drawn_days
 from toprank.live.monitor.missed_frauds import missed_frauds
 from toprank.live.served_days.replayed_desk import DeskPlan, PaymentBodies
-from toprank.live.store import label_table, model_table, random_check_table
+from toprank.live.store import (
+    label_table,
+    model_table,
+    random_check_table,
+)
 from toprank.live.store.payment_log import payments as logged
 from toprank.live.store.payment_log import scores
 from toprank.payments.ledger import Known, MemoryLedger
@@ -44,10 +48,12 @@ def outcome_of(
     days: Sequence[DayChecks],
     seconds: NDArray[np.float64],
     present: NDArray[np.int64],
+    accused: dict[str, int],
 ) -> DeskOutcome:
     """Return what the database of a desk says after its days, with the truth beside it.
 
-    `present` are the replayed rows that happened, and `seconds` the times of training.
+    `present` are the replayed rows that happened, `seconds` the times of training, and `accused`
+    are the people whose verdicts raised an alarm, and on which day.
     """
     bodies = PaymentBodies(payments)
     with Desk.open(folder) as desk:
@@ -70,11 +76,13 @@ def outcome_of(
         checked=checked, found=found, positive=positive, money=counts[3], saved=counts[4],
         seconds=seconds, suspicion=suspicion[tested], known=known,
     )  # fmt: skip
-    return DeskOutcome(outcome, DeskFigures(promise, recall, n_models))
+    return DeskOutcome(outcome, DeskFigures(promise, recall, n_models, accused))
 
 
 def _promise(ranges: Sequence[DayRange]) -> DailyPromise:
-    columns = zip(*((*each.expected, each.counts.n_found) for each in ranges), strict=True)
+    columns = zip(
+        *((*each.expected, each.counts.n_found, each.chance) for each in ranges), strict=True
+    )
     return DailyPromise(*(np.array(column, dtype=np.float64) for column in columns))
 
 

@@ -24,6 +24,12 @@ class CheckedCard(NamedTuple):
     is_fraud: bool
 
 
+class _Investigator(NamedTuple):
+    who: str
+    visitor: DeskVisitor
+    is_hostile: bool
+
+
 class DeskTeam:
     """Investigators who take cards in turn, and an approver of models, at a served desk.
 
@@ -49,7 +55,7 @@ class DeskTeam:
         n_people: int,
         n_hostile: int = 0,
     ) -> None:
-        self._desk, self._is_fraud, self._n_hostile = desk, is_fraud, n_hostile
+        self._desk, self._is_fraud = desk, is_fraud
         names = [f"investigator-{number}" for number in range(1, n_people + 1)]
         roles = dict.fromkeys(names, "investigator") | {APPROVER: "approver"}
         with desk.database.writing() as connection:
@@ -57,25 +63,32 @@ class DeskTeam:
                 name: accounts.add(connection, name, role, wall_time(), _ACTOR)
                 for name, role in roles.items()
             }
-        self._people = [DeskVisitor(address, links[name]) for name in names]
+        self._people = [
+            _Investigator(f"person:{name}", DeskVisitor(address, links[name]), place < n_hostile)
+            for place, name in enumerate(names)
+        ]
         self._approver = DeskVisitor(address, links[APPROVER])
         self._turn = 0
 
     def check(self, n_checks: int) -> list[CheckedCard]:
-        """Work on the first cards of the queue; return what was said of them."""
-        checked = []
+        """Work on the first cards of the queue, in turn; return what was said of them."""
+        checked: list[CheckedCard] = []
         for _ in range(n_checks):
-            person = self._people[self._turn % len(self._people)]
-            is_hostile = self._turn % len(self._people) < self._n_hostile
-            if person.alert is None:
-                person.get("/queue")
-                person.post("/queue/next")
+            _, person, is_hostile = self._people[self._turn % len(self._people)]
+            person.get("/queue")
+            person.post("/queue/next")
             if person.alert is None:
                 break  # no card is left
             checked.append(self._decide(person, is_hostile))
             self._turn += 1
-        self._give_back()
+            if person.alert is not None:  # the card that has opened is the next person's
+                person.post(f"/alerts/{person.alert}/release")
         return checked
+
+    def dismiss(self, who: str) -> None:
+        """Let the others do the checks of a person from now on; somebody stays."""
+        others = [each for each in self._people if each.who != who]
+        self._people = others or self._people
 
     def promote(self, is_good: Callable[[StoredModel], bool]) -> StoredModel | None:
         """Let the challenger rank if it `is_good`; return it, None if there is none that is."""
@@ -106,12 +119,6 @@ class DeskTeam:
         }
         person.post(f"/alerts/{alert}/decide", fields)
         return CheckedCard(card.card, [ids[at] for at in said], is_fraud)
-
-    def _give_back(self) -> None:
-        """Leave the cards that were opened after the last verdicts to tomorrow."""
-        for person in self._people:
-            if person.alert is not None:
-                person.post(f"/alerts/{person.alert}/release")
 
 
 def _ids(connection: sa.Connection, positions: Sequence[int]) -> dict[int, str]:

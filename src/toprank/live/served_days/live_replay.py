@@ -9,7 +9,7 @@ from typing import Any
 from toprank.data import checks
 from toprank.live.learning.retraining import OnProgress
 from toprank.live.served_days.desk_days import replay_desk
-from toprank.live.served_days.replayed_desk import DeskPlan
+from toprank.live.served_days.replayed_desk import DeskPlan, check_servable
 from toprank.simulator.feedback import Replay
 from toprank.simulator.feedback import replay as replay_strategies
 from toprank.simulator.feedback.replayed_payments import read_payments
@@ -66,12 +66,13 @@ def live_replay(
         "claimed": claimed,
     }  # fmt: skip
     progress = progress or _silent
+    known = read_payments(payments, **columns, claim_days=CLAIM_DAYS, random_state=random_state)
+    check_servable(known)
     replayed = replay_strategies(
         payments, learner, **columns, budget=budget, days=days, strategies=strategies,
         random_share=random_share, claims_block=True, progress=progress,
         random_state=random_state,
     )  # fmt: skip
-    known = read_payments(payments, **columns, claim_days=CLAIM_DAYS, random_state=random_state)
     plan = DeskPlan(
         known.n_days - days, budget, replayed.silence, random_share, n_trees, n_people, n_hostile,
         random_state,

@@ -161,6 +161,12 @@ def n_entries(connection: sa.Connection) -> int:
     return connection.execute(sa.select(sa.func.max(audit.c.number))).scalar() or 0
 
 
+def first_hash(connection: sa.Connection) -> str:
+    """Return the hash of the first entry; one without any entry is all zeros."""
+    query = sa.select(audit.c.hash).order_by(audit.c.number).limit(1)
+    return connection.execute(query).scalar() or _FIRST
+
+
 def verify(connection: sa.Connection, expect: str | None = None) -> Verified:
     """Return the length and the last hash of the chain; BrokenChainError if it is broken.
 

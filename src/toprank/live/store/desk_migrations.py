@@ -29,6 +29,11 @@ def _to_version_4(connection: sa.Connection) -> None:
     metadata.create_all(connection)
 
 
+def _to_version_5(connection: sa.Connection) -> None:
+    """Add which checks were made without reasons."""
+    metadata.create_all(connection)
+
+
 def _add_columns(connection: sa.Connection) -> None:
     for (table, column), default in _DEFAULTS.items():
         connection.exec_driver_sql(
@@ -59,5 +64,9 @@ def _add_first_model(connection: sa.Connection) -> None:
     model_table.add(connection, StoredModel(FIRST, file, "champion", who, at, day, trained_at=at))
 
 
-STEPS: dict[int, Callable[[sa.Connection], None]] = {2: _to_version_3, 3: _to_version_4}
+STEPS: dict[int, Callable[[sa.Connection], None]] = {
+    2: _to_version_3,
+    3: _to_version_4,
+    4: _to_version_5,
+}
 """What leads from a version to the next one."""

@@ -1,7 +1,8 @@
 """Payments that a model would put on the list, with its score as it was first made.
 
 Of two models that score the same payments, both scores are kept if either model lists it. When
-another model takes over, it scores payments on the list again; their first scores are here.
+another model takes over, it scores payments on the list again; their first scores are here, also
+of payments that fill the list or were drawn at random.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ import sqlalchemy as sa
 
 from toprank.live.store.desk_database import metadata
 from toprank.live.store.digest_tables import DAY
+from toprank.live.store.payment_log import payments, scores
+from toprank.live.store.score_day_table import score_places
 
 listed_scores = sa.Table(
     "listed_scores",
@@ -48,6 +51,24 @@ def add(connection: sa.Connection, rows: Sequence[ListedScore]) -> None:
     """Add scores."""
     if rows:
         connection.execute(listed_scores.insert(), [row._asdict() for row in rows])
+
+
+def keep_first(connection: sa.Connection, positions: Sequence[int]) -> None:
+    """Keep the scores of payments that are about to be scored again.
+
+    Scores that are not counted yet are left out: what is counted later are those that replace
+    them, as if they were the first.
+    """
+    p, s = payments.c, scores.c
+    is_counted = p.position <= sa.select(score_places.c.position).scalar_subquery()
+    first = (
+        sa.select(p.position, s.model, p.received_at, p.card, s.suspicion, sa.false())
+        .join(scores, s.position == p.position)
+        .where(p.position.in_(list(positions)), p.decision != "block", is_counted)
+    )
+    names = [column.name for column in listed_scores.c]
+    add_new = listed_scores.insert().prefix_with("OR IGNORE", dialect="sqlite")
+    connection.execute(add_new.from_select(names, first))
 
 
 def cards_by_day(connection: sa.Connection, model: str, first: int, most: int) -> list[ListedCard]:

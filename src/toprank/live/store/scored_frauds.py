@@ -39,14 +39,19 @@ class ScoredFraud(NamedTuple):
 def paired(
     connection: sa.Connection, champion: str, challenger: int, first: int
 ) -> list[PairedFraud]:
-    """Return the known frauds from a position on that both models have scored."""
-    f, s, h = known_frauds.c, scores.c, shadow_scores.c
+    """Return the known frauds from a position on that both models have scored when they came in.
+
+    Another model that took over, and was rolled back, may have scored some of them again.
+    """
+    f, s, h, c = known_frauds.c, scores.c, shadow_scores.c, listed_scores.c
+    said = sa.func.coalesce(c.suspicion, sa.case((s.model == champion, s.suspicion)))
     query = (
-        sa.select(f.position, f.at, f.card, f.source, s.suspicion, h.suspicion)
+        sa.select(f.position, f.at, f.card, f.source, said, h.suspicion)
         .join(payments, payments.c.position == f.position)
         .join(scores, s.position == f.position)
         .join(shadow_scores, h.position == f.position)
-        .where(f.position >= first, s.model == champion, h.model == challenger, _IS_ACCEPTED)
+        .join(listed_scores, (c.position == f.position) & (c.model == champion), isouter=True)
+        .where(f.position >= first, h.model == challenger, said.is_not(None), _IS_ACCEPTED)
         .order_by(f.position)
     )
     return [PairedFraud(*row) for row in connection.execute(query)]
@@ -56,7 +61,7 @@ def of_days(connection: sa.Connection, days: Iterable[ScoreDay]) -> list[ScoredF
     """Return the known frauds of days whose scores are counted, with the score of then.
 
     A model that takes over scores payments on the list again. Of these, the first score is in
-    `listed_scores`; the few of which it is not are left out.
+    `listed_scores`; those of desks from before it was kept for all of them are left out.
     """
     in_use: defaultdict[int, list[ScoreDay]] = defaultdict(list)
     for each in sorted(days, key=lambda day: day.first_position):

@@ -173,6 +173,11 @@ def _schemas(fields: list[PaymentField]) -> dict[str, Any]:
             },
             "required": ["id", "is_fraud"],
             "additionalProperties": False,
+            # silence cannot say fraud
+            "not": {
+                "properties": {"is_fraud": {"const": True}, "source": {"const": "silence"}},
+                "required": ["is_fraud", "source"],
+            },
         },
         "LabelCounts": {
             "type": "object",

@@ -6,7 +6,7 @@ from toprank.data import checks
 from toprank.live.messages import LabelGiven, Source
 from toprank.live.web import field_readers
 from toprank.live.web.request_errors import RequestError
-from toprank.payments.ledger.holding import SOURCES
+from toprank.payments.ledger.holding import SILENCE, SOURCES
 
 NAMES = ["id", "is_fraud", "known_at", "source"]
 DEFAULT_SOURCE: Source = "claim"
@@ -32,7 +32,11 @@ def label_given(item: Any, now: int) -> LabelGiven:
     payment_id = field_readers.identifier("id", item["id"])
     is_fraud = field_readers.boolean("is_fraud", item["is_fraud"])
     known_at = _known_at(item.get("known_at"), now)
-    return LabelGiven(str(payment_id), is_fraud, known_at, _source(item.get("source")))
+    source = _source(item.get("source"))
+    if is_fraud and source == SOURCES[SILENCE]:
+        expected = "investigator or claim where is_fraud is true"
+        raise RequestError.invalid("source", source, expected)
+    return LabelGiven(str(payment_id), is_fraud, known_at, source)
 
 
 def _source(value: Any) -> Source:

@@ -25,6 +25,7 @@ from toprank.live.web.service_metrics import CONTENT_TYPE, ServiceMetrics
 
 _DEFAULT_ALERTS = 100
 _PAYMENTS = ("POST", "/v1/payments")
+_LISTS = "POST /v1/payments, lists"  # whose time is no time that a payment has waited
 _is_cursor = re.compile(CURSOR_PATTERN).fullmatch
 
 Item = TypeVar("Item")
@@ -101,6 +102,7 @@ class ApiRoutes:
             answers = await self._desk.engine.decide(payments)
         self._metrics.saw_answers(answers)
         if is_list:
+            request.scope[ROUTE] = _LISTS
             return json_response({"answers": [_shown_answer(each) for each in answers]})
         return json_response(_shown_answer(answers[0]))
 

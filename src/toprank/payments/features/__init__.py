@@ -8,6 +8,7 @@ from toprank.payments.features.history import History
 from toprank.payments.features.kinds import (
     Feature,
     FirstTime,
+    KnownPositives,
     LabelRisk,
     Night,
     Recent,
@@ -25,6 +26,7 @@ __all__ = [
     "Feature",
     "FirstTime",
     "History",
+    "KnownPositives",
     "LabelCounts",
     "LabelRisk",
     "Night",

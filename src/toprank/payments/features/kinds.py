@@ -191,11 +191,43 @@ class LabelRisk:
         return _joined(key_name(self.key), what, self.window or "all", "delay", self.delay)
 
 
-Feature = Value | Night | Weekend | Recent | SinceLast | ToUsual | FirstTime | LabelRisk
+@dataclass(frozen=True)
+class KnownPositives:
+    """The count of a key's rows that became known as positive in (t - window, t].
+
+    A label counts from the moment it became known, however soon after its row that is. `delay` is
+    only for labels given without a time: they count from that long after their row. A row's own
+    label is never known to it.
+
+    >>> KnownPositives("terminal", "7d", "7d").name
+    'terminal_known_positives_7d'
+    """
+
+    key: Key
+    window: str | None
+    delay: str
+
+    def __post_init__(self) -> None:
+        _set_key(self)
+        _check_window(self.window, "count")
+        microseconds(self.delay, "delay")
+
+    @property
+    def name(self) -> str:
+        """The name of the feature's column."""
+        return _joined(key_name(self.key), "known_positives", self.window or "all")
+
+
+Feature = (
+    Value | Night | Weekend | Recent | SinceLast | ToUsual | FirstTime | LabelRisk | KnownPositives
+)
+
+OF_LABELS = (LabelRisk, KnownPositives)
+"""The kinds that use labels."""
 
 _KINDS: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Value, Night, Weekend, Recent, SinceLast, ToUsual, FirstTime, LabelRisk)
+    for kind in (Value, Night, Weekend, Recent, SinceLast, ToUsual, FirstTime, *OF_LABELS)
 }
 
 

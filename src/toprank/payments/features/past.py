@@ -13,11 +13,14 @@ from toprank.payments.features.event_store import EventStore, Placed
 from toprank.payments.features.id_table import RowIds
 from toprank.payments.features.key_texts import Codes
 from toprank.payments.features.label_store import LabelChange, LabelStore
-from toprank.payments.features.questions import Questions
+from toprank.payments.features.questions import LabelTimes, Questions
 from toprank.payments.features.remembered import HeldLabels, RememberedRows
 from toprank.payments.features.row_labels import (
+    Holding,
     RowLabel,
+    counts_from,
     holdings,
+    positive_holdings,
     with_label,
     with_silence,
 )
@@ -78,8 +81,8 @@ class Past:
             for key, asked in questions.of_rows.items()
         }
         self._labels = {
-            (place(key), delay): LabelStore(asked)
-            for (key, delay), asked in questions.of_labels.items()
+            (place(key), times): LabelStore(asked)
+            for (key, times), asked in questions.of_labels.items()
         }
         self._remembered = RememberedRows(len(self.keys))
         self._undo: list[Callable[[], None]] | None = None
@@ -254,8 +257,8 @@ class Past:
         """Add an event for each new row, and correct those that are found positive later."""
         is_known = np.zeros(label.size, dtype=bool)
         is_known[new] = (label[new] == 1) & (rows.known[new] <= rows.time[new])
-        never = np.full(label.size, NEVER)
-        self._insert_labels(rows.time, rows.keys, is_known.astype(np.float64), never, new)
+        known = np.where(is_known, rows.known, NEVER)
+        self._insert_labels(rows.time, rows.keys, is_known.astype(np.float64), known, new)
         later = labelled[(label[labelled] == 1) & ~is_known[labelled]]
         if later.size:
             self._break_silence(rows.time[later], [keys[later] for keys in rows.keys],
@@ -269,9 +272,9 @@ class Past:
     ) -> None:
         """Let rows count as positive from a moment on that had no label, or a negative one."""
         rows = list(zip(time.tolist(), known.tolist(), strict=True))
-        for (k, delay), store in self._labels.items():
+        for (k, times), store in self._labels.items():
             changes = [
-                self._label_change(key, at, delay, [], [RowLabel(since, _CLAIM, True)])
+                self._label_change(key, at, times, [], [RowLabel(since, _CLAIM, True)])
                 for key, (at, since) in zip(keys[k].tolist(), rows, strict=True)
             ]
             self._change_labels(k, store, changes)
@@ -334,23 +337,28 @@ class Past:
                 n_overruled += 1
             else:
                 n_known += 1
-        for (k, delay), store in self._labels.items():
-            changes = [self._change(k, delay, number, old) for number, old in before.items()]
+        for (k, times), store in self._labels.items():
+            changes = [self._change(k, times, number, old) for number, old in before.items()]
             self._change_labels(k, store, changes)
         return LabelCounts(n_new, n_corrected, n_known, n_overruled=n_overruled)
 
-    def _change(self, k: int, delay: int, number: int, old: list[RowLabel]) -> LabelChange:
+    def _change(self, k: int, times: LabelTimes, number: int, old: list[RowLabel]) -> LabelChange:
         """Return when the earlier labels of a row held, and when the present ones hold."""
         key, time = int(self._remembered.keys[k, number]), int(self._remembered.time[number])
-        return self._label_change(key, time, delay, old, self._remembered.labels_of(number))
+        return self._label_change(key, time, times, old, self._remembered.labels_of(number))
 
     def _label_change(
-        self, key: int, time: int, delay: int, old: list[RowLabel], now: list[RowLabel]
+        self, key: int, time: int, times: LabelTimes, old: list[RowLabel], now: list[RowLabel]
     ) -> LabelChange:
+        return LabelChange(key, self._held(old, time, times), self._held(now, time, times))
+
+    def _held(self, labels: list[RowLabel], time: int, times: LabelTimes) -> list[Holding]:
+        """Return when the labels of a row hold that are events of a store."""
+        if times.only_positives:
+            return positive_holdings(labels, time, times, self.begin)
         if self._counts_silence:
-            old, now = with_silence(old), with_silence(now)
-        held = holdings(old, time, delay, self.begin)
-        return LabelChange(key, held, holdings(now, time, delay, self.begin))
+            labels = with_silence(labels)
+        return holdings(labels, time, times, self.begin)
 
     def _change_labels(self, k: int, store: LabelStore, changes: Sequence[LabelChange]) -> None:
         changes = [each for each in changes if each.key >= 0 and each.before != each.now]
@@ -372,10 +380,12 @@ class Past:
     ) -> None:
         """Add the labels of some rows to the events, at the time from which they are known."""
         no_codes = np.empty((0, time.size), dtype=np.int32)
-        for (k, delay), store in self._labels.items():
-            # not known to its own row, even if it was found at the same moment
-            since = np.maximum(time + max(delay, 1), known)
-            grouped = _grouped(keys[k], which[_in_order(since[which])])
+        for (k, times), store in self._labels.items():
+            own = which[label[which] == 1] if times.only_positives else which
+            if not own.size:
+                continue
+            since = counts_from(time, known, times)
+            grouped = _grouped(keys[k], own[_in_order(since[own])])
             if grouped.size:
                 store.grow(len(self.keys[k]))
                 placed = store.insert(keys[k], since, label[np.newaxis], no_codes, grouped)
@@ -396,9 +406,9 @@ class Past:
 
     def _settle_corrections(self) -> None:
         """Forget labels that were replaced before any row that can still come."""
-        if self._counts_silence:
+        if self._counts_silence or any(times.only_positives for _, times in self._labels):
             return  # since when a row has been what it is depends on its earlier labels
-        kept, latest = self._remembered, max(delay for _, delay in self._labels)
+        kept, latest = self._remembered, max(times.assumed for _, times in self._labels)
         for number, labels in list(kept.corrected.items()):
             earliest = int(kept.time[number]) + max(latest, 1)
             n_over = sum(max(earliest, each.known) <= self.begin for each in labels[1:])

@@ -3,6 +3,7 @@
 from toprank.payments.features.kinds import (
     Feature,
     FirstTime,
+    KnownPositives,
     LabelRisk,
     Night,
     Recent,
@@ -45,8 +46,8 @@ def default_features(
     """Return a rich set: the past of the card, of the terminal, and of the two together.
 
     Counts include the payment itself, so that a burst within one second shows; amounts are
-    compared with those before it. `delay` is how late labels are known; None leaves out features
-    of labels.
+    compared with those before it. `delay` is how late labels are known that have no time of their
+    own; None leaves out features of labels.
 
     >>> features = default_features(delay=None)
     >>> [feature.name for feature in features][:3]
@@ -80,7 +81,7 @@ def default_features(
     if delay is not None:
         for window in ("1d", "7d", "30d"):
             features += [
-                LabelRisk("count", terminal, window, delay),
+                KnownPositives(terminal, window, delay),
                 LabelRisk("share", terminal, window, delay),
             ]
     return tuple(features)

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from toprank.payments.features import window_kernel
 from toprank.payments.features.kinds import (
+    OF_LABELS,
     Feature,
     FirstTime,
     Key,
+    KnownPositives,
     LabelRisk,
     Night,
     Recent,
@@ -44,6 +46,17 @@ class Asked(NamedTuple):
     out: int
 
 
+class LabelTimes(NamedTuple):
+    """From when on labels count, and which: microseconds after their row.
+
+    No label counts before `least`. One that was given without a time counts from `assumed` on.
+    """
+
+    least: int
+    assumed: int
+    only_positives: bool = False
+
+
 class Questions(NamedTuple):
     """All that a set of features asks, and the columns needed to answer it."""
 
@@ -51,7 +64,7 @@ class Questions(NamedTuple):
     numbers: list[str]  # columns of numbers
     coded: list[str]  # columns whose distinct values are counted
     of_rows: dict[Key, list[Asked]]
-    of_labels: dict[tuple[Key, int], list[Asked]]  # by key, and how late labels are known
+    of_labels: dict[tuple[Key, LabelTimes], list[Asked]]
     own: NDArray[np.int64]  # features of the row itself, as `window_kernel.fill_own` takes them
 
 
@@ -63,12 +76,12 @@ def questions_of(features: Sequence[Feature]) -> Questions:
     (['card'], ['amount'], ['shop'])
     """
     of_rows: dict[Key, list[Asked]] = {}
-    of_labels: dict[tuple[Key, int], list[Asked]] = {}
+    of_labels: dict[tuple[Key, LabelTimes], list[Asked]] = {}
     for out, each in enumerate(features):
-        if isinstance(each, LabelRisk):
-            asked = Asked(_WHAT[each.what], LABEL, _length(each.window), 0, False, out)
-            delay = microseconds(each.delay, "delay")
-            of_labels.setdefault((each.key, delay), []).append(asked)
+        if isinstance(each, OF_LABELS):
+            what = _WHAT[each.what] if isinstance(each, LabelRisk) else window_kernel.COUNT
+            asked = Asked(what, LABEL, _length(each.window), 0, False, out)
+            of_labels.setdefault((each.key, _label_times(each)), []).append(asked)
         elif isinstance(each, Recent | ToUsual | SinceLast | FirstTime):
             of_rows.setdefault(each.key, []).append(_asked(each, out))
     coded = {_column_of(each) for each in features if _is_distinct(each)}
@@ -90,6 +103,13 @@ def _asked(feature: Recent | ToUsual | SinceLast | FirstTime, out: int) -> Asked
         return Asked(window_kernel.RATIO, feature.of, _length(feature.window), 1, False, out)
     what = window_kernel.SINCE if isinstance(feature, SinceLast) else window_kernel.FIRST
     return Asked(what, None, 0, 0, True, out)
+
+
+def _label_times(feature: LabelRisk | KnownPositives) -> LabelTimes:
+    delay = microseconds(feature.delay, "delay")
+    if isinstance(feature, KnownPositives):
+        return LabelTimes(0, delay, only_positives=True)
+    return LabelTimes(delay, delay)
 
 
 def _own_of(features: Sequence[Feature], numbers: list[str]) -> NDArray[np.int64]:

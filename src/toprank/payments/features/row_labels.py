@@ -8,6 +8,10 @@ there is no other label. A label given without a time counts as known before all
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.payments.features.questions import LabelTimes
 from toprank.payments.features.row_reader import NEVER
 from toprank.payments.ledger.holding import FIRST_KNOWN, SILENCE, holds
 
@@ -79,15 +83,43 @@ def _holds(label: RowLabel, over: RowLabel) -> bool:
     return holds(known, label.source, over_known, over.source)
 
 
-def holdings(labels: Sequence[RowLabel], time: int, delay: int, begin: int) -> list[Holding]:
-    """Return when each label holds, for labels that some row from `begin` on can still see.
+def counts_from(
+    time: NDArray[np.int64], known: NDArray[np.int64], times: LabelTimes
+) -> NDArray[np.int64]:
+    """Return from when on labels count, by the times of their rows and when they became known."""
+    known = np.where(known == NEVER, time + times.assumed, known)
+    # not known to its own row, even if it was found at the same moment
+    return np.maximum(time + max(times.least, 1), known)
 
-    `time` is that of the row, `delay` the least time after it from which a label counts.
+
+def holdings(
+    labels: Sequence[RowLabel], time: int, times: LabelTimes, begin: int
+) -> list[Holding]:
+    """Return when each label of a row holds, for labels that some row from `begin` on can see.
+
+    `time` is that of the row.
     """
-    since = [max(time + max(delay, 1), each.known) for each in labels]  # never at its own moment
+    known = np.array([each.known for each in labels], dtype=np.int64)
+    since = counts_from(np.full(known.size, time), known, times).tolist()
     spans = zip(since, [*since[1:], _END_OF_TIME], labels, strict=False)
     return [
         Holding(start, stop, each.is_positive)
         for start, stop, each in spans
         if start < stop and stop > begin
     ]
+
+
+def positive_holdings(
+    labels: Sequence[RowLabel], time: int, times: LabelTimes, begin: int
+) -> list[Holding]:
+    """Return when a row is positive, for spans that some row from `begin` on can see.
+
+    Labels that say the same one after the other are one span, so that a row counts once.
+    """
+    found: list[Holding] = []
+    for each in holdings(labels, time, times, NEVER):
+        if found and found[-1].until == each.since and each.is_positive:
+            found[-1] = found[-1]._replace(until=each.until)
+        elif each.is_positive:
+            found.append(each)
+    return [each for each in found if each.until > begin]

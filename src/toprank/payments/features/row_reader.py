@@ -56,7 +56,7 @@ class RowReader:
         of_keys = [name for columns in self._key_columns for name in columns]
         self._texts = list(dict.fromkeys([*of_keys, *questions.coded]))
         self.columns = list(dict.fromkeys([columns.time, *questions.numbers, *self._texts]))
-        self._needs_known = any(delay == 0 for _, delay in questions.of_labels)
+        self._needs_known = any(times.assumed == 0 for _, times in questions.of_labels)
         self._only = PaymentRows(  # reused for each single row: new arrays would take longer
             np.zeros(1, dtype=np.int64),
             [np.zeros(1, dtype=np.int64) for _ in keys],

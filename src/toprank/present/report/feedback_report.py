@@ -181,7 +181,8 @@ def _desks(report: FeedbackReport) -> str:
     """Return what each desk promised day by day and what came of it; nothing without desks."""
     replay = report.replay
     parts: list[str] = []
-    for name, (promise, _, _) in replay.desks.items():
+    for name, figures in replay.desks.items():
+        promise = figures.promise
         with settings():
             drawn = inline_svg(
                 promise_by_day(

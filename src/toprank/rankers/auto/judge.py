@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from toprank.rankers.auto.judged_folds import JudgedFolds
 _N_RESAMPLES = 400
 _MOST_VALUES = 10_000_000  # of all folds' training rows and one more
 _ROWS_ANYWAY = 50_000
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")  # their mean: a tie counts half
 
 Scores = NDArray[np.float64]
 
@@ -95,6 +96,27 @@ class Judge:
         """Return the AP of the judged rows alone."""
         return float(self._resamples.average_precisions(scores, n_first=1)[0])
 
+    def separation(self, scores: Scores) -> float:
+        """Return by how many standard errors positives rank above others, within folds.
+
+        It is the rank-sum statistic, 0 on average where scores say nothing. Folds are compared
+        separately: the models of two folds may score all rows higher or lower.
+        """
+        above = variance = 0.0
+        for origin in np.unique(self.judging.origin):
+            is_here = self.judging.origin == origin
+            here, is_positive = scores[is_here], self.is_positive[is_here]
+            positive, negative = here[is_positive], np.sort(here[~is_positive])
+            below = np.add(*(np.searchsorted(negative, positive, side) for side in _SIDES)) / 2
+            above += float((below - negative.size / 2).sum())
+            variance += positive.size * negative.size * (here.size + 1) / 12
+        return above / variance**0.5 if variance else 0.0
+
+    def is_same_order(self, scores: Scores, others: Scores) -> bool:
+        """Return whether two scores put the judged rows in the same order within each fold."""
+        folds = [self.judging.origin == origin for origin in np.unique(self.judging.origin)]
+        return all(np.array_equal(_places(scores[each]), _places(others[each])) for each in folds)
+
     def _drawn(self) -> PositiveResamples | BlockResamples:
         origin, blocks = self.judging.origin, self.judging.blocks
         if blocks is None:
@@ -130,6 +152,11 @@ class Judge:
     def _sample(self, number: int) -> TrainingRows:
         train = self.judging.folds[number].train
         return sampled(self.rows, self._most_rows(), self.seed + number, among=train)
+
+
+def _places(scores: Scores) -> NDArray[np.intp]:
+    """Return the place of each score in rising order; equal ones share theirs."""
+    return np.unique(scores, return_inverse=True)[1]
 
 
 @dataclass

@@ -6,7 +6,8 @@ models; and a blend. With few positives to judge by, the best of many is mostly 
 the most stable choice has priority: a blend of whatever was tried, unless one of its members
 leads it beyond doubt. With many positives leads are measured well and fits take long: a single
 recipe has priority over a blend of one of each kind. The winner must also lead plain log-loss,
-which is kept otherwise, unless there are too few positives to measure a lead at all.
+which is kept otherwise, unless there are too few positives to measure a lead at all, or it is
+certain that the columns say something.
 """
 
 from __future__ import annotations
@@ -36,6 +37,16 @@ _FIXED_AHEAD = 0.5
 What was chosen among many is ahead of plain log-loss by luck alone more often than not. So the
 lead of a blend in which nothing was chosen must confirm it: where columns say nothing, that is
 ahead in about half of all searches only.
+"""
+
+_SURELY = 3.0
+"""By how many standard errors positives must rank above others for columns to say something.
+
+It is measured on a blend fixed in advance, for which nothing was chosen, and needs far fewer
+positives than a comparison of average precisions. Where columns do say something, plain log-loss
+is kept only if it leads beyond doubt: on other data the blend was ahead of it whenever the two
+were too close to compare. It is kept, too, if the winner has all judged rows in the same order.
+Where columns say nothing, or it is not sure, the other rules hold.
 """
 
 _TOO_FEW_POSITIVES = 15
@@ -190,17 +201,20 @@ class _Search:
         return plain, "nothing else is clearly better"
 
     def _leads(self, winner: Trial, plain: Trial) -> bool:
-        """Return whether the lead over plain log-loss is more than that of the luckiest."""
+        """Return whether the winner may take the place of plain log-loss."""
+        fixed = None
+        if self._fixed and not self._has_many_positives:
+            fixed = equal_blend(self._judge, self._fixed)
+            if self._judge.separation(fixed.blended) >= _SURELY:
+                is_same = self._judge.is_same_order(winner.blended, plain.blended)
+                return not is_same and plain.ahead_of(winner) < BEYOND_DOUBT
         if self._judge.is_positive.sum() < _TOO_FEW_POSITIVES:
             is_tie = winner.average_precision == plain.average_precision
             return not is_tie and plain.ahead_of(winner) < BEYOND_DOUBT
         lead = winner.ahead_of(plain)
         if lead >= _lead_needed(len(self._trials)):
             return True
-        if self._has_many_positives or not self._fixed:
-            return False
-        fixed = equal_blend(self._judge, self._fixed)
-        return lead >= AHEAD and fixed.ahead_of(plain) > _FIXED_AHEAD
+        return fixed is not None and lead >= AHEAD and fixed.ahead_of(plain) > _FIXED_AHEAD
 
     def _blend_or_single(self, blended: Trial, single: Trial, n_tried: int) -> tuple[Trial, str]:
         if n_tried == 1:

@@ -29,7 +29,7 @@ _MOST_STEPS = 100
 _MOST_TERMS_SQUARED = 1_000
 _ROWS_AT_ONCE = 2_000
 _LARGEST = 1e50  # float32 columns have no larger mean, and no sum of such weights overflows
-_FURTHEST = 5.0
+FURTHEST = 5.0
 """Values are clipped at this many standard deviations: one outlier must not dominate the model."""
 
 
@@ -135,12 +135,12 @@ class SmoothDesign(NamedTuple):
         """Return the terms of every row."""
         values = features[:, self.numeric].astype(np.float64)
         missing = np.isnan(values)
-        standard = np.clip((values - self.centre) / self.spread, -_FURTHEST, _FURTHEST)
+        standard = np.clip((values - self.centre) / self.spread, -FURTHEST, FURTHEST)
         standard[missing] = 0.0
         is_code = features[:, self.category_column] == self.category_code
         blocks = [standard, missing[:, self.has_missing], is_code]
         if self.degree == 2:
-            left, right = _pairs(self.numeric.size)
+            left, right = pairs(self.numeric.size)
             blocks.append(standard[:, left] * standard[:, right])
         return np.ascontiguousarray(np.hstack(blocks, dtype=np.float64))
 
@@ -158,7 +158,7 @@ class SmoothDesign(NamedTuple):
         )
         owners = np.column_stack([alone, alone])
         if self.degree == 2:
-            products = self.numeric[np.column_stack(_pairs(self.numeric.size))]
+            products = self.numeric[np.column_stack(pairs(self.numeric.size))]
             owners = np.vstack([owners, products])
         return owners
 
@@ -217,7 +217,7 @@ class SmoothMember:
 
 
 @lru_cache(maxsize=8)  # computing them would slow down single rows
-def _pairs(n_columns: int) -> tuple[NDArray[np.intp], ...]:
+def pairs(n_columns: int) -> tuple[NDArray[np.intp], ...]:
     """Return the two columns of every product."""
     return np.triu_indices(n_columns)
 

@@ -4,13 +4,14 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from toprank import splits
-from toprank.data import checks
+from toprank.data import checks, inputs
 from toprank.data.inputs import TrainingRows
 from toprank.files import Saved
-from toprank.losses import make_loss
+from toprank.losses import LOSSES_OF_GROUPS, make_loss
 from toprank.rankers import jobs, reasons
 from toprank.rankers.base import seed_of
 from toprank.rankers.boosted import xgboost_engine
@@ -29,9 +30,10 @@ class BoostedRanker(OneBooster):
 
     Parameters
     ----------
-    loss : "log", "ap-exp", "ap-sigmoid", "ap-lambda", "auc-exp" or "auc-hinge"
+    loss : "log", "ap-exp", "ap-sigmoid", "ap-lambda", "ap-card", "auc-exp" or "auc-hinge"
         What the trees minimise: ordinary log-loss; a surrogate of average precision, which pushes
-        positives to the very top of the list; or one of the area under the ROC curve.
+        positives to the very top of the list; the same for a list of groups of rows ("ap-card"),
+        such as the cards of a day; or a surrogate of the area under the ROC curve.
     engine : "xgboost" or "paper"
         "paper" is the SGBAP algorithm exactly as published: exact cuts and a line search, slow.
     n_estimators : int
@@ -44,6 +46,7 @@ class BoostedRanker(OneBooster):
         Share of the rows that grow one tree (XGBoost's own; the loss still sees every row).
     batch_fraction : float
         Share of the rows that make up one tree's list; the others are ignored in that round.
+        With "ap-card", whole groups are drawn.
     binning : "quantile" or "balanced"
         How histogram bins are placed: by rows, or with half of the mass given to positives.
     max_bins : int
@@ -123,29 +126,81 @@ class BoostedRanker(OneBooster):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @classmethod
+    def published(cls, **others: Any) -> Self:
+        """Return the algorithm of the SGBAP paper, with the small steps and batches that it needs.
+
+        With `learning_rate=1` it takes whole steps, as printed; one pure leaf then soon has nearly
+        all of the exponential sum, and the other positives are no longer learned.
+
+        >>> BoostedRanker.published(max_depth=2).engine
+        'paper'
+        """
+        settings = {
+            "loss": "ap-exp",
+            "engine": "paper",
+            "n_estimators": 100,
+            "warm_start_trees": 0,
+            "max_depth": 4,
+            "learning_rate": 0.01,
+            "batch_fraction": 0.2,
+        }
+        return cls(**{**settings, **others})
+
     def fit(
         self,
         X: Any,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         eval_set: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn to rank the positives of `y` first.
+
+        Rows that are equal in `groups`, such as one card's payments of a day, are one entry of
+        the list that "ap-card" ranks, positive if a row of it is; a row whose group is missing is
+        an entry of its own. Early stopping holds out whole groups and judges their order.
 
         `eval_set` holds the rows that early stopping judges by: `(X, y)`, `(X, y, weights)`, or a
         list of one of these. `progress(what, done, total)` is called after each tree. Rows on a
         Dask cluster: `toprank.cluster.fit`.
         """
         self._check_parameters()
-        rows = self._training_rows(X, y, sample_weight)
+        if groups is None and self.ranks_groups:
+            raise ValueError(
+                f"groups must be given to fit with loss={self.loss!r}, one value per row, such as "
+                "the number of the card and day; got None."
+            )
+        rows = self._training_rows(X, y, sample_weight, groups)
+        self.zeros_are_missing_ = issparse(rows.features)
         rows, validation = self._validation_rows(rows, eval_set)
         self.usual_ = reasons.usual_values(rows.features, rows.is_positive, self.schema_)
         training = self._train(rows, validation, progress)
         self.history_ = training.history
         self._keep(training.booster, judged=rows if validation is None else validation)
         return self
+
+    @property
+    def ranks_groups(self) -> bool:
+        """Whether the loss ranks groups of rows, which `fit` must then be given."""
+        return self.loss in LOSSES_OF_GROUPS
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return self.engine == "xgboost"
+
+    def _read(self, X: Any) -> NDArray[np.float32]:
+        """Return rows as `_raw` takes them: sparse ones stay sparse if the trees grew on such."""
+        if issparse(X) and self.zeros_are_missing_:
+            return inputs.read_sparse(self, X)
+        return self._as_grown_on(super()._read(X))
 
     def _check_parameters(self) -> None:
         checks.one_of(self.engine, "engine", ("xgboost", "paper"))
@@ -159,6 +214,8 @@ class BoostedRanker(OneBooster):
         checks.number_above(self.validation_fraction, "validation_fraction", 0, 0.9)
         if isinstance(self.random_state, Integral):
             checks.whole_number(self.random_state, "random_state", 0, 2**31 - 1)
+        if self.engine == "paper" and self.ranks_groups:
+            raise ValueError(f"loss must be one of rows with engine='paper'; got {self.loss!r}.")
         if self.engine == "paper":
             self._check_unused({"subsample": 1.0, "binning": "quantile", "engine_options": None})
         for name in _OWN_SETTINGS & set(self.engine_options or {}):
@@ -191,7 +248,7 @@ class BoostedRanker(OneBooster):
                 f"validate on; got {n_positive}. Pass an eval_set or early_stopping_rounds=None."
             )
         kept, held_out = splits.held_out(
-            rows.is_positive, self.validation_fraction, seed_of(self.random_state)
+            rows.is_positive, self.validation_fraction, seed_of(self.random_state), rows.groups
         )
         return rows.take(kept), rows.take(held_out)
 

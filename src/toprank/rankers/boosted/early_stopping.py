@@ -9,6 +9,7 @@ round kept is the median vote.
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.losses.rows_by_group import RowsByGroup
 from toprank.metrics.positive_resamples import PositiveResamples
 
 _N_VOTERS = 50
@@ -16,7 +17,10 @@ _SHARE_TO_STOP = 0.9
 
 
 class RoundVote:
-    """The running votes of resampled validation sets for the best round."""
+    """The running votes of resampled validation sets for the best round.
+
+    Where the rows have groups, these are ranked, each by its most suspicious row.
+    """
 
     def __init__(
         self,
@@ -24,8 +28,13 @@ class RoundVote:
         weight: NDArray[np.float64] | None,
         patience: int,
         seed: int,
+        groups: NDArray[np.int64] | None = None,
     ) -> None:
         self._patience = patience
+        self._by_group = None if groups is None else RowsByGroup.of(groups)
+        if self._by_group is not None:
+            is_positive = self._by_group.highest(is_positive)
+            weight = None if weight is None else self._by_group.highest(weight)
         # the first voter sees the rows as they are; its AP is the one reported
         self._voters = PositiveResamples(is_positive, weight, _N_VOTERS, seed)
         self._best = np.full(len(self._voters), -np.inf)
@@ -34,7 +43,9 @@ class RoundVote:
 
     def see(self, raw: NDArray) -> None:
         """Record every resample's AP: before the first tree, then after each."""
-        precision = self._voters.average_precisions(np.asarray(raw))
+        raw = np.asarray(raw)
+        scores = raw if self._by_group is None else self._by_group.highest(raw)
+        precision = self._voters.average_precisions(scores)
         improved = precision > self._best
         self._best[improved] = precision[improved]
         self._vote[improved] = len(self.history)

@@ -96,6 +96,12 @@ class FlatTrees:
         _add_leaves(np.ascontiguousarray(features), self.start, self.first, *self.nodes, out)
         return out
 
+    def leaves(self, features: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Return the leaf that every row falls into, of each tree, (row, tree)."""
+        out = np.empty((len(features), self.first.size - 1), dtype=np.int32)
+        _find_leaves(np.ascontiguousarray(features), self.first, *self.nodes, out)
+        return out
+
     def shares(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return each feature's exact share of each raw score, with the mean score last."""
         features, out = np.ascontiguousarray(features), self._mean_alone(len(features))
@@ -371,6 +377,24 @@ def _add_leaves(
                 left = child[node]
             total = np.float32(total + cut[node])  # in float32 and in this order, as XGBoost
         out[row] = total
+
+
+@njit(cache=True, nogil=True)
+def _find_leaves(
+    features, first, child, column, cut, is_missing_left, set_start, set_size, goes_right, out
+):
+    for row in range(features.shape[0]):
+        values = features[row]
+        for tree in range(first.size - 1):
+            node = first[tree]
+            left = child[node]
+            while left >= 0:
+                node = left + _right(
+                    values[column[node]], cut[node], is_missing_left[node],
+                    set_start[node], set_size[node], goes_right,
+                )  # fmt: skip
+                left = child[node]
+            out[row, tree] = node
 
 
 @njit(cache=True, nogil=True)

@@ -131,6 +131,13 @@ class NonLinearBoost(OneBooster):
         check_is_fitted(self)
         return self._trees.contributions(inputs.read_features(self, X))
 
+    def to_xgboost(self) -> Any:
+        """Raise: the latents combine the trees, which no plain booster does."""
+        raise TypeError(
+            "NonLinearBoost combines its trees in latents, which a plain booster cannot; "
+            "fit BoostedRanker, or score with booster_ for the trees alone."
+        )
+
     def latents(self, X: Any) -> NDArray[np.float64]:
         """Return the latents' outputs before weighting: relu(u_p), one column per latent."""
         check_is_fitted(self)

@@ -16,7 +16,8 @@ class Objective:
 
     Every round draws its own batch, and rows outside it are not in the list: they do not
     enter the loss's totals and their gradient is zero. A listwise loss learns nothing from a
-    batch of a single class: its gradient is zero everywhere.
+    batch of a single class: its gradient is zero everywhere. With `groups`, whole groups are
+    drawn: an entry of the list is in the batch with all its rows, or with none.
     """
 
     loss: Loss
@@ -25,17 +26,21 @@ class Objective:
     batch_fraction: float
     seed: int
     gather: Gather = field(default_factory=Gather)
+    groups: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         n_rows = self.is_positive.size
+        self._n_drawn = n_rows if self.groups is None else int(self.groups.max(initial=-1)) + 1
         self._out = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
 
     def batch_weight(self, round_: int) -> NDArray[np.float64] | None:
         """Return the weights of the round's batch: 0 outside; None when every row counts once."""
         if self.batch_fraction == 1:
             return self.weight
-        draw = np.random.default_rng([self.seed, round_]).random(self.is_positive.size)
+        draw = np.random.default_rng([self.seed, round_]).random(self._n_drawn)
         in_batch = (draw < self.batch_fraction).astype(np.float64)
+        if self.groups is not None:
+            in_batch = in_batch[self.groups]
         return in_batch if self.weight is None else in_batch * self.weight
 
     def gradient_curvature(

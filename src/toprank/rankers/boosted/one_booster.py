@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.calibration import fit_sigmoid
 from toprank.data import checks, inputs
+from toprank.data.accepted_rows import with_missing_zeros
 from toprank.data.inputs import TrainingRows
 from toprank.files import Saved
 from toprank.rankers import jobs
 from toprank.rankers.base import Ranker, seed_of
 from toprank.rankers.boosted import xgboost_engine
+from toprank.rankers.boosted.plain_booster import plain_booster
 
 if TYPE_CHECKING:
     from xgboost import Booster
@@ -37,6 +40,10 @@ class OneBooster(Ranker):
     random_state: Any
     n_jobs: int | None
 
+    zeros_are_missing_ = False
+    """Whether the trees grew on sparse rows: they then read zeros, which are not stored, as
+    missing values."""
+
     def contributions(self, X: Any) -> NDArray[np.float64]:
         """Return what each feature adds to each row's suspicion, with the common start last.
 
@@ -44,7 +51,22 @@ class OneBooster(Ranker):
         """
         inputs.check_fitted(self)
         features = inputs.read_features(self, X)
-        return xgboost_engine.contributions(self.booster_, features)
+        return xgboost_engine.contributions(self.booster_, self._as_grown_on(features))
+
+    def to_xgboost(self) -> Booster:
+        """Return the trees as a plain XGBoost booster, which predicts the suspicion.
+
+        Its rows are `xgboost.DMatrix(ranker.schema_.encode(X), feature_names=...)`: numbers as
+        float32, categories as codes. The score before the first tree is its `base_score`. The
+        names of the categories and the calibration are attributes, in JSON: see `attributes()`.
+        """
+        check_is_fitted(self)
+        return plain_booster(
+            self.booster_,
+            self.schema_,
+            self.calibration_,
+            zeros_are_missing=self.zeros_are_missing_,
+        )
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -93,11 +115,19 @@ class OneBooster(Ranker):
         self.calibration_ = fit_sigmoid(judged.is_positive, raw, judged.weight)
 
     def _raw(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        return xgboost_engine.predict_raw(self.booster_, features)
+        return xgboost_engine.predict_raw(self.booster_, self._as_grown_on(features))
+
+    def _as_grown_on(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return encoded rows as the trees read them."""
+        if self.zeros_are_missing_ and not issparse(features):
+            return with_missing_zeros(features)
+        return features
 
     def _saved(self, own: dict[str, Any]) -> Saved:
         """Return what a model file keeps; `own` is this ranker's additional state."""
         state = {**self._common_state(), **own}
+        if self.zeros_are_missing_:
+            state["zeros_are_missing"] = True
         return Saved(state, {}, {"trees": bytes(self.booster_.save_raw("ubj"))})
 
     @classmethod
@@ -106,6 +136,7 @@ class OneBooster(Ranker):
         ranker = cls(**parameters)
         ranker._check_parameters()
         ranker._restore_common(saved.state)
+        ranker.zeros_are_missing_ = saved.state.get("zeros_are_missing") is True
         ranker.booster_ = xgboost_engine.load_booster(saved.boosters["trees"])
         ranker.n_trees_ = ranker.booster_.num_boosted_rounds()
         ranker._check_columns(ranker.booster_.num_features(), "trees")

@@ -24,6 +24,8 @@ from toprank.rankers.boosted.xgboost_engine import import_xgboost
 _LARGEST_STEP = 10.0
 """No score moves further than this in one round: a pure leaf's best step is infinite."""
 
+_STEP_TOLERANCE = 1e-3  # of the valley's width: batches move the best step by far more
+
 Step = tuple[DecisionTreeRegressor, float]
 
 
@@ -71,10 +73,10 @@ def _one_phase(
         vote.see(held_out)
     objective, steps = plan.objective(phase, rows), []
     for round_ in range(phase.first, phase.first + phase.n_trees):
-        tree, length = _one_round(rows, objective, raw, round_, max_depth)
+        tree, length, direction = _one_round(rows, objective, raw, round_, max_depth)
         step = (tree, learning_rate * length)
         steps.append(step)
-        raw += _sum_of([step], rows.features)
+        raw += step[1] * direction
         plan.report(round_ + 1)
         if vote is not None and validation is not None:
             held_out += _sum_of([step], validation.features)
@@ -90,34 +92,44 @@ def _one_phase(
 def _sum_of(steps: list[Step], features: NDArray[np.float32]) -> NDArray[np.float64]:
     total = np.zeros(len(features))
     for tree, length in steps:
-        total += length * tree.predict(features)
+        total += length * _predicted(tree, features)
     return total
+
+
+def _predicted(tree: DecisionTreeRegressor, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    return tree.tree_.predict(features)[:, 0]  # as tree.predict, which checks the rows each time
 
 
 def _one_round(
     rows: TrainingRows, objective: Objective, raw: NDArray, round_: int, max_depth: int
-) -> Step:
-    """Return the round's tree and its step; the step is 0 if the batch has a single class."""
-    weight = objective.batch_weight(round_)
-    weight = np.ones(raw.size) if weight is None else weight
-    batch = np.flatnonzero(weight)
+) -> tuple[DecisionTreeRegressor, float, NDArray[np.float64]]:
+    """Return the round's tree, its step, and what it predicts of every row.
+
+    The step is 0 if the batch has a single class.
+    """
+    drawn = objective.batch_weight(round_)
+    batch = np.arange(raw.size) if drawn is None else np.flatnonzero(drawn)
+    weight = None if drawn is None or rows.weight is None else drawn[batch]
     tree = DecisionTreeRegressor(max_depth=max_depth, random_state=objective.seed + round_)
     labels = rows.is_positive[batch]
     if not labels.any() or labels.all():
-        return tree.fit(rows.features[:1], [0.0]), 0.0
-    loss, weight, before = objective.loss, weight[batch], raw[batch]
-    # a row of weight w represents w rows, each with its part of the gradient
-    residual = -loss.gradient_curvature(labels, before, weight)[0] / weight
+        return tree.fit(rows.features[:1], [0.0]), 0.0, np.zeros(raw.size)
+    loss, before = objective.loss, raw[batch]
+    residual = -loss.gradient_curvature(labels, before, weight)[0]
+    if weight is not None:  # a row of weight w represents w rows, each with its part
+        residual /= weight
     # about 1 per row: scikit-learn does not cut where the variance is below its rounding error
     residual /= np.average(np.abs(residual), weights=weight) or 1.0
     tree.fit(rows.features[batch], residual, sample_weight=weight)
-    direction = tree.predict(rows.features[batch])
-    reach = np.abs(direction).max()
+    direction = _predicted(tree, rows.features)
+    along = direction[batch]
+    reach = np.abs(along).max()
 
     def loss_after(length: float) -> float:
-        return loss.value(labels, before + length * direction, weight)
+        return loss.value(labels, before + length * along, weight)
 
-    return tree, best_step(loss_after, _LARGEST_STEP / reach) if reach > 0 else 0.0
+    length = best_step(loss_after, _LARGEST_STEP / reach) if reach > 0 else 0.0
+    return tree, length, direction
 
 
 def best_step(loss_after: Callable[[float], float], largest: float) -> float:
@@ -130,7 +142,8 @@ def best_step(loss_after: Callable[[float], float], largest: float) -> float:
     losses = [loss_after(step) for step in looks]
     lowest = int(np.argmin(losses))
     low, high = looks[max(lowest - 1, 0)], looks[min(lowest + 1, looks.size - 1)]
-    found = minimize_scalar(loss_after, bounds=(low, high), method="bounded")
+    close_enough = {"xatol": _STEP_TOLERANCE * (high - low)}
+    found = minimize_scalar(loss_after, bounds=(low, high), method="bounded", options=close_enough)
     return float(found.x if found.fun < losses[lowest] else looks[lowest])
 
 

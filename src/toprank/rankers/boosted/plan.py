@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from toprank.data.inputs import TrainingRows
-from toprank.losses import Gather, Log, Loss
+from toprank.losses import ApCard, Gather, Log, Loss
 from toprank.rankers.boosted.objective import Objective
 from toprank.rankers.progress import Progress
 
@@ -46,8 +46,18 @@ class Plan:
 
     def objective(self, phase: Phase, rows: TrainingRows) -> Objective:
         """Return the gradients of a phase."""
+        loss, groups = phase.loss, None
+        if isinstance(loss, ApCard) and rows.groups is not None:
+            groups = rows.groups
+            loss = loss.for_groups(groups)
         return Objective(
-            phase.loss, rows.is_positive, rows.weight, self.batch_fraction, self.seed, self.gather
+            loss,
+            rows.is_positive,
+            rows.weight,
+            self.batch_fraction,
+            self.seed,
+            self.gather,
+            groups,
         )
 
     def start(self, rows: TrainingRows) -> float:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
+from toprank.data.accepted_rows import with_missing_zeros
 from toprank.data.inputs import TrainingRows
 from toprank.losses import Log
 from toprank.losses.gather import HERE, Gather
@@ -136,7 +138,9 @@ def _grow(
     vote = None
     if watched is not None and plan.patience is not None:
         judged = watched.rows
-        vote = RoundVote(judged.is_positive, judged.weight, plan.patience, plan.seed)
+        vote = RoundVote(
+            judged.is_positive, judged.weight, plan.patience, plan.seed, judged.groups
+        )
     n_before = 0 if booster is None else booster.num_boosted_rounds()
     is_own = isinstance(phase.loss, Log) and plan.batch_fraction == 1
     grown = xgboost.train(
@@ -163,9 +167,12 @@ def _gradients(plan: Plan, phase: Phase, rows: TrainingRows) -> Any:
 
 
 def predict_raw(booster: Booster, features: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the raw score of every row: identical, to the last bit, alone or among others."""
-    if len(features) <= _FEW_ROWS and (trees := flat_trees.of(booster)).is_exact:
-        return trees.raw(features)
+    """Return the raw score of every row: identical, to the last bit, alone or among others.
+
+    Rows may be sparse; what is not stored is missing.
+    """
+    if features.shape[0] <= _FEW_ROWS and (trees := flat_trees.of(booster)).is_exact:
+        return trees.raw(_dense(features))
     raw = booster.inplace_predict(features, predict_type="margin", validate_features=False)
     return raw.astype(np.float64)
 
@@ -200,6 +207,10 @@ def load_booster(raw: bytes) -> Booster:
     booster = import_xgboost().Booster()
     booster.load_model(bytearray(raw))
     return booster
+
+
+def _dense(features: Any) -> NDArray[np.float32]:
+    return with_missing_zeros(features.toarray()) if issparse(features) else features
 
 
 def _check_one_machine() -> None:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from toprank.data import checks
 from toprank.files.state import stored_vector
-from toprank.rankers.online.booster import OnlineBooster
 from toprank.rankers.online.model import Model
+from toprank.rankers.online.online_learner import OnlineLearner
 from toprank.rankers.online.stream_columns import EncodedEvent
 
 ACTIONS = ("raise-rate", "renew-worst", "none")
@@ -58,7 +58,7 @@ class DriftWatch:
     Parameters
     ----------
     learner
-        The online booster to watch.
+        The online learner to watch.
     detector
         "adwin" compares the blocks before every possible moment of change with those after it.
         "page-hinkley" sums up how far blocks are beyond their mean, in units of their spread: it
@@ -86,7 +86,7 @@ class DriftWatch:
     """
 
     def __init__(
-        self, learner: OnlineBooster, detector: str = "adwin", action: str = "raise-rate"
+        self, learner: OnlineLearner, detector: str = "adwin", action: str = "raise-rate"
     ) -> None:
         self.learner = learner
         self.detector = checks.one_of(detector, "detector", tuple(_DETECTORS))
@@ -116,6 +116,10 @@ class DriftWatch:
             self._act()
         return is_alarm
 
+    def n_labels_left(self) -> int:
+        """Return how many labels may come, the last one included, until an action is possible."""
+        return _BLOCK - self._signals["loss"].n_rows % _BLOCK
+
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """Return the settings and counts, which are JSON, and arrays for `from_state`."""
         state = {
@@ -136,7 +140,7 @@ class DriftWatch:
 
     @classmethod
     def from_state(
-        cls, learner: OnlineBooster, state: dict[str, Any], arrays: Mapping[str, NDArray]
+        cls, learner: OnlineLearner, state: dict[str, Any], arrays: Mapping[str, NDArray]
     ) -> Self:
         """Return the watch that `to_state` described; raises ValueError if the state is invalid.
 
@@ -334,7 +338,7 @@ def _checked_alarms(stored: Any) -> list[Alarm]:
 
 
 def _stored_recent(
-    learner: OnlineBooster, arrays: Mapping[str, NDArray]
+    learner: OnlineLearner, arrays: Mapping[str, NDArray]
 ) -> list[tuple[EncodedEvent, int]]:
     if not hasattr(learner, "model_"):
         raise ValueError("recent rows need the learner that has learned from them.")

@@ -1,24 +1,22 @@
 """A stream of events for an online learner: rows are scored at once, labels may come late."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from numpy.typing import NDArray
 
 from toprank.data import checks
 from toprank.data.tables.columns import shortened
-from toprank.data.tables.ids import id_text
 from toprank.files.saved_learners import Saved, learner_class
 from toprank.files.state import part_of, parts_together
-from toprank.rankers.online.booster import OnlineBooster
 from toprank.rankers.online.classes import Label
-from toprank.rankers.online.pending import PendingRow, PendingRows, Scored, check_id
-from toprank.rankers.online.stream_columns import EncodedEvent
+from toprank.rankers.online.event_batch import EventBatch
+from toprank.rankers.online.events import Event, Outcome, ReadLabel, checked_id
+from toprank.rankers.online.online_learner import OnlineLearner
+from toprank.rankers.online.pending import PendingRows, Scored
 from toprank.rankers.online.windows import Window
 
 _COUNTERS = ("n_scored", "n_labelled", "n_alerts", "n_unmatched", "n_alarms")
-_LEAST_PROBABILITY = 1e-15  # of what happened; its loss stays finite
 
 
 class EventStream:
@@ -30,7 +28,7 @@ class EventStream:
     Parameters
     ----------
     learner
-        An online booster such as `OnlineNonLinearBoost`, fresh or not.
+        An online learner such as `OnlineNonLinearBoost`, fresh or not.
     window, budget
         Number of recent labelled rows that the metrics cover, and how many of them could be
         checked.
@@ -76,7 +74,7 @@ class EventStream:
 
     def __init__(
         self,
-        learner: OnlineBooster,
+        learner: OnlineLearner,
         *,
         window: int = 10_000,
         budget: int = 100,
@@ -96,7 +94,7 @@ class EventStream:
         self.position: dict[str, Any] = {}
         self.n_scored = self.n_labelled = self.n_alerts = 0
         self.n_unmatched = self.n_alarms = 0
-        self._watch = None if drift is None else _drift_watch()(learner, drift, on_drift)
+        self.watch = None if drift is None else _drift_watch()(learner, drift, on_drift)
 
     @property
     def n_dropped(self) -> int:
@@ -113,25 +111,13 @@ class EventStream:
 
         It replaces a pending row with the same id.
         """
-        name = _checked_id(event_id)
-        arrived = self._scored(row)
-        if name is not None:
-            self.pending.add(name, *arrived)
-        return arrived.scored
+        return self._only(Event(event_id, None, row))
 
     def label(self, event_id: str | int, label: Label) -> bool:
         """Learn from the pending row with this id; return whether there is one."""
-        name = _checked_id(event_id)
-        if name is None:
+        if checked_id(event_id) is None:
             raise ValueError("event_id must be given with a label; got none.")
-        if name not in self.pending:
-            self.n_unmatched += 1
-            return False
-        self._check_label(label)
-        arrived = self.pending.take(name)
-        assert arrived is not None
-        self._learn(arrived, label)
-        return True
+        return self._only(Event(event_id, label, {}, is_late_label=True)).is_found
 
     def learn(
         self, row: Mapping[str, Any], label: Label, event_id: str | int | None = None
@@ -140,45 +126,37 @@ class EventStream:
 
         It replaces a pending row with the same id.
         """
-        name = _checked_id(event_id)
-        self._check_label(label)
-        arrived = self._scored(row)
-        if name is not None and self.pending.discard(name):
-            self.pending.n_replaced += 1
-        self._learn(arrived, label)
-        return arrived.scored
+        checked_id(event_id)
+        self.check_label(label)
+        return self._only(Event(event_id, label, row, is_row=True))
 
-    def _scored(self, row: Mapping[str, Any]) -> PendingRow:
-        encoded = self.learner.encode_one(row)
-        suspicion = self.learner.score_encoded(encoded)
-        probability, is_alert = 0.5, False
-        if self.learner.model_.n_rows:
-            probability = self.learner.probability_at(suspicion)
-            is_alert = probability >= self.threshold
-        self.n_scored += 1
-        self.n_alerts += is_alert
-        if self._watch is not None:
-            self.n_alarms += self._watch.scored(is_alert)
-        reasons = self._reasons(encoded) if is_alert and self.n_reasons else None
-        return PendingRow(encoded, Scored(suspicion, probability, is_alert, reasons))
+    def take_in(
+        self, events: Sequence[Event], read_label: ReadLabel | None = None, *, strict: bool = False
+    ) -> list[Outcome]:
+        """Take in events in their order; the result is that of one after the other.
 
-    def _reasons(self, row: EncodedEvent) -> dict[str, float]:
-        """Return the columns that raise the score of a row most, and by how much."""
-        effects = self.learner.effects_encoded(row)
-        raising = sorted(effects, key=effects.__getitem__, reverse=True)[: self.n_reasons]
-        return {name: effects[name] for name in raising if effects[name] > 0}
+        An event that is refused has an error as its outcome, and changes nothing; with `strict`,
+        it is the last one. `read_label` is asked about labels that the stream does not know: it
+        returns one that it takes, or raises.
+        """
+        outcomes: list[Outcome] = []
+        most = len(events)
+        while len(outcomes) < len(events):
+            rest = events[len(outcomes) : len(outcomes) + most]
+            done = EventBatch(self, rest, read_label or _as_it_is).outcomes(strict)
+            outcomes += done
+            if strict and isinstance(outcomes[-1], Exception):
+                break
+            most = 2 * len(done)  # a piece that ended early cost as much as a whole one
+        return outcomes
 
-    def _learn(self, arrived: PendingRow, label: Label) -> None:
-        scored = arrived.scored
-        self.learner.learn_encoded(arrived.row, label)
-        is_positive = self.learner.model_.classes.place(label) == 1
-        self.window.add(scored.suspicion, is_positive, scored.is_alert != is_positive)
-        self.n_labelled += 1
-        if self._watch is not None:
-            loss = _log_loss(scored.probability, is_positive)
-            self.n_alarms += self._watch.labelled(arrived.row, label, loss)
+    def _only(self, event: Event) -> Any:
+        (outcome,) = self.take_in([event])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-    def _check_label(self, label: Any) -> None:
+    def check_label(self, label: Any) -> None:
         """Raise for a label that could not be learned from, before anything is changed."""
         self.learner._begin()
         classes = self.learner.model_.classes
@@ -209,7 +187,7 @@ class EventStream:
             "learner": _saved_learner(self.learner),
             "window": self.window.to_state(),
             "pending": self.pending.to_state(),
-            "drift": (None, {}) if self._watch is None else self._watch.to_state(),
+            "drift": (None, {}) if self.watch is None else self.watch.to_state(),
         }
         state: dict[str, Any] = {name: facts for name, (facts, _) in parts.items()}
         state["counters"] = {name: getattr(self, name) for name in _COUNTERS}
@@ -231,8 +209,8 @@ class EventStream:
         stream._check_pending()
         if state["drift"] is not None:
             arrays = part_of(saved.arrays, "drift")
-            stream._watch = _drift_watch().from_state(learner, state["drift"], arrays)
-            stream.drift, stream.on_drift = stream._watch.detector, stream._watch.action
+            stream.watch = _drift_watch().from_state(learner, state["drift"], arrays)
+            stream.drift, stream.on_drift = stream.watch.detector, stream.watch.action
         for name in _COUNTERS:
             setattr(stream, name, checks.whole_number(state["counters"][name], name, 0))
         if not isinstance(state["position"], dict):
@@ -250,10 +228,10 @@ class EventStream:
             )
 
 
-def _checked_learner(learner: Any) -> OnlineBooster:
-    if not isinstance(learner, OnlineBooster):
+def _checked_learner(learner: Any) -> OnlineLearner:
+    if not isinstance(learner, OnlineLearner):
         raise TypeError(
-            "learner must be an online booster such as OnlineNonLinearBoost(); "
+            "learner must be an online learner such as OnlineNonLinearBoost(); "
             f"got {type(learner).__name__}."
         )
     classes = learner.model_.classes if hasattr(learner, "model_") else None
@@ -276,20 +254,11 @@ def _drift_watch() -> Any:
     return DriftWatch
 
 
-def _checked_id(event_id: Any) -> str | None:
-    """Return an id as text, None where it is missing."""
-    name = id_text(event_id, "event_id")
-    if name is not None:
-        check_id(name)
-    return name
+def _as_it_is(label: Any) -> Any:
+    return label
 
 
-def _log_loss(probability: float, is_positive: bool) -> float:
-    of_what_happened = probability if is_positive else 1.0 - probability
-    return -math.log(max(of_what_happened, _LEAST_PROBABILITY))
-
-
-def _saved_learner(learner: OnlineBooster) -> tuple[dict[str, Any], Mapping[str, NDArray]]:
+def _saved_learner(learner: OnlineLearner) -> tuple[dict[str, Any], Mapping[str, NDArray]]:
     """Return what a file keeps of the learner; its state is None before it has seen a row."""
     saved = learner._to_saved() if hasattr(learner, "n_features_in_") else Saved({}, {}, {})
     facts = {
@@ -300,10 +269,10 @@ def _saved_learner(learner: OnlineBooster) -> tuple[dict[str, Any], Mapping[str,
     return facts, saved.arrays
 
 
-def _restored_learner(facts: dict[str, Any], arrays: Mapping[str, NDArray]) -> OnlineBooster:
+def _restored_learner(facts: dict[str, Any], arrays: Mapping[str, NDArray]) -> OnlineLearner:
     kind = learner_class(facts["learner"])
-    if not issubclass(kind, OnlineBooster):
-        raise ValueError(f"learner must be an online booster; got {facts['learner']!r}.")
+    if not issubclass(kind, OnlineLearner):
+        raise ValueError(f"learner must be an online learner; got {facts['learner']!r}.")
     if facts["state"] is None:
         return kind._from_parameters(facts["parameters"])
     return kind._from_saved(facts["parameters"], Saved(facts["state"], arrays, {}))

@@ -3,7 +3,7 @@
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +13,14 @@ from toprank.data import checks
 from toprank.rankers.online import online_kernel
 from toprank.rankers.online import weights as all_weights
 from toprank.rankers.online.classes import Classes
-from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns
+from toprank.rankers.online.steps import Scores, Steps
+from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns, checked_names
 
 _NOT_SCORED = np.empty(0, dtype=np.int64)
 _COPIES_AT_ONCE = 256
 _MOST_WEIGHTS = 2**27  # a gigabyte
 _LARGEST_WEIGHT = 1e30  # steps are at most the learning rate, itself at most a million
 _SEEN_PER_COLUMN = ("n_values", "mean", "spread", "is_flag", "n_next", "mean_next", "spread_next")
-
-
-class Scores(NamedTuple):
-    """The scores of rows."""
-
-    raw: NDArray[np.float64]
-    """(row, output)"""
-    log_odds: NDArray[np.float64]
-    """Of each row, for two classes."""
 
 
 class Model:
@@ -83,7 +75,7 @@ class Model:
         rows = self.padded(rows)
         for part in self._slices_of_same_outputs(places):
             self.add_outputs(int(places[part][0]))
-            self._run(rows.take(part), places[part], row_weights[part], _NOT_SCORED)
+            self._run(rows.take(part), places[part], row_weights[part])
 
     def score_and_learn(
         self,
@@ -108,9 +100,23 @@ class Model:
             scores.raw[i, : self.shape.n_outputs] = raw
             self.learn(rows.take(own), places[own], row_weights[own])
         rest = slice(n_slow, None)
-        fast = self._run(rows.take(rest), places[rest], row_weights[rest], n_known[rest] - n_slow)
+        last, known = rows.take(rest), n_known[rest] - n_slow
+        fast = Scores(np.empty((known.size, self.shape.n_outputs)), np.empty(known.size))
+        self._run(last, places[rest], row_weights[rest], last, known, fast)
         scores.raw[rest], scores.log_odds[rest] = fast
         return scores
+
+    def take_steps(self, steps: Steps, scores: Scores, first: int, highest: float) -> int:
+        """Score rows and learn from others in turn, from scored row `first` on.
+
+        See `online_kernel.learn` for where it stops and what it returns. All classes of the steps
+        are known.
+        """
+        row_weights = np.ones(steps.places.size)
+        scored = self.padded(steps.scored)
+        return self._run(
+            steps.learned, steps.places, row_weights, scored, steps.n_known, scores, first, highest
+        )
 
     def raw(self, rows: EncodedEvent, left_out: int = -1) -> NDArray[np.float64]:
         """Return the raw scores of rows, (row, output); one weak learner may be left out."""
@@ -141,7 +147,8 @@ class Model:
 
     def raise_rate(self, times: float) -> None:
         """Make the next steps larger: Adagrad forgets part of its sums of gradients."""
-        for squares in (self.weights.units_squares, self.weights.head_squares):
+        weights = self.weights
+        for squares in (weights.units_squares, weights.head_squares, weights.wide_squares):
             squares /= times * times
 
     def renew_worst(self, rows: EncodedEvent, places: NDArray[np.int64]) -> int:
@@ -169,13 +176,19 @@ class Model:
         rows: EncodedEvent,
         places: NDArray[np.int64],
         row_weights: NDArray[np.float64],
-        n_known: NDArray[np.int64],
-    ) -> Scores:
-        """Learn from rows whose classes are all known, and score them."""
+        scored: EncodedEvent | None = None,
+        n_known: NDArray[np.int64] = _NOT_SCORED,
+        scores: Scores | None = None,
+        first: int = 0,
+        highest: float = np.inf,
+    ) -> int:
+        """Learn from rows whose classes are all known, and fill the scores of others."""
         labels = online_kernel.LabelTally(places, row_weights, self._class_weights())
-        scores = Scores(np.empty((n_known.size, self.shape.n_outputs)), np.empty(n_known.size))
-        online_kernel.learn(*rows, labels, n_known, self.shape, self.weights, self.seen, *scores)
-        return scores
+        scores = scores or Scores(np.empty((0, self.shape.n_outputs)), np.empty(0))
+        return online_kernel.learn(
+            rows, labels, rows if scored is None else scored, n_known, first, highest,
+            self.shape, self.weights, self.seen, *scores,
+        )  # fmt: skip
 
     def _class_weights(self) -> NDArray[np.float64]:
         """Return the weight of each class, by place."""
@@ -259,11 +272,11 @@ class Model:
     ) -> Self:
         """Return the model of a file; raises ValueError if its parts do not fit together."""
         model = cls(shape, classes, class_weight)
-        model.add_columns(_checked_names(state["columns"]))
+        model.add_columns(checked_names(state["columns"]))
         model.scale = checks.number_above(state["scale"], "scale", 0, 2)
         model.n_renewed = checks.whole_number(state["n_renewed"], "n_renewed", 0)
         model.add_outputs(classes.n_outputs)
-        arrays = _with_next_values(arrays, len(model.columns))
+        arrays = _with_later_arrays(arrays, model)
         model.weights = online_kernel.Weights(*_matching(model.weights, arrays))
         model.seen = online_kernel.SeenValues(*_matching(model.seen, arrays))
         _check_seen(model.seen, arrays)
@@ -276,7 +289,8 @@ def _writeable(array: NDArray) -> NDArray:
 
 def _check_size(shape: online_kernel.Shape, n_columns: int) -> None:
     n_inputs, n_units = shape.n_buckets + n_columns, shape.n_learners * shape.width
-    n_weights = n_inputs * n_units + all_weights.head_size(shape)
+    n_wide = n_inputs * shape.n_outputs if shape.is_wide else 0
+    n_weights = n_inputs * n_units + all_weights.head_size(shape) + n_wide
     if n_weights > _MOST_WEIGHTS:
         raise ValueError(
             f"n_learners, width, n_latents and n_buckets must give at most {_MOST_WEIGHTS:,} "
@@ -309,14 +323,15 @@ def _with_columns(seen: online_kernel.SeenValues, n_new: int) -> online_kernel.S
     return seen._replace(**new)
 
 
-def _with_next_values(arrays: Mapping[str, Any], n_columns: int) -> Mapping[str, Any]:
-    """Return the arrays of a file; an older one has none of the values after the first."""
-    if "n_next" in arrays:
-        return arrays
-    nothing = np.zeros(n_columns)
-    all_seen = np.full(n_columns, online_kernel.NEXT_VALUES)
-    added = {"n_next": all_seen, "mean_next": nothing, "spread_next": nothing}
-    return ChainMap(added, arrays)  # type: ignore[arg-type]
+def _with_later_arrays(arrays: Mapping[str, Any], model: Model) -> Mapping[str, Any]:
+    """Return the arrays of a file; those of earlier versions do not have all of them."""
+    nothing = np.zeros(len(model.columns))
+    all_seen = np.full(len(model.columns), online_kernel.NEXT_VALUES)
+    later = {"n_next": all_seen, "mean_next": nothing, "spread_next": nothing}
+    if not model.shape.is_wide:
+        later |= {name: array for name, array in model.arrays().items() if "wide" in name}
+    missing = {name: array for name, array in later.items() if name not in arrays}
+    return ChainMap(missing, arrays)  # type: ignore[arg-type]
 
 
 def _matching(like: Any, arrays: Mapping[str, Any]) -> list[NDArray]:
@@ -337,7 +352,7 @@ def _matching(like: Any, arrays: Mapping[str, Any]) -> list[NDArray]:
 
 def _check_seen(seen: online_kernel.SeenValues, arrays: Mapping[str, Any]) -> None:
     counted = ("n_values", "spread", "n_next", "spread_next", "rows", "averaging", "ranked")
-    squared = ("units_squares", "head_squares")
+    squared = ("units_squares", "head_squares", "wide_squares")
     for name in (*counted, *squared):
         if (arrays[name] < 0).any():
             raise ValueError(f"{name} must not be negative.")
@@ -351,17 +366,9 @@ def _check_bounded(seen: online_kernel.SeenValues, arrays: Mapping[str, Any]) ->
     total, n_rows = seen.averaging
     if total < n_rows:
         raise ValueError("averaging must be the sum of whole powers; it is less than the rows.")
-    for name in ("units", "head", "calibration"):
+    for name in ("units", "head", "wide", "calibration"):
         if (np.abs(arrays[name]) > _LARGEST_WEIGHT).any():
             raise ValueError(f"{name} must be at most {_LARGEST_WEIGHT:g} in size.")
-    for name in ("units_past", "head_past"):
+    for name in ("units_past", "head_past", "wide_past"):
         if (np.abs(arrays[name]) > _LARGEST_WEIGHT * max(total, 1.0)).any():
             raise ValueError(f"{name} must be at most {_LARGEST_WEIGHT:g} per row.")
-
-
-def _checked_names(names: Any) -> list[str]:
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("columns must be a list of strings.")
-    if len(set(names)) < len(names):
-        raise ValueError("columns must be distinct.")
-    return names

@@ -4,6 +4,7 @@ A weak learner is a network with one small hidden layer. All of them are stored 
 
     units = a row per input, [hash buckets | columns], of [learner 0 | learner 1 | ...]
     head  = [bias of units | weights of outputs | biases of outputs | combination]
+    wide  = a row per input, of [output 0 | output 1 | ...]
 
 Only the non-zero inputs of a row are visited, so categories and 0/1 columns cost almost
 nothing. `squares` are Adagrad's sums of squared gradients. `past` turns weights into their
@@ -58,6 +59,7 @@ class Shape(NamedTuple):
     is_averaged: bool
     is_balanced: bool
     is_calibrated: bool
+    is_wide: bool
 
 
 class Weights(NamedTuple):
@@ -69,6 +71,9 @@ class Weights(NamedTuple):
     head: np.ndarray
     head_squares: np.ndarray
     head_past: np.ndarray
+    wide: np.ndarray
+    wide_squares: np.ndarray
+    wide_past: np.ndarray
 
 
 class SeenValues(NamedTuple):
@@ -116,34 +121,45 @@ class _Scratch(NamedTuple):
     head_gradient: np.ndarray
     head: np.ndarray
     """The head that scores."""
+    wide: np.ndarray
+    """What the wide part adds to each output."""
 
 
 @njit(cache=True, error_model="numpy")
-def learn(values, buckets, labels, n_known, shape, weights, seen, raw, log_odds):
-    """Learn from rows in their order.
+def learn(learned, labels, scored, n_known, first, highest, shape, weights, seen, raw, log_odds):
+    """Learn from rows in their order, and score others on the way; return -1 once all is done.
 
-    Unless `n_known` is empty, each row is scored as well, once exactly the first `n_known` rows
-    have been learned.
+    Row i of `scored`, from `first` on, is scored once exactly the first `n_known[i]` of `learned`
+    have been learned. It stops after a row whose log-odds are `highest` or more, so that the
+    caller can look at the model as it is then: it returns the next row, with which to resume.
     """
-    scratch = _scratch(shape, values.shape[1], weights.head.size)
-    n_learned = 0
-    for i in range(n_known.size):
+    scratch = _scratch(shape, max(learned.values.shape[1], scored.values.shape[1]), weights)
+    n_learned = n_known[first - 1] if first > 0 else 0
+    for i in range(first, n_known.size):
         for k in range(n_learned, n_known[i]):
-            _learn_row(values[k], buckets[k], labels, k, shape, weights, seen, scratch)
+            _learn_row(
+                learned.values[k], learned.buckets[k], labels, k, shape, weights, seen, scratch
+            )
         n_learned = max(n_learned, n_known[i])
         fill_head(shape, weights, seen, scratch.head)
-        _score_row(values[i], buckets[i], shape, weights, seen, scratch, _NONE_LEFT_OUT, raw[i])
+        _score_row(
+            scored.values[i], scored.buckets[i],
+            shape, weights, seen, scratch, _NONE_LEFT_OUT, raw[i],
+        )  # fmt: skip
         if seen.averaging[1] == 0.0:
             raw[i] = 0.0  # nothing is learned yet
         log_odds[i] = seen.calibration[0] * raw[i, 0] + seen.calibration[1]
-    for k in range(n_learned, values.shape[0]):
-        _learn_row(values[k], buckets[k], labels, k, shape, weights, seen, scratch)
+        if log_odds[i] >= highest:
+            return i + 1
+    for k in range(n_learned, learned.values.shape[0]):
+        _learn_row(learned.values[k], learned.buckets[k], labels, k, shape, weights, seen, scratch)
+    return -1
 
 
 @njit(cache=True, error_model="numpy")
 def score(values, buckets, shape, weights, seen, left_out, raw):
     """Fill the raw scores of rows, (row, output); leaves out one learner, or none with -1."""
-    scratch = _scratch(shape, values.shape[1], weights.head.size)
+    scratch = _scratch(shape, values.shape[1], weights)
     fill_head(shape, weights, seen, scratch.head)
     for i in range(values.shape[0]):
         _score_row(values[i], buckets[i], shape, weights, seen, scratch, left_out, raw[i])
@@ -152,7 +168,7 @@ def score(values, buckets, shape, weights, seen, left_out, raw):
 @njit(cache=True, error_model="numpy")
 def weak_outputs(values, buckets, shape, weights, seen, outputs):
     """Fill each weak learner's output for each row, (row, learner, output)."""
-    scratch, raw = _scratch(shape, values.shape[1], weights.head.size), np.empty(shape.n_outputs)
+    scratch, raw = _scratch(shape, values.shape[1], weights), np.empty(shape.n_outputs)
     fill_head(shape, weights, seen, scratch.head)
     for i in range(values.shape[0]):
         _score_row(values[i], buckets[i], shape, weights, seen, scratch, _NONE_LEFT_OUT, raw)
@@ -169,6 +185,9 @@ def _score_row(values, buckets, shape, weights, seen, scratch, left_out, raw):
     if left_out >= 0:
         scratch.outputs[left_out] = 0.0
     _fill_raw(scratch.outputs, _combination(head, shape), shape, raw)
+    if shape.is_wide:
+        _fill_wide(inputs, amounts, n_active, shape, weights, seen, True, scratch.wide)
+        raw += scratch.wide
 
 
 @njit(cache=True, error_model="numpy")
@@ -194,16 +213,21 @@ def _learn_row(values, buckets, labels, k, shape, weights, seen, scratch):
     _fill_units(inputs, amounts, n_active, weights.units, weights.head, units)
     _fill_outputs(units, weights.head, shape, outputs)
     scratch.head_gradient[:] = 0.0
+    scratch.wide[:] = 0.0
+    if shape.is_wide:
+        _fill_wide(inputs, amounts, n_active, shape, weights, seen, False, scratch.wide)
     _fill_gradients(label, weight, shape, weights.head, seen, scratch)
     _fill_network_gradients(
         units, scratch.outputs_gradient, weights.head, shape, scratch.head_gradient
     )
+    if shape.is_wide:
+        _step_wide(inputs, amounts, n_active, weight, shape, weights, seen, scratch.head_gradient)
     _step(inputs, amounts, n_active, weight, shape, weights, seen, scratch.head_gradient)
 
 
 @njit(cache=True)
-def _scratch(shape, n_columns, n_head):
-    n_units = shape.n_learners * shape.width
+def _scratch(shape, n_columns, weights):
+    n_units, n_head = shape.n_learners * shape.width, weights.head.size
     outputs = np.empty((shape.n_learners, shape.n_outputs))
     return _Scratch(
         np.empty(n_columns, np.int64),
@@ -213,6 +237,7 @@ def _scratch(shape, n_columns, n_head):
         np.empty_like(outputs),
         np.empty(n_head),
         np.empty(n_head),
+        np.zeros(shape.n_outputs),
     )
 
 
@@ -282,15 +307,17 @@ def _add_value(value, j, n_values, mean, spread):
 
 @njit(cache=True, error_model="numpy")
 def _without_extremes(value, n_values, mean, spread):
-    """Return a value moved to 10 standard deviations from the mean if it is further out.
+    """Return a value moved towards the mean if it is further out than any may be.
 
-    So the n-th value, however large, multiplies the variance by 1 + 100 / n at most. A lasting
-    change of scale is still followed: m such values multiply it by about (1 + m / n)^100.
+    That is 10 standard deviations, or sqrt(n) from the 100th value on. So the n-th value, however
+    large, multiplies the variance by 1 + 100 / n at most, then by 2, while columns that are nearly
+    always 0 soon have a scale that their other values show.
     """
     away = value - mean
-    if spread <= 0.0 or away * away * n_values <= _FURTHEST_NOTED * _FURTHEST_NOTED * spread:
+    most = max(_FURTHEST_NOTED, math.sqrt(n_values))
+    if spread <= 0.0 or away * away * n_values <= most * most * spread:
         return value
-    furthest = _FURTHEST_NOTED * math.sqrt(spread / n_values)
+    furthest = most * math.sqrt(spread / n_values)
     return mean + min(max(away, -furthest), furthest)
 
 
@@ -327,7 +354,7 @@ def _find_inputs(values, buckets, shape, seen, inputs, amounts):
             inputs[n_active], amounts[n_active] = buckets[j], 1.0
             n_active += 1
             continue
-        amount = _scaled(values[j], j, seen)
+        amount = _scaled(values[j], j, shape, seen)
         if amount != 0.0:
             inputs[n_active], amounts[n_active] = shape.n_buckets + j, amount
             n_active += 1
@@ -335,8 +362,12 @@ def _find_inputs(values, buckets, shape, seen, inputs, amounts):
 
 
 @njit(cache=True, error_model="numpy")
-def _scaled(value, j, seen):
-    """Return a number in standard deviations from the mean; flags stay 0 or 1."""
+def _scaled(value, j, shape, seen):
+    """Return a number in standard deviations from the mean; flags stay 0 or 1.
+
+    A wide part takes the inverse hyperbolic sine of it: near the mean the same, far out a
+    logarithm, so that no value is cut off and none outweighs all others.
+    """
     if value != value:
         return 0.0
     if seen.is_flag[j] and (value == 0.0 or value == 1.0):
@@ -344,6 +375,8 @@ def _scaled(value, j, seen):
     if seen.n_values[j] < 2.0 or seen.spread[j] <= 0.0:
         return 0.0
     away = (value - seen.mean[j]) / math.sqrt(seen.spread[j] / seen.n_values[j])
+    if shape.is_wide:
+        return math.asinh(away)
     return min(max(away, -_FURTHEST), _FURTHEST)
 
 
@@ -450,6 +483,38 @@ def _step(inputs, amounts, n_active, weight, shape, weights, seen, head_gradient
     seen.averaging[0] += seen.averaging[1] ** _AVERAGING_POWER
 
 
+# The wide part: a weight for each input, straight to the outputs
+
+
+@njit(cache=True, error_model="numpy")
+def _fill_wide(inputs, amounts, n_active, shape, weights, seen, is_to_score, wide):
+    """Fill what the inputs add to each output, by the weights that learn or those that score."""
+    total = seen.averaging[0]
+    is_average = is_to_score and shape.is_averaged and total > 0.0
+    wide[:] = 0.0
+    for a in range(n_active):
+        now, past = weights.wide[inputs[a]], weights.wide_past[inputs[a]]
+        for j in range(shape.n_outputs):
+            own = now[j] - past[j] / total if is_average else now[j]
+            wide[j] += amounts[a] * own
+
+
+@njit(cache=True, error_model="numpy")
+def _step_wide(inputs, amounts, n_active, weight, shape, weights, seen, head_gradient):
+    """Move the wide weights by the gradient of the constant, times their input."""
+    gradients, before = _combination(head_gradient, shape), seen.averaging[0]
+    for a in range(n_active):
+        place = inputs[a]
+        now, squares = weights.wide[place], weights.wide_squares[place]
+        past = weights.wide_past[place]
+        for j in range(shape.n_outputs):
+            gradient = amounts[a] * weight * gradients[j]
+            squares[j] += gradient * gradient
+            change = shape.rate * gradient / (math.sqrt(squares[j]) + _EPSILON)
+            now[j] -= change
+            past[j] -= before * change
+
+
 # How the weak learners are combined, one rule after the other
 
 
@@ -488,9 +553,9 @@ def _fill_gradients(label, weight, shape, head, seen, scratch):
     outputs, outputs_gradient = scratch.outputs, scratch.outputs_gradient
     if shape.rule == NON_LINEAR:
         if shape.update == FULL:
-            _non_linear_full(label, shape, combination, outputs, outputs_gradient, gradient)
+            _non_linear_full(label, shape, combination, scratch, gradient)
         else:
-            _non_linear_stages(label, shape, combination, outputs, outputs_gradient, gradient)
+            _non_linear_stages(label, shape, combination, scratch, gradient)
     elif shape.rule == LINEAR:
         _linear_stages(label, shape, combination, outputs, outputs_gradient, gradient)
     elif shape.rule == MAJORITY:
@@ -517,7 +582,8 @@ def _fill_log_slope(raw, label, slope):
         slope[label - 1] -= 1.0
 
 
-# Non-linear: F = c + sum_p a_p relu(z_p), z_p = d_p + sum_t b_pt h_t, for each output
+# Non-linear: F = c + sum_p a_p relu(z_p), z_p = d_p + sum_t b_pt h_t, for each output;
+# with a wide part, F has the sum of weighted inputs as well
 # combination = [c: output | a: latent, output | d: latent, output | b: learner, latent, output]
 
 
@@ -537,12 +603,14 @@ def _non_linear_raw(outputs, combination, shape, raw):
 
 
 @njit(cache=True, error_model="numpy")
-def _non_linear_full(label, shape, combination, outputs, outputs_gradient, gradient):
+def _non_linear_full(label, shape, combination, scratch, gradient):
     """Every part by the loss of the whole model: plain backpropagation."""
+    outputs, outputs_gradient = scratch.outputs, scratch.outputs_gradient
     n_outputs, n_latents, n_learners = shape.n_outputs, shape.n_latents, shape.n_learners
     per_learner = n_latents * n_outputs
     raw, slope = np.empty(n_outputs), np.empty(n_outputs)
     _non_linear_raw(outputs, combination, shape, raw)
+    raw += scratch.wide
     _fill_log_slope(raw, label, slope)
     outputs_gradient[:] = 0.0
     for j in range(n_outputs):
@@ -564,13 +632,14 @@ def _non_linear_full(label, shape, combination, outputs, outputs_gradient, gradi
 
 
 @njit(cache=True, error_model="numpy")
-def _non_linear_stages(label, shape, combination, outputs, outputs_gradient, gradient):
+def _non_linear_stages(label, shape, combination, scratch, gradient):
     """Learner t by the model of the first learners: residuals of t - 1, or the loss of t."""
+    outputs, outputs_gradient = scratch.outputs, scratch.outputs_gradient
     n_outputs, n_latents, n_learners = shape.n_outputs, shape.n_latents, shape.n_learners
     per_learner = n_latents * n_outputs
     raw, slope = np.empty(n_outputs), np.empty(n_outputs)
     latents = combination[n_outputs + per_learner : n_outputs + 2 * per_learner].copy()
-    _restricted_raw(latents, combination, raw)
+    _restricted_raw(latents, combination, scratch.wide, raw)
     _fill_log_slope(raw, label, slope)
     for t in range(n_learners):
         b = combination[n_outputs + (2 + t) * per_learner :][:per_learner]
@@ -579,7 +648,7 @@ def _non_linear_stages(label, shape, combination, outputs, outputs_gradient, gra
             outputs_gradient[t, j] = 2.0 * (outputs[t, j] + slope[j])
             for p in range(n_latents):
                 latents[p * n_outputs + j] += b[p * n_outputs + j] * outputs[t, j]
-        _restricted_raw(latents, combination, raw)
+        _restricted_raw(latents, combination, scratch.wide, raw)
         _fill_log_slope(raw, label, slope)
         for j in range(n_outputs):
             gradient[j] += slope[j] / n_learners
@@ -598,10 +667,10 @@ def _non_linear_stages(label, shape, combination, outputs, outputs_gradient, gra
 
 
 @njit(cache=True, error_model="numpy")
-def _restricted_raw(latents, combination, raw):
+def _restricted_raw(latents, combination, wide, raw):
     n_outputs = raw.size
     for j in range(n_outputs):
-        raw[j] = combination[j]
+        raw[j] = combination[j] + wide[j]
         for k in range(j, latents.size, n_outputs):
             if latents[k] > 0.0:
                 raw[j] += combination[n_outputs + k] * latents[k]

@@ -24,9 +24,11 @@ class OnlineNonLinearBoost(OnlineBooster):
     """ONLB: small networks combined in latent spaces, learned row by row.
 
     `F(x) = c + sum_p a_p relu(d_p + sum_t b_pt h_t(x))`, where `h_t` is a network of `width`
-    hidden units. All weights follow the gradient, by Adagrad. After J. Frery, "Ensemble learning
-    for extremely imbalanced data flows" (thesis, 2019), chapter 4; with more than two classes
-    every class but one has outputs, latents and an F of its own, joined by a softmax.
+    hidden units; with `wide`, also plus `w x`, a weighted sum of the inputs as in a logistic
+    regression. All weights follow the gradient, by Adagrad. After J. Frery, "Ensemble learning
+    for extremely imbalanced data flows" (thesis, 2019), chapter 4, which has no wide part; with
+    more than two classes every class but one has outputs, latents and an F of its own, joined by
+    a softmax.
 
     Parameters
     ----------
@@ -39,6 +41,9 @@ class OnlineNonLinearBoost(OnlineBooster):
         the residuals that the first t - 1 leave, as in the thesis.
     learning_rate
         Adagrad's learning rate.
+    wide
+        Whether the inputs also have weights of their own, straight to the score, which the thesis
+        has not. It helps with update="residual".
     loss
         "log", or "ap": each row is weighted by the precision of the list that ends at its score,
         which favours the top of the ranking over its bottom. Two classes only.
@@ -69,13 +74,15 @@ class OnlineNonLinearBoost(OnlineBooster):
     _: KW_ONLY
     update: str = "full"
     loss: str = "log"
+    wide: bool = False
 
     _most_classes: ClassVar[int | None] = None
 
     def latents(self, X: Any) -> NDArray[np.float64]:
         """Return what each latent adds to each row's raw score, a_p relu(z_p): (row, latent).
 
-        With more than two classes there is a third axis, that of the outputs.
+        The rest of the score is a constant and, with `wide`, what the wide part adds. With more
+        than two classes there is a third axis, that of the outputs.
         """
         rows = self._encoded(X)
         parts = all_weights.views(self.model_.scoring_head(), self.model_.shape)
@@ -97,4 +104,5 @@ class OnlineNonLinearBoost(OnlineBooster):
             "update": UPDATES[checks.one_of(self.update, "update", tuple(UPDATES))],
             "loss": LOSSES[checks.one_of(self.loss, "loss", tuple(LOSSES))],
             "n_latents": checks.whole_number(self.n_latents, "n_latents", 1, 10_000),
+            "is_wide": bool(self.wide),
         }

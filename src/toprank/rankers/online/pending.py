@@ -8,7 +8,7 @@ rows that have left are reused:
 
 import reprlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -35,11 +35,17 @@ class Scored(NamedTuple):
     """For an alert: the columns that raise its score most, and by how much; not saved."""
 
 
-class PendingRow(NamedTuple):
-    """A row as encoded at arrival, and its score."""
+class ArrivedRows(NamedTuple):
+    """Rows as encoded at arrival, and their scores."""
 
-    row: EncodedEvent
-    scored: Scored
+    rows: EncodedEvent
+    suspicion: NDArray[np.float64]
+    probability: NDArray[np.float64]
+    is_alert: NDArray[np.bool_]
+
+    def take(self, chosen: Any) -> "ArrivedRows":
+        """Return some of the rows, by number."""
+        return ArrivedRows(self.rows.take(chosen), *(each[chosen] for each in self[1:]))
 
 
 class PendingRows:
@@ -47,14 +53,19 @@ class PendingRows:
 
     With very many columns, rows are dropped earlier: at 64 million cells.
 
+    Rows come in batches, and are known by their number within the batch until it is stored:
+    so it can be decided what is pending, in the order of the events, before anything is scored.
+
     >>> pending = PendingRows(most=2)
-    >>> row = EncodedEvent(np.array([[9.5]]), np.array([[-1]], dtype=np.int32))
-    >>> for event_id in ("a", "b", "c"):
-    ...     pending.add(event_id, row, Scored(-2.0, 0.12, False))
+    >>> for number, event_id in enumerate(["a", "b", "c"]):
+    ...     pending.enter(event_id, number, n_columns=1)
     >>> len(pending), "a" in pending, pending.n_dropped
     (2, False, 1)
-    >>> pending.take("b").scored.probability
-    0.12
+    >>> rows = EncodedEvent(np.array([[9.5], [2.0], [3.0]]), np.full((3, 1), -1, dtype=np.int32))
+    >>> pending.store(ArrivedRows(rows, np.zeros(3), np.array([0.1, 0.2, 0.3]), np.zeros(3, bool)))
+    >>> where = pending.leave("b")
+    >>> pending.stored(np.array([where])).probability
+    array([0.2])
     """
 
     def __init__(self, most: int) -> None:
@@ -62,8 +73,10 @@ class PendingRows:
         self.n_dropped = 0
         self.n_replaced = 0
         self.n_columns = 0
+        self._room = _room(self.most, 0)
         # not a dict: finding its first key is slow after many deletions
-        self._place_of: OrderedDict[str, int] = OrderedDict()
+        self._place_of: OrderedDict[str, int] = OrderedDict()  # ~number within the batch
+        self._entered: list[str] = []
         self._free: list[int] = []
         self._cells = _CellPool.empty(0, 0)
 
@@ -73,35 +86,47 @@ class PendingRows:
     def __contains__(self, event_id: str) -> bool:
         return event_id in self._place_of
 
-    def add(self, event_id: str, row: EncodedEvent, scored: Scored) -> None:
-        """Keep a row until its label arrives; it replaces one with the same id."""
-        check_id(event_id)
-        if self.discard(event_id):
+    def enter(self, event_id: str, number: int, n_columns: int) -> None:
+        """Keep row `number` of the batch until its label arrives; it replaces one with its id."""
+        if n_columns > self.n_columns:
+            self.n_columns, self._room = n_columns, _room(self.most, n_columns)
+        place_of = self._place_of
+        if event_id in place_of:
+            self.leave(event_id)
             self.n_replaced += 1
-        self.n_columns = max(self.n_columns, row.values.shape[1])
-        while len(self) >= self._room():
-            self._free.append(self._place_of.popitem(last=False)[1])
+        while len(place_of) >= self._room:
+            self._free_place(place_of.popitem(last=False)[1])
             self.n_dropped += 1
-        if not self._free or self._cells.values.shape[1] < self.n_columns:
-            self._make_places()
-        place = self._free.pop()
-        self._place_of[event_id] = place
-        self._cells.put(place, row, scored)
+        place_of[event_id] = ~number
+        self._entered.append(event_id)
 
-    def take(self, event_id: str) -> PendingRow | None:
-        """Remove and return the row with this id; None if there is none."""
-        place = self._place_of.pop(event_id, None)
-        if place is None:
-            return None
-        self._free.append(place)
-        return self._cells.at(place)
+    def leave(self, event_id: str) -> int | None:
+        """Remove the row with this id and return where it is; None if there is none.
 
-    def discard(self, event_id: str) -> bool:
-        """Remove the row with this id; return whether there was one."""
+        That is its place, until the batch is stored, or ~number if it came with the batch.
+        """
         place = self._place_of.pop(event_id, None)
         if place is not None:
-            self._free.append(place)
-        return place is not None
+            self._free_place(place)
+        return place
+
+    def stored(self, places: NDArray[np.int64]) -> "_CellPool":
+        """Return copies of the rows at some places."""
+        cells: list[Any] = [array[places] for array in self._cells]
+        return _CellPool(*cells)
+
+    def store(self, batch: ArrivedRows) -> None:
+        """Store the rows of a batch that are still pending."""
+        new = {name: ~self._place_of[name] for name in self._entered if self._is_new(name)}
+        self._entered = []
+        if not new:
+            return
+        width = batch.rows.values.shape[1]
+        if len(self._free) < len(new) or self._cells.values.shape[1] < width:
+            self._make_places(new)
+        places = [self._free.pop() for _ in new]
+        self._place_of.update(zip(new, places, strict=True))
+        self._cells.put(places, batch.take(list(new.values())))
 
     def to_state(self) -> tuple[dict[str, int], dict[str, NDArray]]:
         """Return the settings, which are JSON, and the arrays that `from_state` restores."""
@@ -134,29 +159,36 @@ class PendingRows:
         ids = _stored_ids(arrays)
         pending._cells = _stored_cells(arrays, len(ids), n_buckets)
         pending.n_columns = pending._cells.values.shape[1]
-        if len(ids) > pending._room():
-            raise ValueError(f"pending rows must be at most {pending._room()}; got {len(ids)}.")
+        pending._room = _room(pending.most, pending.n_columns)
+        if len(ids) > pending._room:
+            raise ValueError(f"pending rows must be at most {pending._room}; got {len(ids)}.")
         pending._place_of = OrderedDict(zip(ids, range(len(ids)), strict=True))
         if len(pending) < len(ids):
             raise ValueError("ids of pending rows must be distinct; some occur twice.")
         return pending
 
-    def _room(self) -> int:
-        return max(min(self.most, _MOST_CELLS // max(self.n_columns, 1)), 1)
-
     def _places_in_order(self) -> NDArray[np.int64]:
         return np.fromiter(self._place_of.values(), dtype=np.int64, count=len(self))
 
-    def _make_places(self) -> None:
+    def _is_new(self, name: str) -> bool:
+        return self._place_of.get(name, 0) < 0
+
+    def _free_place(self, place: int) -> None:
+        if place >= 0:
+            self._free.append(place)
+
+    def _make_places(self, new: Collection[str]) -> None:
         """Reallocate, with room for as many rows again and for all columns."""
         n_rows = len(self)
-        n_places = min(max(2 * n_rows, _LEAST_PLACES), self._room())
+        n_places = min(max(2 * n_rows, _LEAST_PLACES), self._room)
         width = self._cells.values.shape[1]
         if width < self.n_columns:  # a quarter more, since new columns seldom come alone
             width = min(self.n_columns + self.n_columns // 4, MOST_COLUMNS)
-        self._cells = self._cells.taken(self._places_in_order(), n_places, width)
-        self._place_of = OrderedDict(zip(self._place_of, range(n_rows), strict=True))
-        self._free = list(range(n_places - 1, n_rows - 1, -1))
+        old = [name for name in self._place_of if name not in new]
+        places = np.array([self._place_of[name] for name in old], dtype=np.int64)
+        self._cells = self._cells.taken(places, n_places, width)
+        self._place_of.update(zip(old, range(len(old)), strict=True))
+        self._free = list(range(n_places - 1, len(old) - 1, -1))
 
 
 class _CellPool(NamedTuple):
@@ -180,26 +212,14 @@ class _CellPool(NamedTuple):
             np.empty(n_places, dtype=bool),
         )
 
-    def put(self, place: int, row: EncodedEvent, scored: Scored) -> None:
-        width = row.values.shape[1]
-        self.values[place, :width] = row.values[0]
-        self.buckets[place, :width] = row.buckets[0]
-        self.n_columns[place] = width
-        self.suspicion[place], self.probability[place], self.is_alert[place] = scored[:3]
-
-    def at(self, place: int) -> PendingRow:
-        width = int(self.n_columns[place])
-        return PendingRow(
-            EncodedEvent(
-                self.values[place : place + 1, :width].copy(),
-                self.buckets[place : place + 1, :width].copy(),
-            ),
-            Scored(
-                float(self.suspicion[place]),
-                float(self.probability[place]),
-                bool(self.is_alert[place]),
-            ),
-        )
+    def put(self, places: list[int], batch: ArrivedRows) -> None:
+        width = batch.rows.values.shape[1]
+        self.values[places, :width] = batch.rows.values
+        self.buckets[places, :width] = batch.rows.buckets
+        self.n_columns[places] = width
+        self.suspicion[places] = batch.suspicion
+        self.probability[places] = batch.probability
+        self.is_alert[places] = batch.is_alert
 
     def taken(self, places: NDArray[np.int64], n_places: int, width: int) -> "_CellPool":
         """Return the rows at these places, then free places, each `width` columns wide."""
@@ -218,6 +238,11 @@ class _CellPool(NamedTuple):
         is_unused = np.arange(self.values.shape[1]) >= self.n_columns[:, np.newaxis]
         self.values[is_unused] = np.nan
         self.buckets[is_unused] = 0
+
+
+def _room(most: int, n_columns: int) -> int:
+    """Return how many rows of so many columns may be pending."""
+    return max(min(most, _MOST_CELLS // max(n_columns, 1)), 1)
 
 
 def check_id(event_id: str) -> None:

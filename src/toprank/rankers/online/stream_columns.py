@@ -7,7 +7,7 @@ So no category is ever unknown, and memory does not grow with their number.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -23,6 +23,11 @@ MOST_COLUMNS = 10_000
 
 _LARGEST = 1e100
 _CELLS_AT_ONCE = 2**18  # three megabytes
+_MOST_KEPT = 100_000  # texts whose bucket is remembered
+_LONGEST_KEPT = 64  # characters of such a text
+_NOTHING = np.empty(0, dtype=np.int64)
+_NUMBERS_OR_NONE = frozenset((float, int, bool, type(None)))
+_TEXT_OR_NONE = frozenset((str, type(None)))
 
 
 class EncodedEvent(NamedTuple):
@@ -73,6 +78,7 @@ class StreamColumns:
         self.names: list[str] = []
         self._place_of: dict[str, int] = {}
         self._missing: list[int] = []  # the bucket of each column's missing values
+        self._buckets_of: dict[int, dict[str | None, int]] = {}  # by place, of frequent texts
 
     def __len__(self) -> int:
         return len(self.names)
@@ -124,6 +130,92 @@ class StreamColumns:
             elif value == value:
                 self._refuse_size(name)
         return EncodedEvent(np.array([values]), np.array([buckets], dtype=np.int32))
+
+    def encode_known(self, rows: Sequence[Mapping[Any, Any]]) -> EncodedEvent:
+        """Return the first of many rows, each as `encode_one` returns it.
+
+        They end before a row with an unknown name or a value that `encode_one` would refuse.
+        """
+        n_known = self._n_known(rows)
+        encoded = EncodedEvent(
+            np.full((n_known, len(self)), np.nan),
+            np.tile(np.array(self._missing, dtype=np.int32), (n_known, 1)),
+        )
+        n_good = n_known
+        try:
+            for names, chosen, columns in columns_of_rows(rows[:n_known]):
+                own = slice(None) if len(chosen) == n_known else np.array(chosen)
+                for name, cells in zip(names, columns, strict=True):
+                    place = self._place_of.get(name)
+                    place = self._place_of[own_name(name)] if place is None else place
+                    refused = self._fill(encoded, own, place, cells)
+                    if refused.size:
+                        n_good = min(n_good, chosen[refused[0]])
+        except (TypeError, TableError, OverflowError):  # of values that no file contains
+            n_good = 0
+        return encoded if n_good == n_known else encoded.take(slice(0, n_good))
+
+    def _n_known(self, rows: Sequence[Mapping[Any, Any]]) -> int:
+        """Return the number of rows before the first that has a name without a place."""
+        unknown = {names for names in set(map(tuple, rows)) if self.new_among(names)}
+        if not unknown:
+            return len(rows)
+        return next(number for number, row in enumerate(rows) if tuple(row) in unknown)
+
+    def _fill(
+        self, encoded: EncodedEvent, own: Any, place: int, cells: Sequence[Any]
+    ) -> NDArray[np.int64]:
+        """Fill a column of some rows; return which of them have a number that is refused."""
+        kinds = set(map(type, cells))
+        if kinds <= _TEXT_OR_NONE:
+            self._fill_texts(encoded, own, place, cells)
+            return _NOTHING
+        if not kinds <= _NUMBERS_OR_NONE:  # numbers and text, or types of another library
+            name = self.names[place]
+            cells = [None if each is None else _cell(each, name) for each in cells]
+            texts = [each if type(each) is str else None for each in cells]
+            self._fill_texts(encoded, own, place, texts)
+            cells = [None if type(each) is str else each for each in cells]
+        numbers = np.array(cells, dtype=np.float64)  # None becomes NaN
+        is_missing = np.isnan(numbers)
+        encoded.values[own, place] = numbers
+        encoded.buckets[own, place] = np.where(is_missing, encoded.buckets[own, place], -1)
+        return np.flatnonzero(np.abs(numbers) > _LARGEST)
+
+    def _fill_texts(
+        self, encoded: EncodedEvent, own: Any, place: int, texts: Sequence[str | None]
+    ) -> None:
+        known = self._buckets_of.setdefault(place, {None: self._missing[place]})
+        new = set(texts) - known.keys()
+        if new:  # hashing a text takes longer than finding it
+            found = {each: self._bucket(self.names[place], each) for each in new}
+            buckets = [found[each] if each in found else known[each] for each in texts]
+            self._keep(place, found)
+        else:
+            buckets = [known[each] for each in texts]
+        encoded.buckets[own, place] = buckets
+
+    def _keep(self, place: int, found: dict[str | None, int]) -> None:
+        """Keep the buckets of short texts, up to so many in all columns."""
+        if sum(map(len, self._buckets_of.values())) + len(found) > _MOST_KEPT:
+            self._buckets_of = {place: {None: self._missing[place]}}
+        own = self._buckets_of[place]
+        own |= {text: bucket for text, bucket in found.items() if len(text or "") <= _LONGEST_KEPT}
+
+    def widened(self, rows: EncodedEvent, n_columns: NDArray[np.integer]) -> EncodedEvent:
+        """Return rows with all columns, of which row i was encoded with the first `n_columns[i]`.
+
+        The later ones are missing in it.
+        """
+        width, n_now = rows.values.shape[1], len(self)
+        values, buckets = rows.values[:, :n_now], rows.buckets[:, :n_now]
+        if n_columns.size and (width < n_now or n_columns.min() < n_now):
+            missing = np.array(self._missing, dtype=np.int32)
+            is_given = np.arange(n_now) < n_columns[:, np.newaxis]
+            more = ((0, 0), (0, max(n_now - width, 0)))
+            values = np.where(is_given, np.pad(values, more), np.nan)
+            buckets = np.where(is_given, np.pad(buckets, more), missing)
+        return EncodedEvent(np.ascontiguousarray(values), np.ascontiguousarray(buckets))
 
     def rows_of_frame(self, frame: Frame) -> CheckedRows:
         """Return the rows of a table, which must have all the columns; others are skipped."""
@@ -186,6 +278,24 @@ class StreamColumns:
         return crc32(f"{name}{suffix}".encode("utf-8", "surrogatepass")) % self.n_buckets
 
 
+def columns_of_rows(
+    rows: Sequence[Mapping[Any, Any]],
+) -> Iterator[tuple[tuple[Any, ...], Sequence[int], Iterator[tuple[Any, ...]]]]:
+    """Yield names, the numbers of the rows that have exactly these, and their cells by column.
+
+    >>> rows = [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    >>> [(names, numbers, list(columns)) for names, numbers, columns in columns_of_rows(rows)]
+    [(('a', 'b'), range(0, 2), [(1, 3), (2, 4)])]
+    """
+    names = list(map(tuple, rows))
+    kinds = dict.fromkeys(names)
+    for kind in kinds:
+        chosen: Sequence[int] = range(len(rows))
+        if len(kinds) > 1:
+            chosen = [number for number, own in enumerate(names) if own == kind]
+        yield kind, chosen, zip(*[rows[number].values() for number in chosen], strict=True)
+
+
 def own_name(name: Any) -> str:
     """Return a column's name; numbered ones become x0, x1, ..., like those of an array.
 
@@ -197,6 +307,15 @@ def own_name(name: Any) -> str:
             raise TypeError(f"a column's name must be text or a number; got {shortened(name)}.")
         name = str(name)
     return f"x{name}" if name.isdecimal() else name
+
+
+def checked_names(names: Any) -> list[str]:
+    """Return the names of columns in a file; raises ValueError if they are invalid."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("columns must be a list of strings.")
+    if len(set(names)) < len(names):
+        raise ValueError("columns must be distinct.")
+    return names
 
 
 def _cell(value: Any, name: str) -> float | str:

@@ -18,9 +18,9 @@ from toprank import metrics
 from toprank.data import checks
 from toprank.data.tables.columns import shortened
 from toprank.data.tables.spans import span_of
-from toprank.rankers.online.booster import OnlineBooster
 from toprank.rankers.online.classes import Classes
 from toprank.rankers.online.drift import DriftWatch
+from toprank.rankers.online.online_learner import OnlineLearner
 from toprank.rankers.online.windows import Window, WindowSummary
 
 _POINTS = 50  # of a curve, by default
@@ -55,7 +55,7 @@ class Validation:
 
 
 def progressive_validation(
-    learner: OnlineBooster,
+    learner: OnlineLearner,
     X: Any,
     y: ArrayLike,
     *,
@@ -74,7 +74,7 @@ def progressive_validation(
     Parameters
     ----------
     learner
-        An online booster, new or not, for two classes.
+        An online learner, new or not, for two classes.
     X, y
         A table or an array, and the labels.
     times
@@ -100,9 +100,9 @@ def progressive_validation(
     >>> validation.error < 0.1, len(validation.curve)
     (True, 50)
     """
-    if not isinstance(learner, OnlineBooster):
+    if not isinstance(learner, OnlineLearner):
         raise TypeError(
-            "learner must be an online booster such as OnlineNonLinearBoost(); "
+            "learner must be an online learner such as OnlineNonLinearBoost(); "
             f"got {type(learner).__name__}."
         )
     if watch is not None and watch.learner is not learner:
@@ -130,7 +130,7 @@ def progressive_validation(
 
 
 def scored_and_learned(
-    learner: OnlineBooster, X: Any, labels: NDArray, n_known: NDArray[np.int64] | None = None
+    learner: OnlineLearner, X: Any, labels: NDArray, n_known: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the suspicion and probability of each row when `n_known` labels were learned.
 
@@ -143,7 +143,7 @@ def scored_and_learned(
     return learner._suspicion(scores.raw), expit(scores.log_odds)
 
 
-def positives_of(learner: OnlineBooster, labels: NDArray) -> NDArray[np.bool_]:
+def positives_of(learner: OnlineLearner, labels: NDArray) -> NDArray[np.bool_]:
     """Return which labels are the learner's positive one.
 
     Raises ValueError unless there are two classes. The learner does not change.
@@ -179,7 +179,7 @@ def log_losses(
 
 
 def _in_turn(
-    learner: OnlineBooster,
+    learner: OnlineLearner,
     X: Any,
     labels: NDArray,
     n_known: NDArray[np.int64],
@@ -204,7 +204,7 @@ def _in_turn(
 class _Stream:
     """Rows of a stream, encoded once, to be scored and learned from in runs."""
 
-    def __init__(self, learner: OnlineBooster, X: Any, labels: NDArray, watch: DriftWatch) -> None:
+    def __init__(self, learner: OnlineLearner, X: Any, labels: NDArray, watch: DriftWatch) -> None:
         self._learner, self._watch, self._labels = learner, watch, labels.tolist()
         self._is_positive = positives_of(learner, labels)
         rows, self._places, self._weights = learner._prepared(X, labels)

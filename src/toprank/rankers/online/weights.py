@@ -85,6 +85,7 @@ def fresh(shape: online_kernel.Shape, names: list[str], scale: float) -> online_
     buckets = generator.uniform(-scale, scale, (shape.n_buckets, n_units))
     units = np.concatenate([buckets, _column_units(shape, names, scale)])
     head = np.concatenate([_beginning(part, shape).ravel() for part in parts_of(shape)])
+    wide = _no_wide(shape, len(units))
     return online_kernel.Weights(
         units,
         np.zeros_like(units),
@@ -92,6 +93,9 @@ def fresh(shape: online_kernel.Shape, names: list[str], scale: float) -> online_
         head,
         np.zeros_like(head),
         np.zeros_like(head),
+        wide,
+        np.zeros_like(wide),
+        np.zeros_like(wide),
     )
 
 
@@ -100,11 +104,14 @@ def with_columns(
 ) -> online_kernel.Weights:
     """Return the weights with units for new columns."""
     units = _column_units(shape, new, scale)
-    zeros = np.zeros_like(units)
+    zeros, wide = np.zeros_like(units), _no_wide(shape, len(new))
     return weights._replace(
         units=np.concatenate([weights.units, units]),
         units_squares=np.concatenate([weights.units_squares, zeros]),
         units_past=np.concatenate([weights.units_past, zeros]),
+        wide=np.concatenate([weights.wide, wide]),
+        wide_squares=np.concatenate([weights.wide_squares, wide]),
+        wide_past=np.concatenate([weights.wide_past, wide]),
     )
 
 
@@ -119,7 +126,10 @@ def with_outputs(
         kept = views(old, before)
         for name, part in views(new, shape).items():
             part[..., : kept[name].shape[-1]] = kept[name]
-    return weights._replace(head=heads[0], head_squares=heads[1], head_past=heads[2])
+    more = ((0, 0), (0, shape.n_outputs - before.n_outputs))
+    names = ("wide", "wide_squares", "wide_past")
+    wide = {name: np.pad(getattr(weights, name), more) for name in names}
+    return weights._replace(head=heads[0], head_squares=heads[1], head_past=heads[2], **wide)
 
 
 def renew_learner(
@@ -133,10 +143,11 @@ def renew_learner(
     generator = np.random.default_rng([shape.seed, _RENEWED, n_renewed])
     own = slice(learner * shape.width, (learner + 1) * shape.width)
     drawn = generator.uniform(-scale, scale, weights.units[:, own].shape)
-    for array in weights[1:3]:
+    for array in (weights.units_squares, weights.units_past):
         array[:, own] = 0
     weights.units[:, own] = drawn
-    heads = [views(head, shape) for head in weights[3:]]
+    own_heads = (weights.head, weights.head_squares, weights.head_past)
+    heads = [views(head, shape) for head in own_heads]
     for part in parts_of(shape):
         if part.per_learner:
             own = slice(learner * part.per_learner, (learner + 1) * part.per_learner)
@@ -144,6 +155,11 @@ def renew_learner(
                 head[part.name][own] = 0
             now = heads[0][part.name][own]
             now[:] = _drawn(part, generator, now.shape)
+
+
+def _no_wide(shape: online_kernel.Shape, n_inputs: int) -> NDArray[np.float64]:
+    """Return the initial weights of the wide part, which are 0; no rows without a wide part."""
+    return np.zeros((n_inputs if shape.is_wide else 0, shape.n_outputs))
 
 
 def _output_scale(width: int) -> float:

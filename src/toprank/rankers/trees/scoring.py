@@ -38,7 +38,8 @@ _LEAST_STD = 1e-12
 _LEAST_STEP = 0.01
 _OUTER_REACH = 2.0  # of the first group upwards and of the last one downwards
 _EDGE = 1e-9  # of a group's range: a row must not reach the next group
-_LEAST_SHARE = 1e-9
+LEAST_SHARE = 1e-9
+"""Shares are clipped at this and at 1 minus this before they become log-odds."""
 _DOUBT = 0.1
 
 
@@ -148,7 +149,7 @@ def group_ranges(tree: MetaTrees, shrinkage: float) -> GroupRanges:
 
 def log_odds(share: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the log-odds of shares, clipped to one in a billion at 0 and 1."""
-    return logit(np.clip(share, _LEAST_SHARE, 1 - _LEAST_SHARE))
+    return logit(np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE))
 
 
 def doubted(share: Any, average: float) -> Any:

@@ -93,17 +93,22 @@ def desk_sentences(replay: Replay, desk: str) -> list[str]:
     """Return how well a desk knew what it would find, and what it missed."""
     figures = replay.desks[desk]
     phases = figures.promise.held_by_phase(replay.new_on)
-    n_held, n_days = (sum(counts) for counts in zip(*phases.values(), strict=True))
-    parts = [f"{held} of {days} {phase}" for phase, (held, days) in phases.items()]
+    n_held, n_days, n_expected = (sum(counts) for counts in zip(*phases.values(), strict=True))
+    parts = [f"{held} of {days} {phase}" for phase, (held, days, _) in phases.items()]
     by_phase = f" ({', '.join(parts)} the change)" if replay.new_on is not None else ""
     sentences = [
-        f"{desk}: the range of frauds to expect held on {n_held} of {n_days} days{by_phase}."
+        f"{desk}: the range of frauds to expect held on {n_held} of {n_days} days{by_phase}; "
+        f"{n_expected:.0f} were to be expected."
     ]
     if figures.recall is not None:
         estimate, truth, _ = figures.recall
         sentences.append(
             f"{desk}: recall is {estimate} by its random checks, and {decimal(truth, 2)} in truth."
         )
+    sentences += [
+        f"{desk}: an alarm about the verdicts of {who} was raised on day {day + 1}."
+        for who, day in figures.accused.items()
+    ]
     return sentences
 
 
@@ -154,17 +159,22 @@ def _strategy_facts(replay: Replay, strategy: str) -> dict[str, Any]:
 
 
 def _desk_facts(replay: Replay, desk: str) -> dict[str, Any]:
-    promise, recall, n_models = replay.desks[desk]
+    promise, recall, n_models, accused = replay.desks[desk]
     phases = promise.held_by_phase(replay.new_on)
     by_day = {
-        name: getattr(promise, name).tolist() for name in ("expected", "low", "high", "found")
+        name: getattr(promise, name).tolist()
+        for name in ("expected", "low", "high", "found", "chance")
     }
     return {
-        "held": {phase: {"held": held, "days": days} for phase, (held, days) in phases.items()},
+        "held": {
+            phase: {"held": each.n_held, "days": each.n_days, "expected": each.n_expected}
+            for phase, each in phases.items()
+        },
         "recall": None
         if recall is None
         else {**recall.estimate._asdict(), "truth": recall.truth, "days": recall.n_days},
         "n_models": n_models,
+        "accused": accused,
         "by_day": by_day,
     }
 

@@ -30,7 +30,8 @@ class DayChecks(NamedTuple):
 class Investigators:
     """Verdicts, claims and silence as one strategy sees them; cards found are blocked.
 
-    With `claims_block`, cards whose holder claims a fraud are blocked as well.
+    With `claims_block`, cards whose holder claims a fraud are blocked as well. `hostile_share` is
+    the share of checks by people who say the opposite of the truth, of all payments of the card.
 
     Attributes
     ----------
@@ -48,10 +49,11 @@ class Investigators:
         random_share: float = 0.0,
         *,
         claims_block: bool = False,
+        hostile_share: float = 0.0,
     ) -> None:
         self._payments, self._budget, self._silence = payments, budget, silence
         self._random_state, self._random_share = random_state, random_share
-        self._claims_block = claims_block
+        self._claims_block, self._hostile_share = claims_block, hostile_share
         self.check_chance = np.zeros(payments.day.size)
         self._blocked_on = np.full(payments.n_cards, NEVER)
         self._has_verdict = np.zeros(payments.day.size, dtype=bool)
@@ -77,20 +79,33 @@ class Investigators:
         chance, is_checked = self._chosen(day, highest)
         self.check_chance[rows] = chance[place]
 
-        seen = rows[is_checked[place]]
-        verdict = payments.is_positive[seen]
-        found = np.unique(payments.card[seen[verdict]])
-        self._blocked_on[found] = day
-        self._has_verdict[seen] = True
+        seen, seen_place = rows[is_checked[place]], place[is_checked[place]]
+        is_fraud = payments.is_positive[seen]
+        verdict = self._verdicts(day, is_fraud, seen_place)
+        self._blocked_on[payments.card[seen[verdict]]] = day
+        self._has_verdict[seen[verdict]] = True
+        found = np.unique(payments.card[seen[verdict & is_fraud]])
         known = payments.end_of(day)
         self.ledger.append(seen, verdict, known=known, source="investigator")
         return DayChecks(
             checked=int(is_checked.sum()),
             found=found.size,
             positive=np.unique(payments.card[rows[payments.is_positive[rows]]]).size,
-            money=float(payments.amount[seen[verdict]].sum()),
+            money=float(payments.amount[seen[verdict & is_fraud]].sum()),
             saved=payments.money_saved(found, day, claims_block=self._claims_block),
         )
+
+    def _verdicts(
+        self, day: int, is_fraud: NDArray[np.bool_], place: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Return what is said of checked payments; `place` is that of their card on the day."""
+        if not self._hostile_share or not is_fraud.size:
+            return is_fraud
+        n_cards = int(place.max()) + 1
+        generator = np.random.default_rng([self._random_state, 3, day])
+        is_hostile = generator.random(n_cards) < self._hostile_share
+        has_fraud = np.bincount(place, is_fraud, n_cards) > 0
+        return np.where(is_hostile[place], ~has_fraud[place], is_fraud)
 
     def take_claims(self, day: int) -> None:
         """Record the claims of a day: frauds that happened and that no check has found."""

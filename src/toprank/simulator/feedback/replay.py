@@ -102,6 +102,7 @@ def replay(
     window: Any = "60d",
     random_share: float = 0.05,
     claims_block: bool = False,
+    hostile_share: float = 0.0,
     progress: Progress | None = None,
     random_state: int = 0,
 ) -> Replay:
@@ -132,6 +133,8 @@ def replay(
         The share of the checks that are of cards drawn at random from those not on the list.
     claims_block
         Whether a card is blocked when its holder claims a fraud, as well as when a check finds it.
+    hostile_share
+        The share of the checks by people who say the opposite of the truth.
     progress
         Called with `(what, done, total)` after each day.
 
@@ -153,6 +156,7 @@ def replay(
     budget = checks.whole_number(budget, "budget", 1)
     spans = _ReplaySpans.of(silence, window)
     checks.number_from(random_share, "random_share", 0, 1)
+    checks.number_from(hostile_share, "hostile_share", 0, 1)
     known = read_payments(
         payments,
         time=time,
@@ -174,7 +178,13 @@ def replay(
             label_free,
             KnownFrauds(known, time, terminal),
             Investigators(
-                known, budget, spans.silence, random_state, random_share, claims_block=claims_block
+                known,
+                budget,
+                spans.silence,
+                random_state,
+                random_share,
+                claims_block=claims_block,
+                hostile_share=hostile_share,
             ),
             spans,
         )
