@@ -39,14 +39,9 @@ class DeskServer:
         for first in range(0, len(self._payments), _BATCH):
             some = [sent(each.body) for each in self._payments[first : first + _BATCH]]
             self._process.post("/v1/payments", {"payments": some})
-        self._wait_for_scores()  # the order of the queue is that of a desk at rest
+        # the order of the queue is that of a desk at rest
+        _wait(lambda: not self._n_unscored(), "the payments were not scored")
         return self
-
-    def _wait_for_scores(self, seconds=120):
-        end = time.monotonic() + seconds
-        while self._n_unscored():
-            assert time.monotonic() < end, "the payments were not scored"
-            time.sleep(0.05)
 
     def _n_unscored(self):
         with self.database.reading() as connection:
@@ -92,12 +87,28 @@ class DeskServer:
         with self.database.reading() as connection:
             return alert_table.by_number(connection, number)
 
+    def end_lease(self, number):
+        """Let the claim of an alert run out now, and wait until the server has given it back."""
+        table = alert_table.alerts
+        with self.database.writing() as connection:
+            connection.execute(
+                table.update().where(table.c.number == number).values(lease_until=0)
+            )
+        _wait(lambda: self.alert(number).held_by is None, "the alert was not given back")
+
     def checks(self, who):
         """The checks of a person in their order."""
         with self.database.reading() as connection:
             query = check_table.checks.select().where(check_table.checks.c.who == f"person:{who}")
             rows = connection.execute(query.order_by(check_table.checks.c.number))
             return [row._mapping for row in rows]
+
+
+def _wait(is_so, otherwise, seconds=120):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.05)
 
 
 def sent(body):
