@@ -95,6 +95,11 @@ class DeskSettings:
         "Largest share of the verdicts in a training that counts from one person, at desks where "
         "five or more gave verdicts.",
     )
+    quarantine: str = _setting(
+        "",
+        "People whose verdicts no training learns from, separated by commas; what they said is "
+        "kept, and counts again once they are no longer named here.",
+    )
     session_hours: float = _setting(10.0, "Hours after which a person must log in again.")
     idle: str = _setting("30min", "How long a session lasts in which nothing is done.")
     lock_after: int = _setting(
@@ -204,7 +209,12 @@ class DeskSettings:
     @property
     def paging(self) -> tuple[str, ...]:
         """The alarms that are sent."""
-        return tuple(each.strip() for each in self.alarms_that_page.split(",") if each.strip())
+        return _listed(self.alarms_that_page)
+
+    @property
+    def quarantined(self) -> tuple[str, ...]:
+        """The people whose verdicts no training learns from, by name."""
+        return _listed(self.quarantine)
 
     @property
     def leased(self) -> int:
@@ -240,6 +250,11 @@ class DeskSettings:
         ]
         with atomic_path(Path(folder, NAME), mode=0o600) as unfinished:
             unfinished.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _listed(names: str) -> tuple[str, ...]:
+    """Return names that are separated by commas."""
+    return tuple(each.strip() for each in names.split(",") if each.strip())
 
 
 def _check_url(url: str, name: str) -> None:

@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -177,6 +178,12 @@ def verdicts_by(live, ids, people):
         live.label(given, f"person:{people[number % len(people)]}")
 
 
+def asked_for(desk):
+    """Return the trainings in the audit."""
+    with desk.database.reading() as connection:
+        return [e for e in audit_chain.entries(connection) if e.action == "model.retrain"]
+
+
 def weights_of_the_end(desk, monkeypatch):
     """The weights of matured rows with which a challenger learns in the end; None for all 1."""
     seen = []
@@ -221,9 +228,27 @@ def test_verdicts_of_a_person_who_is_left_out_are_as_if_they_had_not_been_given(
     assert (after.is_fraud == before.is_fraud).all()
     assert (after.source == before.source).all() and (after.who == "").all()
     retrain(untrained, "person:anna", n_jobs=1, without=["person:mallory"])
+    assert asked_for(untrained)[-1].details == {"without": ["person:mallory"]}
+
+
+def test_verdicts_of_people_in_quarantine_are_left_out_of_every_training(untrained, monkeypatch):
+    live = desks.live(untrained)
+    verdicts_by(live, rows_of(untrained).table["tx"].to_pylist()[-20:], ["mallory", "eve"])
+    settings = replace(untrained.settings, quarantine="mallory, eve")
+    monkeypatch.setattr(untrained, "settings", settings)
+    retrain(untrained, "job:nightly retrain", n_jobs=1)
+    assert asked_for(untrained)[-1].details == {"without": ["person:eve", "person:mallory"]}
     with untrained.database.reading() as connection:
-        asked = [e for e in audit_chain.entries(connection) if e.action == "model.retrain"]
-    assert asked[-1].details == {"without": ["person:mallory"]}
+        model = model_table.newest_of(connection, "job:nightly retrain")
+    assert model is not None and "investigator" not in model.frauds
+
+
+def test_to_leave_out_somebody_who_never_said_anything_is_refused(untrained):
+    verdicts_by(
+        desks.live(untrained), rows_of(untrained).table["tx"].to_pylist()[-1:], ["mallory"]
+    )
+    with pytest.raises(ValueError, match=r"'malory' .*did you mean 'mallory'"):
+        retrain(untrained, "person:anna", without=["person:malory"])
 
 
 def test_what_a_rule_denied_and_nobody_labelled_is_left_out(untrained):

@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sqlalchemy as sa
 
 from toprank import files
+from toprank.data.checks import nearest_name
 from toprank.live.desk import Desk, clock_of, fields_of
 from toprank.live.desk_clock import wall_time
 from toprank.live.learning import model_life
 from toprank.live.learning.model_comparison import compare_models
 from toprank.live.learning.model_life import LearnedFacts
 from toprank.live.learning.training_rows import LabelledPayments, comparison_weights, training_rows
-from toprank.live.store import model_table
+from toprank.live.store import account_table, label_table, model_table
 from toprank.live.store.model_table import StoredModel
 from toprank.payments.history_store.writer_lock import StoreBusyError, WriterLock
 from toprank.payments.model_files import facts_of
@@ -54,23 +56,25 @@ def retrain(
     """Train a challenger for the champion of a desk, and return what the desk has of it.
 
     `who` asked for it. `minutes`, `effort` and `n_jobs` are as in `toprank fit`; by default the
-    first two are those that the champion was fitted with. Verdicts of the people in `without` do
-    not count. An error is stored with the model.
+    first two are those that the champion was fitted with. Verdicts of the people in `without`, and
+    of those in the desk's quarantine, do not count. An error is stored with the model.
     """
+    left_out = {*without, *(f"person:{each}" for each in desk.settings.quarantined)}
     with _only_one(desk):
         champion, _ = desk.load_newest()
         with desk.database.reading() as connection:
+            _check_people(connection, left_out)
             now = clock_of(desk, champion, connection).now()
             against = model_table.in_state(connection, "champion")
         assert against is not None
         with desk.database.writing() as connection:
-            model = model_life.begin(connection, wall_time(), now // _DAY, who, without)
+            model = model_life.begin(connection, wall_time(), now // _DAY, who, left_out)
         try:
             facts = _left_by_another(desk, model)
             if facts is not None:
                 return _finished(desk, model, facts)
             new = _untrained(champion, desk.settings.capacity, minutes, effort, n_jobs)
-            rows = training_rows(desk, champion, now, without)
+            rows = training_rows(desk, champion, now, left_out)
             return _trained(desk, model, champion, new, against.number, rows, progress)
         except Exception as error:
             with desk.database.writing() as connection:
@@ -117,6 +121,19 @@ def _only_one(desk: Desk) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _check_people(connection: sa.Connection, people: Collection[str]) -> None:
+    """Raise unless the desk knows these people: a misspelt name would leave out nobody."""
+    with_account = {f"person:{each.name}" for each in account_table.all_accounts(connection)}
+    known = sorted(with_account | label_table.people(connection))
+    names = [each.removeprefix("person:") for each in known]
+    for each in sorted(set(people) - set(known)):
+        name = each.removeprefix("person:")
+        raise ValueError(
+            f"nobody called {name!r} has an account or gave a verdict at this desk, so there is "
+            f"nothing of theirs to leave out{nearest_name(name, names) or '.'}"
+        )
 
 
 def _untrained(

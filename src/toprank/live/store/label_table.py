@@ -90,6 +90,12 @@ def cards_called_fraud(connection: sa.Connection) -> set[str]:
     return set(connection.execute(query).scalars())
 
 
+def people(connection: sa.Connection) -> set[str]:
+    """Return who gave verdicts, as the audit calls them."""
+    is_verdict = labels.c.source == "investigator"
+    return set(connection.execute(sa.select(labels.c.who).where(is_verdict).distinct()).scalars())
+
+
 def holding(rows: Iterable[DeskLabel]) -> dict[str, DeskLabel]:
     """Return the label that holds of each payment, by its id.
 
