@@ -1,6 +1,7 @@
 """`toprank serve`: a live system that answers payments and ranks cards."""
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -91,22 +92,34 @@ def serve(
                 f"  toprank users add {folder} NAME --role admin --address {address}"
             )
         if demo:
-            from toprank.live.demo_world import new_links, start_paying
+            from toprank.live.demo_world import start_paying
 
             feeding.append(start_paying(folder, address, seconds_per_day))
-            screen.remark(f"A day of this world passes in {seconds_per_day:g} s. Log in once as:")
-            for name, path in new_links(folder).items():
-                screen.remark(f"  {name:<14}{address}{path}")
-            screen.remark(
-                "Begin as the investigator. The lead also sees escalated cards and the monitor; "
-                "the author writes rules, the approver lets them go live, the admin adds people."
-            )
+            screen.remark("Paying the first days of this world ...")
+            waiting = (feeding[0], folder, address, seconds_per_day)
+            threading.Thread(target=_introduce, args=waiting, daemon=True).start()
 
     try:
         serving.run(started)
     finally:
         for process in feeding:
             process.terminate()
+
+
+def _introduce(feed: Any, folder: Path, address: str, seconds_per_day: float) -> None:
+    """Say how to log in, once there are cards to look at."""
+    from toprank.cli import screen
+    from toprank.live.demo_world import new_links
+
+    if not feed.stdout.readline():  # it has been stopped, and so has the server
+        return
+    screen.remark(f"A day of it passes in {seconds_per_day:g} s. Log in once as:")
+    for name, path in new_links(folder).items():
+        screen.remark(f"  {name:<14}{address}{path}")
+    screen.remark(
+        "Begin as the investigator. The lead also sees escalated cards and the monitor; the "
+        "author writes rules, the approver lets them go live, the admin adds people."
+    )
 
 
 def _make_world(folder: Path, seed: int) -> None:

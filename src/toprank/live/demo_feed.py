@@ -1,7 +1,7 @@
 """The payments of a demo's world, sent in fast time; claims days later; verdicts every day.
 
-The first days are sent at once, so that the list has cards when somebody looks at it. The world's
-investigators leave the first half of the list to whoever watches.
+The first days are sent at once, and a line is printed when they have been: from then on the list
+has cards for whoever looks at it. The world's investigators leave the first half of it to them.
 
 Run as `python -m toprank.live.demo_feed FOLDER ADDRESS SECONDS_PER_DAY`.
 """
@@ -25,6 +25,7 @@ _CLAIM_DAYS = (0.5, 4.0)  # after how many days a card holder reports a fraud
 _HEAD_START = 3.6  # days that have passed when the demo begins, in the afternoon
 _MOST_CHECKED = 200  # cards per day
 _BATCH = 1_000
+PAID = "the first days are paid"
 
 
 class DemoPayments:
@@ -64,7 +65,7 @@ class DemoPayments:
 def pay(folder: Path, address: str, seconds_per_day: float) -> None:
     """Send all payments of a world at their times, claims of frauds later, verdicts every day."""
     sender, world = Sender(address, (folder / WORLD / KEY).read_text()), DemoPayments(folder)
-    start, first = time.monotonic(), None
+    start, first, is_announced = time.monotonic(), None, False
     batch: list[dict[str, Any]] = []
     for at, payment, claimed in world.events():
         first = at if first is None else first
@@ -73,6 +74,9 @@ def pay(folder: Path, address: str, seconds_per_day: float) -> None:
         if batch and (not is_early or payment is None or len(batch) == _BATCH):
             sender.ask("POST", "/v1/payments", {"payments": batch})
             batch = []
+        if not is_early and not is_announced:
+            print(PAID, flush=True)
+            is_announced = True
         time.sleep(max(due - time.monotonic(), 0.0))
         if payment is not None and is_early:
             batch.append(payment)

@@ -89,11 +89,14 @@ def make_world(
 
 
 def start_paying(folder: Path, address: str, seconds_per_day: float) -> subprocess.Popen[bytes]:
-    """Start the process that sends the world's payments to a server."""
+    """Start the process that sends the world's payments to a server.
+
+    It prints a line once the first days are paid, and cards are on the list.
+    """
     command = [
         sys.executable, "-m", "toprank.live.demo_feed", str(folder), address, str(seconds_per_day)
     ]  # fmt: skip
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
 
 
 def new_links(folder: Path) -> dict[str, str]:
