@@ -1,12 +1,8 @@
-"""The state of a ranker of streams: columns, classes, the reservoir, the trees, and when to refit.
+"""The state of a ranker of streams: columns, classes, the reservoir, the trees.
 
-Everything is decided by the number of labels learned, never by the clock:
-
-    labels    ... | refit is due         | its trees take over      ...
-    scores by     |      the old trees, corrected       | the new trees, corrected
-    reservoir     | as it was            | with the labels since then
-
-So the same rows and labels give the same scores however many come at a time, whether trees are
+Everything is decided by the labels learned, never by the clock. While a refit is under way the
+reservoir stays as it was, and the labels since then are put into it when the trees take over. So
+the same rows and labels give the same scores however many come at a time, whether trees are
 grown in a thread or not, and if the process is killed meanwhile: a refit that was under way starts
 again from the same rows.
 """
@@ -354,6 +350,11 @@ class StreamModel:
 
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
         """Take back what `state` and `arrays` gave; raises ValueError if it does not fit."""
+        if "refits" not in state:
+            raise ValueError(
+                "it was written by an earlier form of StreamRanker, whose files are not read; "
+                "start a new one and let it learn the labels again."
+            )
         self.add_columns(checked_names(state["columns"]))
         for name in _COUNTS:
             setattr(self, name, checks.whole_number(state[name], name, 0, _MOST_COUNTED))
