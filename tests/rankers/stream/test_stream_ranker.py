@@ -2,6 +2,7 @@
 
 import copy
 import io
+import itertools
 import math
 import threading
 
@@ -71,6 +72,23 @@ def test_late_labels_give_the_same_scores_whatever_the_batches(ranker, delay):
         expected.append(float(one_by_one.suspicion(X[row : row + 1])[0]) if known else 0.0)
     validation = progressive_validation(clone(ranker), X, y, delay=delay)
     assert_array_equal(validation.suspicion, expected)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (7, 900), (5000,)])
+def test_what_is_learned_is_the_same_bit_for_bit_whatever_the_batches(sizes):
+    """Also which rows are in the reservoir already, and which wait for their refit."""
+    X, y = blobs(2900)
+    models = []
+    for own in (sizes, (64,)):
+        ranker, start = small(refit_share=0.5, most_negatives=300), 0
+        for size in itertools.cycle(own):
+            ranker.partial_fit(X[start : start + size], y[start : start + size], [0, 1])
+            start += size
+            if start >= len(y):
+                break
+        models.append(ranker)
+    assert "recent-values" in models[0].model_.arrays()
+    check_models_are_equal(*models)
 
 
 def test_scikit_learns_contract():
@@ -430,6 +448,16 @@ def test_files_that_do_not_fit_together_are_refused(name, array, message, tmp_pa
     rewrite(path, with_member(f"{name}.npy", npy_of(array)))
     with refused(message):
         load(path)
+
+
+def test_a_ranker_that_never_refits_is_saved_like_others(tmp_path):
+    X, y = blobs(200, log_odds=-1.0)
+    ranker = small(refit_share=1e6, most_refit=2**53, background=False).fit(X, y)
+    again = saved_and_loaded(ranker, tmp_path / "a.toprank")
+    for each in (ranker, again):
+        each.partial_fit(X, y)
+        assert each.model_.n_refits == 1
+    check_models_are_equal(again, ranker)
 
 
 def test_a_file_of_an_earlier_form_is_refused(tmp_path):

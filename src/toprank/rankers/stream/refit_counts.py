@@ -21,7 +21,7 @@ LEAST_OF_CLASS = 5
 """Rows of either class before the first fit."""
 
 _COUNTS = ("begun_at", "due_from", "due_positives", "due_at", "takes_over_at")
-_MOST_COUNTED = 2**53
+_MOST_COUNTED = 2**54  # labels so far, and those that a refit waits for
 
 
 class RefitPlan(NamedTuple):
@@ -76,7 +76,8 @@ class RefitCounts:
         plan, interval = self.plan, n_rows - self.begun_at
         self.begun_at = n_rows
         self.takes_over_at = n_rows + max(math.ceil(plan.lag * interval), 1)
-        self.due_positives = n_positives + max(math.ceil(plan.share * n_counted), 1)
+        new = max(math.ceil(plan.share * n_counted), 1)
+        self.due_positives = min(n_positives + new, _MOST_COUNTED)
         self.due_from, self.due_at = n_rows + plan.least, n_rows + plan.most
 
     def end(self) -> None:

@@ -25,7 +25,7 @@ from toprank.rankers.stream.refit_counts import LEAST_OF_CLASS, RefitCounts, Ref
 from toprank.rankers.stream.refits import Refit, grown
 from toprank.rankers.stream.reservoir import Reservoir, StoredRows, stored_rows
 
-_MOST_RECENT = 1024  # rows that come one by one are put into the reservoir many at a time
+_SETTLED_EVERY = 1024  # labels: rows that come one by one go into the reservoir many at a time
 _AT_ONCE = 4096  # rows whose leaves are found together
 _LARGEST = float(np.finfo(np.float32).max)
 _COUNTS = ("n_negatives", "n_positives", "n_refits")
@@ -146,6 +146,7 @@ class StreamModel:
             self._act_on_counts()
             coming = places[learned : learned + _AT_ONCE] == 1
             until = self.counts.labels_until_next(self.n_rows, self.n_positives, coming)
+            until = min(until, _SETTLED_EVERY - self.n_rows % _SETTLED_EVERY)
             most = min(learned + until, places.size)
             # rows that all of these labels come before are scored by the trees after them
             before = np.searchsorted(n_known, most) if learned < most else n_known.size
@@ -276,7 +277,7 @@ class StreamModel:
                 self._running_refit()  # after a copy or a load it is not running yet
         if not self.is_refitting and self.counts.is_due(self.n_rows, self.n_positives):
             self._begin_refit()
-        elif not self.is_refitting and self._n_recent >= _MOST_RECENT:
+        elif not self.is_refitting and self.n_rows % _SETTLED_EVERY == 0:
             self._settle()
 
     def _begin_refit(self) -> None:
