@@ -183,7 +183,7 @@ def test_a_mistake_in_the_file_gets_a_sentence(old, new, sentence):
 
 
 def test_the_memory_of_a_ranker_of_streams_is_measured_million_by_million():
-    outcome = run("stream-memory", "made-up rows", rows=250_000, refit_share=20.0)
+    outcome = run("stream-memory", "made-up rows", rows=250_000, n_estimators=5)
     assert len(outcome.facts["megabytes"]) == 5
     assert outcome.facts["rows_in_memory"] < 1.2 * 100_000
 

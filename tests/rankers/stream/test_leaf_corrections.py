@@ -18,7 +18,8 @@ def stored(features):
     features = np.asarray(features, dtype=np.float32)
     buckets = np.full(features.shape, -1, dtype=np.int16)
     n_rows = len(features)
-    return StoredRows(features, buckets, np.ones(n_rows), np.arange(1, n_rows + 1))
+    ones = np.ones(n_rows)
+    return StoredRows(features, buckets, ones, ones, np.arange(1, n_rows + 1))
 
 
 def drawn(n_rows, seed, shift=0.0, log_odds=-3.0):
@@ -58,10 +59,11 @@ def test_rows_are_scored_by_the_labels_that_come_before_them():
     one_by_one, at_once = fitted(), fitted()
     features, is_positive = drawn(200, seed=1)
     rows, n_known = stored(features), np.maximum(np.arange(200) - 20, 0)
-    expected, values, learned = [], [], 0
+    expected, values, before, learned = [], [], [], 0
     for row in range(200):
         for place in range(learned, n_known[row]):
             own = slice(place, place + 1)
+            before.append(one_by_one.raw(rows.take(own))[0])
             one_by_one.learn(rows.take(own), is_positive[own], np.ones(1))
         learned = n_known[row]
         expected.append(one_by_one.raw(rows.take(slice(row, row + 1)))[0])
@@ -69,10 +71,11 @@ def test_rows_are_scored_by_the_labels_that_come_before_them():
     leaves = at_once.leaves(rows)
     # rows above the middle are more than are kept at once
     highest = float(np.median(expected))
-    scores, kept = at_once.score_and_learn(
+    scores, known, kept = at_once.score_and_learn(
         leaves, n_known, leaves[:180], is_positive, np.ones(200), highest
     )
     assert_array_equal(scores, expected)
+    assert_array_equal(known[: len(before)], before)
     assert sorted(kept) == np.flatnonzero(np.array(expected) >= highest).tolist()
     for row, cut in kept.items():
         assert_array_equal(cut, values[row])
@@ -112,7 +115,7 @@ def test_corrections_do_no_harm_where_nothing_changes():
         features, is_positive = drawn(4000, seed=100 + seed)
         before = trees.raw(stored(features))
         leaves = trees.leaves(stored(features))
-        after, _ = trees.score_and_learn(
+        after, *_ = trees.score_and_learn(
             leaves, np.arange(4000), leaves, is_positive, np.ones(4000)
         )
         changes.append(log_loss(is_positive, after) - log_loss(is_positive, before))
@@ -124,7 +127,7 @@ def test_corrections_follow_a_change_until_the_next_refit():
     features, is_positive = drawn(4000, seed=1, shift=1.5, log_odds=-1.0)
     before = trees.raw(stored(features))
     leaves = trees.leaves(stored(features))
-    after, _ = trees.score_and_learn(leaves, np.arange(4000), leaves, is_positive, np.ones(4000))
+    after, *_ = trees.score_and_learn(leaves, np.arange(4000), leaves, is_positive, np.ones(4000))
     late = slice(2000, None)
     assert log_loss(is_positive[late], after[late]) < 0.8 * log_loss(
         is_positive[late], before[late]

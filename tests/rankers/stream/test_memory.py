@@ -10,19 +10,22 @@ from toprank.rankers.stream.memory import MEMORIES, Memory, chances
 LIMITS = {"all": 0.3, "window": 0.4, "decay": -1.0, "by-age": 20.0}
 
 
+@pytest.mark.parametrize("favour", [1.0, 2.5])
 @pytest.mark.parametrize("kind", MEMORIES)
-def test_a_row_is_kept_as_often_as_the_memory_says(kind):
+def test_a_row_is_kept_as_often_as_the_memory_says(kind, favour):
     memory, limit = Memory(kind, 50.0), LIMITS[kind]
     age = np.array([1, 10, 49, 60, 400])
     drawn = np.random.default_rng(0).random((200_000, age.size))
     kept = np.column_stack(
-        [memory.keys(u, np.full(u.size, a)) < limit for u, a in zip(drawn.T, age, strict=False)]
+        [
+            memory.keys(u, np.full(u.size, a)) < limit
+            for u, a in zip(drawn.T / favour, age, strict=True)
+        ]
     )
 
     counted = memory.importance(age) > 0
-    assert_allclose(
-        kept.mean(axis=0)[counted], memory.kept_share(age, limit)[counted], rtol=0, atol=0.005
-    )
+    share = memory.kept_share(age, limit, np.full(age.size, favour))
+    assert_allclose(kept.mean(axis=0)[counted], share[counted], rtol=0, atol=0.005)
     assert not kept[:, ~counted].any()
 
 

@@ -8,17 +8,18 @@ from toprank.rankers.stream.memory import MEMORIES, Memory, chances
 from toprank.rankers.stream.reservoir import Pool, Reservoir, StoredRows
 
 
-def stored(numbers, n_columns=2):
+def stored(numbers, n_columns=2, favours=False):
     numbers = np.asarray(numbers, dtype=np.int64)
+    favour = 1.0 + (numbers % 5 if favours else np.zeros(numbers.size))
     values = np.repeat(numbers[:, np.newaxis], n_columns, axis=1).astype(np.float32)
     buckets = np.full(values.shape, -1, dtype=np.int16)
-    return StoredRows(values, buckets, np.ones(numbers.size), numbers)
+    return StoredRows(values, buckets, np.ones(numbers.size), favour, numbers)
 
 
-def filled(kind, most=100, n_rows=3000, size=1, seed=0, span=400.0):
+def filled(kind, most=100, n_rows=3000, size=1, seed=0, span=400.0, favours=True):
     pool = Pool(most, Memory(kind, span), seed)
     for start in range(1, n_rows + 1, size):
-        pool.add(stored(np.arange(start, min(start + size, n_rows + 1))))
+        pool.add(stored(np.arange(start, min(start + size, n_rows + 1)), favours=favours))
     return pool
 
 
@@ -27,7 +28,7 @@ def test_it_keeps_the_rows_whose_keys_are_below_the_limit_and_no_others(kind):
     pool = filled(kind)
     pool.drop_old(3000)
     numbers = np.arange(1, 3001)
-    keys = pool.memory.keys(chances(numbers, 0), 3000 - numbers + 1)
+    keys = pool.memory.keys(chances(numbers, 0) / (1 + numbers % 5), 3000 - numbers + 1)
 
     assert pool.n_rows <= pool.room
     assert_array_equal(pool.rows.number, numbers[keys < pool.limit])
@@ -56,6 +57,14 @@ def test_weights_add_up_to_what_all_rows_count(kind):
         found.append((pool.weights(n_rows) * value[pool.rows.number - 1]).sum())
 
     assert abs(np.mean(found) - truth) < 4 * np.std(found) / len(found) ** 0.5
+
+
+def test_rows_that_are_favoured_are_kept_more_often_and_weigh_less():
+    pool = filled("all", most=300, n_rows=30_000, size=30_000)
+    favour, weight = pool.rows.favour, pool.weights(30_000)
+    counts = np.bincount(favour.astype(int))[1:]
+    assert_allclose(counts / counts.sum(), np.arange(1, 6) / 15, atol=0.07)
+    assert_allclose(weight * favour, np.full(favour.size, 1 / pool.limit))
 
 
 def test_everything_is_kept_while_there_is_room():
@@ -141,6 +150,8 @@ def test_a_pool_is_restored_from_its_arrays():
         ("buckets", np.zeros((3, 2), dtype=np.int16), "NaN beside buckets"),
         ("weight", np.array([1.0, 0.0, 1.0]), "'weight' must"),
         ("weight", np.array([1.0, 1e300, 1.0]), "'weight' must"),
+        ("favour", np.array([1.0, 0.5, 1.0]), "'favour' must"),
+        ("favour", np.array([1.0, np.nan, 1.0]), "'favour' must"),
         ("number", np.array([1, 1, 2]), "'number' must rise"),
         ("number", np.array([0, 1, 2]), "'number' must rise"),
         ("number", np.array([1, 2**62, -(2**63)]), "'number' must rise"),

@@ -17,6 +17,7 @@ def rows_of(values, buckets):
         np.array(values, dtype=np.float32),
         np.array(buckets, dtype=np.int16),
         np.ones(n_rows),
+        np.ones(n_rows),
         np.arange(1, n_rows + 1),
     )
 

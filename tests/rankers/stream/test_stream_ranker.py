@@ -2,6 +2,7 @@
 
 import copy
 import io
+import itertools
 import math
 import threading
 
@@ -73,6 +74,23 @@ def test_late_labels_give_the_same_scores_whatever_the_batches(ranker, delay):
     assert_array_equal(validation.suspicion, expected)
 
 
+@pytest.mark.parametrize("sizes", [(1,), (7, 900), (5000,)])
+def test_what_is_learned_is_the_same_bit_for_bit_whatever_the_batches(sizes):
+    """Also which rows are in the reservoir already, and which wait for their refit."""
+    X, y = blobs(2900)
+    models = []
+    for own in (sizes, (64,)):
+        ranker, start = small(refit_share=0.5, most_negatives=300), 0
+        for size in itertools.cycle(own):
+            ranker.partial_fit(X[start : start + size], y[start : start + size], [0, 1])
+            start += size
+            if start >= len(y):
+                break
+        models.append(ranker)
+    assert "recent-values" in models[0].model_.arrays()
+    check_models_are_equal(*models)
+
+
 def test_scikit_learns_contract():
     sampled = {
         "check_sample_weight_equivalence_on_dense_data": (
@@ -82,6 +100,25 @@ def test_scikit_learns_contract():
     outcomes = check_estimator(small(), expected_failed_checks=sampled, on_fail="raise")
     passed = [outcome for outcome in outcomes if outcome["status"] == "passed"]
     assert len(passed) >= len(outcomes) - 2  # that one, and array API input where not enabled
+
+
+def test_suspicious_negatives_are_kept_more_often():
+    X, y = blobs(20_000, log_odds=-4.0)
+    ranker = small(n_estimators=30, most_negatives=500).partial_fit(X, y)
+    kept = ranker.model_.reservoir.negatives.rows
+    truth = 2 * kept.values[:, 0] + kept.values[:, 1] * kept.values[:, 2]
+    of_all = 2 * X[~y, 0] + X[~y, 1] * X[~y, 2]
+    assert kept.favour.min() >= 1 and kept.favour.max() > 5
+    assert np.mean(truth > 2) > 1.5 * np.mean(of_all > 2)
+
+
+def test_fit_on_a_table_with_more_rows_than_there_is_room_for_keeps_the_suspicious_ones():
+    X, y = blobs(20_000, log_odds=-4.0)
+    ranker = small(n_estimators=30, most_negatives=500).fit(X, y)
+    assert ranker.model_.n_refits == 2
+    assert ranker.model_.n_rows == 20_000
+    assert ranker.model_.reservoir.negatives.rows.favour.max() > 5
+    assert average_precision(y, ranker.suspicion(X)) > 0.25
 
 
 def test_fit_on_a_table_refits_once_on_all_rows():
@@ -95,25 +132,44 @@ def test_fit_on_a_table_refits_once_on_all_rows():
 # Refits
 
 
-def test_refits_are_due_by_the_share_of_new_labels():
-    X, y = blobs(4000)
-    ranker = small(refit_share=0.5, least_refit=100)
-    due = []
-    for row in range(4000):
+def refits_at(ranker, X, y):
+    """Learn row by row; return the numbers of labels at which new trees took over."""
+    found = []
+    for row in range(len(y)):
         ranker.partial_fit(X[row : row + 1], y[row : row + 1], [0, 1])
-        if ranker.model_.n_refits > len(due):
-            due.append(row + 1)
-    expected, at = [], 100
-    while (interval := max(100, math.ceil(at / 2))) + at // 20 < 4000 and at < 4000:
-        expected.append(at + math.ceil(interval / 10))
-        at += interval
-    assert due == [each for each in expected if each <= 4000]
+        if ranker.model_.n_refits > len(found):
+            found.append(row + 1)
+    return found
 
 
-def test_most_refit_bounds_the_labels_between_refits():
+def test_a_refit_is_due_once_the_positives_have_grown_by_a_share():
+    X, y = blobs(4000)
+    found = refits_at(small(memory="all", refit_share=0.5, least_refit=1), X, y)
+    label_of = np.flatnonzero(y) + 1  # of each positive
+    expected, begun_at, n_positives = [], 0, 5
+    while n_positives <= label_of.size:
+        at = int(label_of[n_positives - 1])
+        expected.append(at + math.ceil((at - begun_at) / 10))
+        begun_at, n_positives = at, n_positives + math.ceil(n_positives / 2)
+    assert found == [each for each in expected if each <= 4000]
+    assert len(found) > 5
+
+
+def test_positives_that_have_faded_count_less_of_the_share():
+    X, y = blobs(4000)
+    counts = {
+        span: len(refits_at(small(span=span, refit_share=0.5, least_refit=1), X, y))
+        for span in (200, 100_000)
+    }
+    assert counts[200] > 1.2 * counts[100_000]
+
+
+def test_labels_between_two_refits_are_at_least_and_at_most_so_many():
     X, y = blobs(3000)
-    ranker = small(refit_share=10.0, least_refit=100, most_refit=300).partial_fit(X, y)
-    assert ranker.model_.n_refits == len(range(100, 3000 - 30, 300))
+    few = small(refit_share=10.0, least_refit=100, most_refit=300).partial_fit(X, y)
+    many = small(refit_share=1e-6, least_refit=100, most_refit=300).partial_fit(X, y)
+    assert few.model_.n_refits == pytest.approx(3000 / 300, abs=1)
+    assert many.model_.n_refits == pytest.approx(3000 / 100, abs=1)
 
 
 def test_until_both_classes_have_rows_it_scores_the_share_of_positives():
@@ -214,7 +270,7 @@ def test_an_error_in_the_thread_is_raised_where_the_trees_are_needed_and_tried_a
 @pytest.mark.parametrize("action", ["raise-rate", "renew-worst"])
 def test_an_alarm_makes_a_refit_due_at_once(action):
     X, y = blobs(2000)
-    ranker = small(refit_share=50.0).partial_fit(X, y)
+    ranker = small(refit_share=1000.0).partial_fit(X, y)
     watch = DriftWatch(ranker, action=action)
     assert not ranker.model_.is_refitting
     rows = ranker._checked(X).encode_all()
@@ -223,7 +279,7 @@ def test_an_alarm_makes_a_refit_due_at_once(action):
         if watch.labelled(rows.take(own), not y[row], loss=4.0 if row > 1000 else 0.1):
             break
     assert watch.alarms and ranker.model_.is_refitting
-    assert ranker.model_.due_at > ranker.model_.n_rows
+    assert ranker.model_.counts.begun_at == ranker.model_.n_rows
 
 
 def test_refit_takes_all_rows_at_once():
@@ -391,6 +447,25 @@ def test_files_that_do_not_fit_together_are_refused(name, array, message, tmp_pa
     save(ranker, path)
     rewrite(path, with_member(f"{name}.npy", npy_of(array)))
     with refused(message):
+        load(path)
+
+
+def test_a_ranker_that_never_refits_is_saved_like_others(tmp_path):
+    X, y = blobs(200, log_odds=-1.0)
+    ranker = small(refit_share=1e6, most_refit=2**53, background=False).fit(X, y)
+    again = saved_and_loaded(ranker, tmp_path / "a.toprank")
+    for each in (ranker, again):
+        each.partial_fit(X, y)
+        assert each.model_.n_refits == 1
+    check_models_are_equal(again, ranker)
+
+
+def test_a_file_of_an_earlier_form_is_refused(tmp_path):
+    ranker, path = small().partial_fit(*blobs(100)), tmp_path / "payments.toprank"
+    state = ranker.model_.state
+    ranker.model_.state = lambda: {k: v for k, v in state().items() if k != "refits"}
+    save(ranker, path)
+    with refused("earlier form of StreamRanker"):
         load(path)
 
 

@@ -2,11 +2,13 @@
 
 Made-up payments of 60 days, each line an object or a row of CSV, and lines of labels that come 7
 days after their payment. A run over files is counted in seconds of the processor, less those of a
-run over their first lines, which are for starting, compiling and the first labels. The single
-lines go through a pipe, each sent once the answer to the one before it has come.
+run over their first lines, which are for starting, compiling and the first labels. What refits
+cost is the difference to a model that was fitted on those first lines and has no refit due. The
+single lines go through a pipe, each sent once the answer to the one before it has come.
 """
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +25,7 @@ from toprank_bench.speed.speed_rows import SEED
 from toprank_bench.speed.timing import milliseconds_each
 
 _DELAY_DAYS = 7
+_MODEL = "m.toprank"
 _COLUMNS = ("id", "paid_at", "card", "terminal", "amount", "is_fraud")
 _RUN = "from toprank.cli import main; main()"
 _TIMED = (
@@ -64,7 +67,9 @@ def _payments_and_labels(n_cards: int, n_days: int) -> Iterator[dict[str, Any]]:
         late.append((moment, {"id": name, "is_fraud": label}))
 
 
-def _rows_per_second(setting: Setting, form: str, learner: str) -> Measured:
+def _rows_per_second(
+    setting: Setting, form: str, learner: str, *, is_fitted: bool = False
+) -> Measured:
     made = _made_up(setting.shape["cards"], setting.shape["days"])
     n_rows = made.n_rows(made.n_warm)
     rounds = []
@@ -72,8 +77,9 @@ def _rows_per_second(setting: Setting, form: str, learner: str) -> Measured:
         whole, first = Path(name, f"whole.{form}"), Path(name, f"first.{form}")
         _write(whole, made.lines)
         _write(first, made.lines[: made.n_warm])
+        model = _fitted(made, Path(name, "fitted.toprank")) if is_fitted else None
         for _ in range(setting.shape["rounds"]):
-            seconds = _seconds(whole, learner) - _seconds(first, learner)
+            seconds = _seconds(whole, learner, model) - _seconds(first, learner, model)
             rounds.append(n_rows / seconds)
     return Measured(rounds, {"rows": n_rows, "lines": len(made.lines) - made.n_warm})
 
@@ -89,9 +95,26 @@ def _write(path: Path, lines: list[dict[str, Any]]) -> None:
             file.writelines(f"{json.dumps(line)}\n" for line in lines)
 
 
-def _seconds(events: Path, learner: str) -> float:
+def _fitted(made: _Lines, path: Path) -> Path:
+    """Write a StreamRanker fitted on the first lines, which has no refit due; return its file."""
+    import pyarrow as pa
+
+    from toprank import StreamRanker, save
+
+    lines = made.lines[: made.n_warm]
+    label_of = {line["id"]: line["is_fraud"] for line in lines if "is_fraud" in line}
+    rows = [line for line in lines if "amount" in line and line["id"] in label_of]
+    table = pa.Table.from_pylist(rows).select(["card", "terminal", "amount"])
+    ranker = StreamRanker(refit_share=1e6, most_refit=2**53, random_state=SEED)
+    save(ranker.fit(table, [label_of[row["id"]] for row in rows]), path)
+    return path
+
+
+def _seconds(events: Path, learner: str, model: Path | None = None) -> float:
     """Return the processor's seconds of a stream from its start to its end."""
     with TemporaryDirectory() as folder:
+        if model is not None:
+            shutil.copy(model, Path(folder, _MODEL))
         done = subprocess.run(
             [sys.executable, "-c", _TIMED, *_arguments(str(events), Path(folder), learner)],
             check=True,
@@ -103,7 +126,7 @@ def _seconds(events: Path, learner: str) -> float:
 
 def _arguments(events: str, folder: Path, learner: str) -> list[str]:
     options = {
-        "--model": folder / "m.toprank",
+        "--model": folder / _MODEL,
         "-o": folder / "scores.ndjson",
         "--label": "is_fraud",
         "--drop": "paid_at",
@@ -163,6 +186,18 @@ RACES = (
         )
         for learner in ("onlb", "stream-ranker")
         for form in ("ndjson", "csv")
+    ),
+    Race(
+        name="stream-stream-ranker-no-refits",
+        what="toprank stream with a fitted stream-ranker, no refits, ndjson, labels 7 days late",
+        against="",
+        unit="rows per second of the processor",
+        measure=partial(_rows_per_second, form="ndjson", learner="stream-ranker", is_fitted=True),
+        shape=_SHAPE,
+        quick=_QUICK,
+        minutes=(3, 0.5),
+        at_least=_LEAST_ROWS,
+        needs="xgboost",
     ),
     *(
         Race(

@@ -27,16 +27,23 @@ _DELAY = 2_000  # rows between a row and its late label
 
 
 def stream_crashes(
-    data: str, seed: int, folder: Path | None, *, rows: int = 200_000, kills: int = 20
+    data: str,
+    seed: int,
+    folder: Path | None,
+    *,
+    learner: str = "stream-ranker",
+    rows: int = 200_000,
+    kills: int = 20,
 ) -> TrialOutcome:
     """Return how many parts differ after so many kills, and how many rows a kill undid."""
     with TemporaryDirectory() as name:
         events = Path(name, "events.ndjson")
         n_lines = _write_events(events, rows, seed)
         killed, whole = Path(name, "killed"), Path(name, "whole")
-        lost = _killed_run(events, killed, kills, rows, seed)
+        arguments = [str(events), "--learner", learner]
+        lost = _killed_run(arguments, killed, kills, rows, seed)
         begin = time.perf_counter()
-        _started(events, whole).wait()
+        _started(arguments, whole).wait()
         seconds = time.perf_counter() - begin
         differing = _differences(killed, whole)
     return TrialOutcome(
@@ -46,7 +53,7 @@ def stream_crashes(
             "most_rows_lost": max(lost, default=0),
             "rows_per_second": rows / seconds,
         },
-        {"rows": rows, "kills": kills},
+        {"learner": learner, "rows": rows, "kills": kills},
         {"run without kills": round(seconds, 3)},
         {
             "rows": rows,
@@ -58,12 +65,14 @@ def stream_crashes(
     )
 
 
-def _killed_run(events: Path, name: Path, n_kills: int, n_rows: int, seed: int) -> list[int]:
+def _killed_run(
+    arguments: list[str], name: Path, n_kills: int, n_rows: int, seed: int
+) -> list[int]:
     """Return how many scored rows each kill undid, which the next start scored again."""
     draw = random.Random(seed)
     lost = []
     for target in sorted(draw.randrange(n_rows * _BYTES_PER_SCORE) for _ in range(n_kills)):
-        run = _started(events, name)
+        run = _started(arguments, name)
         while run.poll() is None and _n_bytes(name) < target:
             time.sleep(0.005)
         time.sleep(0.1 * draw.random())  # so that some kills come while a file is being saved
@@ -71,16 +80,16 @@ def _killed_run(events: Path, name: Path, n_kills: int, n_rows: int, seed: int) 
         if run.wait() == 0:
             break  # it finished first
         lost.append(_n_scored(name) - _n_saved(name))
-    _started(events, name).wait()
+    _started(arguments, name).wait()
     return lost
 
 
-def _started(events: Path, name: Path) -> subprocess.Popen:
-    arguments = ("stream", events, "--model", _model(name), "-o", _scores(name))
+def _started(arguments: list[str], name: Path) -> subprocess.Popen:
+    files_of_run = ("--model", _model(name), "-o", _scores(name))
     more = ("--checkpoint-every", _CHECKPOINT_EVERY, "--window", 20_000)
     return subprocess.Popen(
-        [sys.executable, "-c", "from toprank.cli import main; main()"]
-        + [str(each) for each in (*arguments, *more)],
+        [sys.executable, "-c", "from toprank.cli import main; main()", "stream", *arguments]
+        + [str(each) for each in (*files_of_run, *more)],
         stderr=subprocess.DEVNULL,
     )
 

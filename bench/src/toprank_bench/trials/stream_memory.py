@@ -20,15 +20,13 @@ _MEGABYTE = 2**20
 
 
 def stream_memory(
-    data: str, seed: int, folder: Path | None, *, rows: int = 5_000_000, refit_share: float = 1.0
+    data: str, seed: int, folder: Path | None, *, rows: int = 5_000_000, n_estimators: int = 100
 ) -> TrialOutcome:
     """Return the memory after the first measurement and the last, a fifth of the rows apart."""
     from toprank import StreamRanker
 
     random = np.random.default_rng(seed)
-    ranker = StreamRanker(
-        n_estimators=50, refit_share=refit_share, most_negatives=50_000, random_state=seed
-    )
+    ranker = StreamRanker(n_estimators=n_estimators, random_state=seed)
     held, every = [], rows // 5
     begin, worked = time.perf_counter(), processor_seconds()
     for start in range(0, rows, _BLOCK):
@@ -45,7 +43,7 @@ def stream_memory(
             "megabytes_grown": held[-1] - held[0],
             "rows_per_second": rows / worked,  # of one processor
         },
-        {"rows": rows, "refit_share": refit_share},
+        {"rows": rows, "n_estimators": n_estimators},
         {"score and learn": round(seconds, 3)},
         {
             "megabytes": [round(each, 1) for each in held],

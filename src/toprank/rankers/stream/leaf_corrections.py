@@ -16,7 +16,7 @@ rows since then.
 
 import math
 from collections.abc import Mapping
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numba import njit
@@ -32,6 +32,17 @@ from toprank.rankers.stream.row_features import RowFeatures
 _LARGEST = 1e6  # of a leaf or the start, in log-odds
 _LEAST_CURVATURE, _MOST_CURVATURE = 1e-6, 1e30  # of a leaf
 _KEPT_AT_ONCE = 64  # rows whose leaves' values are kept
+
+
+class CorrectionScores(NamedTuple):
+    """Log-odds of rows as of their moment, while leaves were corrected."""
+
+    raw: NDArray[np.float64]
+    """Of the scored rows."""
+    learned: NDArray[np.float64]
+    """Of the rows that were learned, before each was."""
+    leaf_values: dict[int, NDArray[np.float32]]
+    """The values of all leaves when a row was scored, of the highest scored rows."""
 
 
 class CorrectedTrees:
@@ -83,13 +94,14 @@ class CorrectedTrees:
         is_positive: NDArray[np.bool_],
         weight: NDArray[np.float64],
         highest: float = math.inf,
-    ) -> tuple[NDArray[np.float64], dict[int, NDArray[np.float32]]]:
+    ) -> CorrectionScores:
         """Return the log-odds of rows in the leaves `scored`, and learn those in `learned`.
 
         For each scored row, `n_known` says how many rows are learned before it is scored. Of rows
         whose log-odds are `highest` or more, the leaves' values at that moment are returned, too.
         """
         raw, cut = np.empty(n_known.size), self.trees.nodes.cut
+        before = np.empty(len(learned))
         values: dict[int, NDArray[np.float32]] = {}
         room = np.empty((_KEPT_AT_ONCE if highest < math.inf else 0, cut.size), dtype=np.float32)
         next_row = 0
@@ -97,12 +109,12 @@ class CorrectedTrees:
             first = next_row
             next_row = _score_and_correct(
                 scored, n_known, learned, is_positive, weight,
-                self.trees.start, cut, self.curvature, raw, highest, room, first,
+                self.trees.start, cut, self.curvature, raw, before, highest, room, first,
             )  # fmt: skip
             stop = next_row if next_row >= 0 else n_known.size
             high = first + np.flatnonzero(raw[first:stop] >= highest)
             values |= {int(row): room[k].copy() for k, row in enumerate(high)}
-        return raw, values
+        return CorrectionScores(raw, before, values)
 
     def shares(
         self, row: EncodedEvent, cut: NDArray[np.float32] | None = None
@@ -202,14 +214,15 @@ def curvatures(
 
 @njit(cache=True, nogil=True)
 def _score_and_correct(
-    scored, n_known, learned, is_positive, weight, start, cut, curvature, raw, highest, room, first
-):
+    scored, n_known, learned, is_positive, weight, start, cut, curvature, raw, before, highest,
+    room, first,
+):  # fmt: skip
     """Score rows from `first` on; return -1 at the end, or the next row once `room` is full."""
     at = n_known[first - 1] if first > 0 else 0
     n_kept = 0
     for row in range(first, n_known.size):
         while at < n_known[row]:
-            _correct(learned[at], is_positive[at], weight[at], start, cut, curvature)
+            before[at] = _correct(learned[at], is_positive[at], weight[at], start, cut, curvature)
             at += 1
         raw[row] = _log_odds(scored[row], start, cut)
         if raw[row] >= highest:
@@ -218,7 +231,7 @@ def _score_and_correct(
             if n_kept == room.shape[0]:
                 return row + 1
     while at < learned.shape[0]:
-        _correct(learned[at], is_positive[at], weight[at], start, cut, curvature)
+        before[at] = _correct(learned[at], is_positive[at], weight[at], start, cut, curvature)
         at += 1
     return -1
 
@@ -242,6 +255,7 @@ def _add_curvatures(leaves, weight, start, cut, found):
 
 @njit(cache=True, nogil=True)
 def _correct(leaves, is_positive, weight, start, cut, curvature):
+    """Move the leaves of a row by its label; return its log-odds before."""
     raw = _log_odds(leaves, start, cut)
     odds = math.exp(-abs(float(raw)))
     small = odds / (1 + odds)  # the probability of the less probable label
@@ -257,3 +271,4 @@ def _correct(leaves, is_positive, weight, start, cut, curvature):
         moved = step / curvature[leaf]
         cut[leaf] = np.float32(cut[leaf] + (moved if is_positive else -moved))
         curvature[leaf] += own
+    return raw

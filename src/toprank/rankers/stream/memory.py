@@ -13,6 +13,9 @@ with the probability that its key is below the limit, which only falls:
 with a the age in labelled rows. In the fit a row has the weight `counts / probability`: sums over
 the kept rows are then, on average, those over all rows, each as much as it counts (Horvitz and
 Thompson's estimator). For the last two memories the ratio is about the same for all rows.
+
+Rows may be favoured: one with the favour f has the chance u / f, and is kept f times as often, as
+long as the probability is below 1.
 """
 
 from typing import NamedTuple
@@ -42,15 +45,17 @@ class Memory(NamedTuple):
             return chance * age
         return chance
 
-    def kept_share(self, age: NDArray[np.int64], limit: float) -> NDArray[np.float64]:
-        """Return the probability that a row of this age has a key below the limit."""
+    def kept_share(
+        self, age: NDArray[np.int64], limit: float, favour: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the probability that a row of this age and favour has a key below the limit."""
         if self.kind == "decay":
             share = np.exp2(np.minimum(limit - age / self.span, 0.0))
         elif self.kind == "by-age":
             share = limit / age
         else:
             share = np.full(age.size, limit)
-        return np.minimum(share, 1.0)
+        return np.minimum(favour * share, 1.0)
 
     def importance(self, age: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how much rows of this age count."""

@@ -17,8 +17,8 @@ from toprank.rankers.stream.memory import Memory, chances
 
 _LEAST_ROOM = 64
 _LARGEST_WEIGHT = 1e12
+_LARGEST_FAVOUR = 1e16
 _LEAST_COUNTED = 0.5  # of the positives, where all of them are beyond the memory
-_ARRAYS = ("values", "buckets", "weight", "number")
 
 
 class StoredRows(NamedTuple):
@@ -32,6 +32,8 @@ class StoredRows(NamedTuple):
     buckets: NDArray[np.int16]
     """(row, column): the bucket of a text, -1 where there is none."""
     weight: NDArray[np.float64]
+    favour: NDArray[np.float64]
+    """How many times as often as others such a row is kept, from 1."""
     number: NDArray[np.int64]
     """Which label of the stream it came with, from 1."""
 
@@ -42,7 +44,8 @@ class StoredRows(NamedTuple):
     def put(self, places: slice, rows: "StoredRows") -> None:
         """Overwrite some of the rows."""
         self.values[places], self.buckets[places] = rows.values, rows.buckets
-        self.weight[places], self.number[places] = rows.weight, rows.number
+        self.weight[places], self.favour[places] = rows.weight, rows.favour
+        self.number[places] = rows.number
 
     def followed_by(self, more: "StoredRows") -> "StoredRows":
         """Return these rows and more after them, which may have more columns."""
@@ -66,6 +69,7 @@ def no_rows(n_columns: int, n_rows: int = 0) -> StoredRows:
     return StoredRows(
         np.empty((n_rows, n_columns), dtype=np.float32),
         np.empty((n_rows, n_columns), dtype=np.int16),
+        np.empty(n_rows),
         np.empty(n_rows),
         np.empty(n_rows, dtype=np.int64),
     )
@@ -97,7 +101,7 @@ class Pool:
     def add(self, rows: StoredRows) -> None:
         """Keep those of the rows whose keys are below the limit; their numbers must rise."""
         while True:
-            rows = rows.take(self._keys(rows.number, 1) < self.limit)
+            rows = rows.take(self._keys(rows, 1) < self.limit)
             n_now = min(rows.number.size, self.room - self.n_rows)
             if not n_now:
                 return
@@ -113,8 +117,12 @@ class Pool:
     def weights(self, now: int) -> NDArray[np.float64]:
         """Return the weights of the rows in a fit at the label number `now`."""
         age = _ages(self.rows.number, now)
-        share = self.memory.kept_share(age, self.limit)
+        share = self.memory.kept_share(age, self.limit, self.rows.favour)
         return self.rows.weight * self.memory.importance(age) / share
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.limit, self.n_rows = np.inf, 0
 
     def to_arrays(self) -> dict[str, NDArray]:
         """Return what a file keeps."""
@@ -156,12 +164,11 @@ class Pool:
         self.n_rows = n_kept
 
     def _keys_of_all(self, now: int) -> NDArray[np.float64]:
-        numbers = self.rows.number
-        return self._keys(numbers, _ages(numbers, now))
+        return self._keys(self.rows, _ages(self.rows.number, now))
 
-    def _keys(self, numbers: NDArray[np.int64], age: Any) -> NDArray[np.float64]:
-        ages = np.broadcast_to(np.asarray(age, dtype=np.int64), numbers.shape)
-        return self.memory.keys(chances(numbers, self.seed), ages)
+    def _keys(self, rows: StoredRows, age: Any) -> NDArray[np.float64]:
+        ages = np.broadcast_to(np.asarray(age, dtype=np.int64), rows.number.shape)
+        return self.memory.keys(chances(rows.number, self.seed) / rows.favour, ages)
 
 
 class Reservoir:
@@ -199,6 +206,23 @@ class Reservoir:
         """How many rows are kept."""
         return self.positives.n_rows + self.negatives.n_rows
 
+    @property
+    def is_full(self) -> bool:
+        """Whether rows have been dropped."""
+        return min(self.positives.limit, self.negatives.limit) < np.inf
+
+    def n_positives_counted(self, now: int) -> float:
+        """Return how many positives there were, each as much as it counts at a label number."""
+        pool = self.positives
+        ages = _ages(pool.rows.number, now)
+        share = pool.memory.kept_share(ages, pool.limit, pool.rows.favour)
+        return float((self.memory.importance(ages) / share).sum())
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.positives.clear()
+        self.negatives.clear()
+
     def add(self, rows: StoredRows, is_positive: NDArray[np.bool_]) -> None:
         """Add labelled rows, whose numbers must rise."""
         if is_positive.any():
@@ -227,8 +251,9 @@ def stored_rows(arrays: Mapping[str, NDArray], n_columns: int, n_buckets: int) -
     """Return the rows in arrays of a file; raises ValueError if they are invalid."""
     number = stored_vector(arrays, "number", np.int64)
     weight = stored_vector(arrays, "weight", np.float64, number.size)
+    favour = stored_vector(arrays, "favour", np.float64, number.size)
     cells = [arrays["values"], arrays["buckets"]]
-    for array, dtype, name in zip(cells, (np.float32, np.int16), _ARRAYS, strict=False):
+    for array, dtype, name in zip(cells, (np.float32, np.int16), StoredRows._fields, strict=False):
         if array.dtype != dtype or array.ndim != 2 or len(array) != number.size:
             raise ValueError(f"array {name!r} must be {np.dtype(dtype)}, {number.size} rows.")
     values, buckets = map(np.ascontiguousarray, cells)
@@ -245,9 +270,11 @@ def stored_rows(arrays: Mapping[str, NDArray], n_columns: int, n_buckets: int) -
         raise ValueError(
             f"array 'weight' must contain numbers above 0, up to {_LARGEST_WEIGHT:g}."
         )
+    if not ((favour >= 1) & (favour <= _LARGEST_FAVOUR)).all():
+        raise ValueError(f"array 'favour' must contain numbers from 1 to {_LARGEST_FAVOUR:g}.")
     if number.size and (number[0] < 1 or (number[1:] <= number[:-1]).any()):
         raise ValueError("array 'number' must rise from 1 on.")
-    return StoredRows(values, buckets, weight, number)
+    return StoredRows(values, buckets, weight, favour, number)
 
 
 def _ages(numbers: NDArray[np.int64], now: int) -> NDArray[np.int64]:

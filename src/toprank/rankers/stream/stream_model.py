@@ -1,12 +1,8 @@
-"""The state of a ranker of streams: columns, classes, the reservoir, the trees, and when to refit.
+"""The state of a ranker of streams: columns, classes, the reservoir, the trees.
 
-Everything is decided by the number of labels learned, never by the clock:
-
-    labels    ... | refit is due         | its trees take over      ...
-    scores by     |      the old trees, corrected       | the new trees, corrected
-    reservoir     | as it was            | with the labels since then
-
-So the same rows and labels give the same scores however many come at a time, whether trees are
+Everything is decided by the labels learned, never by the clock. While a refit is under way the
+reservoir stays as it was, and the labels since then are put into it when the trees take over. So
+the same rows and labels give the same scores however many come at a time, whether trees are
 grown in a thread or not, and if the process is killed meanwhile: a refit that was under way starts
 again from the same rows.
 """
@@ -17,24 +13,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from toprank.data import checks
 from toprank.files.state import part_of, parts_together, stored_vector
-from toprank.rankers.boosted.boosted_ranker import BoostedRanker
 from toprank.rankers.online.classes import Classes
 from toprank.rankers.online.steps import Scores
 from toprank.rankers.online.stream_columns import EncodedEvent, StreamColumns, checked_names
 from toprank.rankers.stream.leaf_corrections import CorrectedTrees
+from toprank.rankers.stream.refit_counts import LEAST_OF_CLASS, RefitCounts, RefitPlan
 from toprank.rankers.stream.refits import Refit, grown
 from toprank.rankers.stream.reservoir import Reservoir, StoredRows, stored_rows
 
-LEAST_OF_CLASS = 5
-"""Rows of either class before the first fit."""
-
-_MOST_RECENT = 1024  # rows that come one by one are put into the reservoir many at a time
+_SETTLED_EVERY = 1024  # labels: rows that come one by one go into the reservoir many at a time
 _AT_ONCE = 4096  # rows whose leaves are found together
 _LARGEST = float(np.finfo(np.float32).max)
-_COUNTS = ("n_negatives", "n_positives", "n_refits", "due_at", "takes_over_at")
+_COUNTS = ("n_negatives", "n_positives", "n_refits")
 _MOST_COUNTED = 2**52
 
 
@@ -43,22 +37,6 @@ class StreamShape(NamedTuple):
 
     n_outputs: int
     n_buckets: int
-
-
-class RefitPlan(NamedTuple):
-    """When to refit, and with what.
-
-    A refit is due after a `share` of the rows that it learns from are new, and after `least`
-    labels at the soonest; its trees take over after a `lag` share of these.
-    """
-
-    ranker: BoostedRanker
-    share: float
-    least: int
-    lag: float
-    most: int
-    corrects_leaves: bool
-    in_background: bool
 
 
 class StreamModel:
@@ -72,7 +50,7 @@ class StreamModel:
         self.columns = StreamColumns(n_buckets)
         self.trees: CorrectedTrees | None = None
         self.n_negatives = self.n_positives = self.n_refits = 0
-        self.due_at, self.takes_over_at = plan.least, 0
+        self.counts = RefitCounts(plan)
         # labelled rows that are not in the reservoir yet, and which of them are positive
         self._recent: list[tuple[StoredRows, NDArray[np.bool_]]] = []
         self._n_recent = 0
@@ -89,7 +67,7 @@ class StreamModel:
     @property
     def is_refitting(self) -> bool:
         """Whether a refit is under way."""
-        return self.takes_over_at > 0
+        return self.counts.is_refitting
 
     def add_columns(self, names: Iterable[Any]) -> None:
         """Add the new ones among these columns."""
@@ -122,13 +100,15 @@ class StreamModel:
         row = self.padded(row)
         return np.zeros(len(self.columns)) if self.trees is None else self.trees.shares(row)
 
-    def _prior(self, n_positives: int = 0, n_negatives: int = 0) -> float:
-        """Return the log-odds of the share of positives, after so many more rows.
+    def _prior(self) -> float:
+        """Return the log-odds of the share of positives so far, half a row of each class added."""
+        return float(logit(self._priors(np.empty(0, dtype=np.bool_))[0]))
 
-        Half a row of each class is added.
-        """
-        n_positives, n_negatives = self.n_positives + n_positives, self.n_negatives + n_negatives
-        return math.log((n_positives + 0.5) / (n_negatives + 0.5))
+    def _priors(self, is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the share of positives before each of the next labels, and after the last."""
+        n_positives = self.n_positives + np.append(0, np.cumsum(is_positive))
+        n_rows = self.n_rows + np.arange(is_positive.size + 1)
+        return (n_positives + 0.5) / (n_rows + 1)
 
     # Learning
 
@@ -164,7 +144,10 @@ class StreamModel:
         scored = learned = 0
         while scored < n_known.size or learned < places.size:
             self._act_on_counts()
-            most = min(learned + min(self._labels_until_next(), _AT_ONCE), places.size)
+            coming = places[learned : learned + _AT_ONCE] == 1
+            until = self.counts.labels_until_next(self.n_rows, self.n_positives, coming)
+            until = min(until, _SETTLED_EVERY - self.n_rows % _SETTLED_EVERY)
+            most = min(learned + until, places.size)
             # rows that all of these labels come before are scored by the trees after them
             before = np.searchsorted(n_known, most) if learned < most else n_known.size
             stop = min(int(before), scored + _AT_ONCE)
@@ -198,12 +181,11 @@ class StreamModel:
         Returns the log-odds, and the shares of the rows with the `highest` ones.
         """
         values: dict[int, Any] = {}
+        prior = self._priors(is_positive)
         if self.trees is None:
-            positives = np.append(0, np.cumsum(is_positive))[n_known]
-            counts = zip(positives.tolist(), (n_known - positives).tolist(), strict=True)
-            raw = np.array([self._prior(*new) for new in counts])
+            raw, before = logit(prior[n_known]), logit(prior[:-1])
         elif self.plan.corrects_leaves:
-            raw, values = self.trees.score_and_learn(
+            raw, before, values = self.trees.score_and_learn(
                 self.trees.leaves(rows),
                 n_known,
                 self.trees.leaves(labelled),
@@ -212,14 +194,15 @@ class StreamModel:
                 highest,
             )
         else:
-            raw = self.trees.raw(rows)
+            raw, before = self.trees.raw(rows), self.trees.raw(labelled)
         shares = {}
         for row in np.flatnonzero(raw >= highest).tolist():
             own = self.padded(rows.take(slice(row, row + 1)))
             none = np.zeros(len(self.columns))
             shares[row] = none if self.trees is None else self.trees.shares(own, values.get(row))
         if is_positive.size:
-            self._note(labelled, is_positive)
+            favour = _favours(before, prior[:-1], is_positive)
+            self._note(labelled._replace(favour=favour), is_positive)
         return raw, shares
 
     def _note(self, labelled: StoredRows, is_positive: NDArray[np.bool_]) -> None:
@@ -235,7 +218,7 @@ class StreamModel:
         missing = self.columns.encode_one({}).buckets[:, : rows.buckets.shape[1]]
         buckets = np.where(rows.buckets == missing, -1, rows.buckets).astype(np.int16)
         number = np.arange(self.n_rows + 1, self.n_rows + 1 + len(values))
-        return StoredRows(values, buckets, row_weights, number)
+        return StoredRows(values, buckets, row_weights, np.ones(len(values)), number)
 
     # Refits
 
@@ -249,19 +232,19 @@ class StreamModel:
 
     def wait_for_refit(self) -> None:
         """Wait for the trees of a refit that the next label needs; nothing changes."""
-        if self.is_refitting and self.n_rows + 1 >= self.takes_over_at:
+        if self.is_refitting and self.n_rows + 1 >= self.counts.takes_over_at:
             self._running_refit().wait()
 
     def raise_rate(self, times: float) -> None:
         """Answer a change: refit at once, and let new labels move the leaves more until then."""
         if self.trees is not None:
             self.trees.soften(times)
-        self.due_at = self.n_rows
+        self.counts.make_due(self.n_rows)
         self._act_on_counts()
 
     def renew_worst(self, rows: EncodedEvent, places: NDArray[np.int64]) -> None:
         """Answer a change by a refit: there is no single weak learner to renew."""
-        self.due_at = self.n_rows
+        self.counts.make_due(self.n_rows)
         self._act_on_counts()
 
     def fill(
@@ -269,42 +252,47 @@ class StreamModel:
     ) -> None:
         """Put labelled rows into the reservoir; the trees stay as they are."""
         counts = np.flatnonzero(row_weights > 0)
-        labelled = self._stored(rows.take(counts), row_weights[counts])
-        self._note(labelled, places[counts] == 1)
+        labelled, is_positive = (
+            self._stored(rows.take(counts), row_weights[counts]),
+            places[counts] == 1,
+        )
+        prior = self._priors(is_positive)[:-1]
+        raw = logit(prior) if self.trees is None else self.trees.raw(labelled)
+        self._note(labelled._replace(favour=_favours(raw, prior, is_positive)), is_positive)
         self._settle()
 
-    def _labels_until_next(self) -> int:
-        """Return how many labels can be learned before anything is due."""
-        until = (self.takes_over_at if self.is_refitting else self.due_at) - self.n_rows
-        return max(until, 1)
+    def forget_rows(self) -> None:
+        """Forget all rows; the trees stay."""
+        self.reservoir.clear()
+        self._recent, self._n_recent = [], 0
+        self.n_negatives = self.n_positives = 0
+        self.counts = RefitCounts(self.plan)
 
     def _act_on_counts(self) -> None:
         """Begin a refit, or let its trees take over, if that is due."""
         if self.is_refitting:
-            if self.n_rows >= self.takes_over_at:
+            if self.n_rows >= self.counts.takes_over_at:
                 self._take_over()
             else:
                 self._running_refit()  # after a copy or a load it is not running yet
-        if not self.is_refitting and self.n_rows >= self.due_at:
+        if not self.is_refitting and self.counts.is_due(self.n_rows, self.n_positives):
             self._begin_refit()
-        elif not self.is_refitting and self._n_recent >= _MOST_RECENT:
+        elif not self.is_refitting and self.n_rows % _SETTLED_EVERY == 0:
             self._settle()
 
     def _begin_refit(self) -> None:
         if min(self.n_positives, self.n_negatives) < LEAST_OF_CLASS:
-            self.due_at = self.n_rows + self.plan.least
+            self.counts.postpone(self.n_rows)
             return
         self._settle()
-        n_new = math.ceil(self.plan.share * self.reservoir.n_rows)
-        interval = max(self.plan.least, n_new)
-        interval = min(interval, max(self.plan.most, self.plan.least))
-        self.due_at = self.n_rows + interval
-        self.takes_over_at = self.n_rows + max(math.ceil(self.plan.lag * interval), 1)
+        counted = self.reservoir.n_positives_counted(self.n_rows)
+        self.counts.begin(self.n_rows, self.n_positives, counted)
         self._running_refit()
 
     def _take_over(self) -> None:
         refit, self._refit = self._running_refit(), None  # one that fails is tried again
-        self.trees, self.takes_over_at = refit.result(), 0
+        self.trees = refit.result()
+        self.counts.end()
         self.n_refits += 1
         if self.trees is not None and self.plan.corrects_leaves:
             for rows, is_positive in self._recent:
@@ -357,14 +345,21 @@ class StreamModel:
             "seed": self.seed,
             "has_trees": self.trees is not None,
             "has_recent": bool(self._recent),
+            "refits": self.counts.state(),
             **{name: getattr(self, name) for name in _COUNTS},
         }
 
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
         """Take back what `state` and `arrays` gave; raises ValueError if it does not fit."""
+        if "refits" not in state:
+            raise ValueError(
+                "it was written by an earlier form of StreamRanker, whose files are not read; "
+                "start a new one and let it learn the labels again."
+            )
         self.add_columns(checked_names(state["columns"]))
         for name in _COUNTS:
             setattr(self, name, checks.whole_number(state[name], name, 0, _MOST_COUNTED))
+        self.counts.restore(state["refits"])
         n_columns, n_buckets = len(self.columns), self.shape.n_buckets
         for name in ("positives", "negatives"):
             pool = getattr(self.reservoir, name)
@@ -387,3 +382,15 @@ class StreamModel:
         for pool in (self.reservoir.positives, self.reservoir.negatives):
             if pool.rows.number[-1:].max(initial=0) > n_settled:
                 raise ValueError(f"numbers of settled rows must be at most {n_settled}.")
+
+
+def _favours(
+    raw: NDArray[np.float64], prior: NDArray[np.float64], is_positive: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return how much rows are favoured where there is no room for all, by their log-odds.
+
+    What a negative says of the border between the classes is in proportion to its probability p
+    of being positive: that is the size of its gradient. Half of the places are for this, and half
+    are for all alike, so that no row's weight is more than twice what it would be without favour.
+    """
+    return np.where(is_positive, 1.0, 1.0 + expit(raw) / prior)

@@ -13,14 +13,15 @@ from toprank.rankers.boosted.boosted_ranker import BoostedRanker
 from toprank.rankers.online.classes import Classes
 from toprank.rankers.online.online_learner import OnlineLearner
 from toprank.rankers.online.steps import Effects, Scores, Steps
-from toprank.rankers.online.stream_columns import EncodedEvent
+from toprank.rankers.online.stream_columns import CheckedRows, EncodedEvent
 from toprank.rankers.stream.memory import MEMORIES, Memory
+from toprank.rankers.stream.refit_counts import RefitPlan
 from toprank.rankers.stream.reservoir import Reservoir
-from toprank.rankers.stream.stream_model import RefitPlan, StreamModel
+from toprank.rankers.stream.stream_model import StreamModel
 
 _MOST_ROWS = 20_000_000
 _MOST_BUCKETS = 2**15  # the reservoir stores them in two bytes
-_LAG = 0.1  # of the labels between two refits
+_LAG = 0.1  # of the labels since the refit before
 
 
 @dataclass(eq=False, repr=False)
@@ -52,7 +53,8 @@ class StreamRanker(OnlineLearner):
         Whether old positives count as much as new ones among the positives, so that patterns of
         fraud are not forgotten, whatever the memory says of negatives.
     refit_share : float
-        New labels that a refit waits for, as a share of the rows it learns from.
+        New positives that a refit waits for, as a share of those in memory, each as much as it
+        counts.
     least_refit, most_refit : int
         New labels that a refit waits for at least and at most.
     corrects_leaves : bool
@@ -77,27 +79,27 @@ class StreamRanker(OnlineLearner):
 
     loss: str = "log"
     _: KW_ONLY
-    n_estimators: int = 200
+    n_estimators: int = 100
     max_depth: int = 4
-    learning_rate: float = 0.05
-    binning: str = "quantile"
+    learning_rate: float = 0.1
+    binning: str = "balanced"
     max_bins: int = 256
     loss_options: dict[str, Any] | None = None
     engine_options: dict[str, Any] | None = None
-    most_positives: int = 50_000
-    most_negatives: int = 50_000
+    most_positives: int = 10_000
+    most_negatives: int = 10_000
     memory: str = "by-age"
     span: int = 50_000
     keeps_positives: bool = True
-    refit_share: float = 0.05
+    refit_share: float = 0.1
     least_refit: int = 50
-    most_refit: int = 1_000_000
+    most_refit: int = 50_000
     corrects_leaves: bool = True
     background: bool = True
     n_buckets: int = 4096
     positive_label: Any = None
     random_state: Any = 0
-    n_jobs: int | None = None
+    n_jobs: int | None = 1
 
     def refit(self) -> Self:
         """Refit on all rows in memory at once; the trees are ready when this returns."""
@@ -142,11 +144,20 @@ class StreamRanker(OnlineLearner):
     def _learn_all(
         self, X: Any, y: ArrayLike, classes: ArrayLike, sample_weight: ArrayLike | None
     ) -> None:
-        """Put all rows into memory, and refit once."""
+        """Put all rows into memory, and refit; twice where there is no room for all of them."""
         rows, places, row_weights = self._prepared(X, y, classes, sample_weight)
+        self._fill(rows, places, row_weights)
+        self.refit()
+        if self.model_.reservoir.is_full:  # again, with the rows that these trees find suspicious
+            self.model_.forget_rows()
+            self._fill(rows, places, row_weights)
+            self.refit()
+
+    def _fill(
+        self, rows: CheckedRows, places: NDArray[np.int64], row_weights: NDArray[np.float64]
+    ) -> None:
         for block in rows.blocks():
             self.model_.fill(rows.encode(block), places[block], row_weights[block])
-        self.refit()
 
     def _begin(self, positive_label: Any = None) -> None:
         """Check the parameters and create an empty model; later calls do nothing."""
