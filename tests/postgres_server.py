@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from uuid import uuid4
 
 _START_SECONDS = 60
 _OPTIONS = (
@@ -59,6 +60,16 @@ def running_postgres() -> Iterator[str]:
             _run("pg_ctl", "stop", "--pgdata", folder, "--mode", "immediate")
 
 
+def new_database(url: str) -> str:
+    """Return the URL of a new database of the same server, with nothing in it."""
+    import psycopg
+
+    name = f"test_{uuid4().hex[:12]}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+    return f"{url.rpartition('/')[0]}/{name}"
+
+
 def _run(name: str, *arguments: object) -> None:
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     command = [*as_user, str(_program(name)), *map(str, arguments)]
@@ -83,3 +94,9 @@ def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+if __name__ == "__main__":
+    with running_postgres() as running:
+        print(running, flush=True)
+        input("Press Enter to end the server.")

@@ -37,7 +37,11 @@ class DataPlace:
     @property
     def run_name(self) -> str:
         """What the name of a run says of it: a query is named by what it asks."""
-        return self.name if self.sql is None else f"query {_digest(self.sql, self.database or '')}"
+        from toprank.data.sources import masked
+
+        if self.sql is None:
+            return masked(self.typed)
+        return f"query {_digest(self.sql, self.database or '')}"
 
     @cached_property
     def source(self) -> Any:

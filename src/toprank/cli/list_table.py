@@ -41,7 +41,7 @@ class ListTable:
         table = RunTable(name, database)
         table.check()
         day = datetime.now(UTC).date()
-        return cls(table, run or f"{model.name} {data.run_name} {day}")
+        return cls(table, run or f"{model} {data.run_name} {day}")
 
     def write(self, alerts: Any, for_verdicts: bool) -> str:
         """Write the list; return in words what was written."""

@@ -97,7 +97,8 @@ def batches(
     source = data.source
     read = source.written if is_written else source.batches
     n_rows, n_bytes = source.count_rows(), getattr(source, "n_bytes", None)
-    with screen.progress_bar() if n_bytes else screen.busy(doing) as progress:
+    bar: Any = screen.progress_bar() if n_bytes else screen.busy(doing)
+    with bar as progress:
         on_bytes = None
         if n_bytes and not n_rows:
             on_bytes = lambda done: progress(doing, done, n_bytes)  # noqa: E731

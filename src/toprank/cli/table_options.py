@@ -25,6 +25,7 @@ def source_options(
     Where it is not `required` and nothing says where rows are, DATA is None. With
     `passes_database`, the command has a use of its own for --database and gets it.
     """
+    uses = "--sql and of --to-table" if passes_database else "--sql"
     options = (
         click.option(
             "--sql", metavar="QUERY",
@@ -32,8 +33,8 @@ def source_options(
         ),
         click.option(
             "--database", metavar="URL", envvar="TOPRANK_DATABASE",
-            help="Database of --sql: postgresql://user@host/name, duckdb:///file, sqlite:///file "
-            "or another URL of SQLAlchemy.  [default: TOPRANK_DATABASE]",
+            help=f"Database of {uses}: postgresql://user@host/name, duckdb:///file, "
+            "sqlite:///file or another URL of SQLAlchemy.  [default: TOPRANK_DATABASE]",
         ),
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from toprank.data.tables.columns import TableError
 
 _HIDDEN = "***"
+_MOST_OF_A_REASON = 300  # characters
 _ENGINES = {"postgresql": "adbc_engine", "postgres": "adbc_engine", "duckdb": "duckdb_engine"}
 _SECRET_PARAMETERS = re.compile(r"(?i)\b((?:password|passwd|pwd|token|secret\w*|sas)=)[^&#\s]*")
 _EXAMPLES = (
@@ -28,6 +29,8 @@ class Tables(Protocol):
     """The tables of a database, within one transaction that `commit` ends."""
 
     longest_name: int | None
+    undoes_tables: bool
+    """Whether a table that was created is gone where nothing is committed."""
 
     def columns(self, table: str) -> list[str] | None:
         """Return the names of a table's columns; None where there is no such table."""
@@ -107,15 +110,16 @@ def file_of(url: str) -> str:
 
 def missing_driver(url: str, package: str, error: ImportError) -> ImportError:
     """Return the error of a library that is not installed."""
-    what = url.partition("://")[0]
+    scheme = url.partition("://")[0]
+    name = "'toprank[databases]'" if package in _IN_EXTRA else _PIP_NAMES.get(package, package)
     return ImportError(
-        f"{what}:// requires {package}, which is not installed: pip install 'toprank[databases]'"
-        f"{'' if package in _IN_EXTRA else f', or pip install {package}'}.",
+        f"{scheme}:// requires {package}, which is not installed: pip install {name}",
         name=error.name,
     )
 
 
 _IN_EXTRA = ("adbc-driver-postgresql", "duckdb", "sqlalchemy")
+_PIP_NAMES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary"}
 
 
 @contextmanager
@@ -128,23 +132,28 @@ def explained(url: str, errors: tuple[type[Exception], ...], sql: str = "") -> I
 
 
 def _as_sentence(url: str, said: str, sql: str) -> Exception:
-    place = masked(url)
+    place, reason = masked(url), _reason(said)
     for pattern, kind, way_out in _ANSWERS:
         if re.search(pattern, said, re.IGNORECASE):
-            return kind(f"{place}: {_reason(said)}; {way_out}.")
+            return kind(f"{place}: {reason}; {way_out}.")
     if sql:
-        return TableError(f"the query must run on {place}; {_reason(said)}; correct `sql`.")
-    return TableError(f"{place}: {_reason(said)}.")
+        return TableError(f"{place} cannot run the query ({reason}); correct `sql`.")
+    return TableError(f"{place}: {reason}.")
 
 
 def _reason(said: str) -> str:
-    """Return what a database says, on one line, without what is the driver's own."""
+    """Return what a database says, on one line, without what is the driver's own.
+
+    >>> _reason('NOT_FOUND: Failed to prepare query: ERROR:  no column "a"\\nLINE 1: select a')
+    'no column "a"'
+    """
     said = re.sub(r"^\w+: (?:\[libpq\] )?Failed to [\w ]+: ", "", said)
-    said = re.split(r"\n\s*Query was|\s*SQLSTATE|\n\[SQL|\(Background on", said)[0]
-    said = re.sub(r"\b(?:ERROR|FATAL|(?:Parser|Binder|Catalog|IO) Error):\s*", "", said)
-    said = re.sub(r"could not begin COPY: ", "", said)
-    said = re.sub(r"\s*\n\s*\^+|\bLINE \d+:[^\n]*", "", said)
-    return re.sub(r"\s+", " ", said).strip().rstrip(".!;")[:300]
+    said = re.split(r"\n\s*Query was|\s*SQLSTATE|\n\[SQL|\n\s*Is the server running", said)[0]
+    said = re.sub(r"\b(?:ERROR|FATAL|[A-Z][a-z]+(?: [A-Z][a-z]+)* Error):\s*", "", said)
+    said = said.replace("could not begin COPY: ", "")
+    said = re.sub(r"\bLINE \d+:[^\n]*(?:\n\s*\^+)?", "", said)
+    said = re.sub(r"\s*\bHINT:\s*", "; ", said)
+    return re.sub(r"\s+", " ", said).strip().rstrip(".!;")[:_MOST_OF_A_REASON]
 
 
 _ANSWERS: list[tuple[str, type[Exception], str]] = [
@@ -155,7 +164,7 @@ _ANSWERS: list[tuple[str, type[Exception], str]] = [
         "or ~/.pgpass for PostgreSQL)",
     ),
     (
-        "permission denied|not authorized|readonly|read-only mode.*Cannot execute",
+        "permission denied|not authorized|readonly database",
         PermissionError,
         "ask for the right, or use another user",
     ),
@@ -175,5 +184,16 @@ _ANSWERS: list[tuple[str, type[Exception], str]] = [
         TableError,
         "name a database file of the kind that the URL says",
     ),
+    (
+        "schema .*does not exist|Schema with name",
+        TableError,
+        "create the schema first, or name another table",
+    ),
+    (
+        "Failed to download extension",
+        ConnectionError,
+        "name a file of DuckDB's own, or install that extension of DuckDB first",
+    ),
+    ("Cannot open file", FileNotFoundError, "check the name of the folder"),
     ("Conflicting lock|database is locked", ConnectionError, "end the program that has it open"),
 ]

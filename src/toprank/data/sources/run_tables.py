@@ -34,11 +34,14 @@ class RunTable:
         return f"table {self.name} of {masked(self.database)}"
 
     def check(self) -> None:
-        """Raise where the database cannot be opened, or the table is no table of runs."""
+        """Raise where the table cannot be made, or exists and is no table of runs."""
         if not self.name.strip(".") or any(not part for part in self.name.split(".")):
             raise TableError(f"a table must be NAME or SCHEMA.NAME; got {self.name!r}.")
         with engine_of(self.database).tables(self.database) as tables:
-            self._check(tables.columns(self.name), [RUN])
+            there = tables.columns(self.name)
+            self._check(there, [RUN])
+            if there is None and tables.undoes_tables:  # shows at once whether it is allowed
+                tables.create(self.name, pa.schema([(RUN, pa.string())]))
 
     def write(self, rows: pa.Table, run: str) -> int:
         """Write the rows of a run in one transaction; return how many of it they replace.

@@ -60,12 +60,12 @@ def read_table(
     ...     read_table(path).to_pylist()
     [{'amount': 9.5, 'country': 'FR'}, {'amount': None, 'country': 'DE'}]
     """
-    path = _existing(path)
+    file = _existing(path)
     reading = reading or Reading()
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind == "csv":
-        return delimited.read(path, columns, as_text, required, reading, labels)
-    table = _whole(path, kind, reading, [*required, *(columns or [])], columns)
+        return delimited.read(file, columns, as_text, required, reading, labels)
+    table = _whole(file, kind, reading, [*required, *(columns or [])], columns)
     return read_columns(table, reading, row_number, as_they_are=[*as_text, *labels], is_typed=True)
 
 
@@ -84,13 +84,13 @@ def read_batches(
     decide the types. The columns of times that `reading` names become timestamps. `on_bytes` is
     called with how many bytes of a CSV have been read so far.
     """
-    path = _existing(path)
+    file = _existing(path)
     rows = checks.whole_number(rows, "rows", low=1)
     reading = reading or Reading()
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind == "csv":
-        return regrouped(delimited.batches(path, schema, on_bytes, reading), rows)
-    return (each.table for each in _typed_batches(path, kind, schema, rows, reading))
+        return regrouped(delimited.batches(file, schema, on_bytes, reading), rows)
+    return (each.table for each in _typed_batches(file, kind, schema, rows, reading))
 
 
 def read_written(
@@ -115,16 +115,16 @@ def read_written(
     >>> batch.table.to_pylist(), batch.written.to_pylist()
     ([{'amount': 9.5, 'card': '007'}], [{'amount': '9.50', 'card': '007'}])
     """
-    path = _existing(path)
+    file = _existing(path)
     rows = checks.whole_number(rows, "rows", low=1)
     reading = reading or Reading()
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind != "csv":
-        yield from _typed_batches(path, kind, schema, rows, reading)
+        yield from _typed_batches(file, kind, schema, rows, reading)
         return
-    layout = delimited.layout_of(path, reading)
-    typing = delimited.typed_columns(path, layout, schema, reading)
-    for text in regrouped(delimited.text_batches(path, layout, schema, on_bytes), rows):
+    layout = delimited.layout_of(file, reading)
+    typing = delimited.typed_columns(file, layout, schema, reading)
+    for text in regrouped(delimited.text_batches(file, layout, schema, on_bytes), rows):
         yield WrittenBatch(typing.typed(text), text)
     typing.end()
 
@@ -136,14 +136,14 @@ def rows_as_written(
 
     Of a CSV, every field is the text it is in the file: no digit of an id is lost.
     """
-    path = _existing(path)
+    file = _existing(path)
     reading = reading or Reading()
     wanted = np.asarray(row_numbers, dtype=np.int64)
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind == "csv":
-        batches = delimited.text_batches(path, delimited.layout_of(path, reading))
+        batches = delimited.text_batches(file, delimited.layout_of(file, reading))
     else:
-        batches = _batches_of(path, kind, reading, [])
+        batches = _batches_of(file, kind, reading, [])
     parts, found, n_seen = [], [np.empty(0, dtype=np.int64)], 0
     for batch in batches:
         here = np.unique(wanted[(wanted > n_seen) & (wanted <= n_seen + batch.num_rows)])
@@ -154,29 +154,29 @@ def rows_as_written(
     numbers = np.concatenate(found)
     missing = np.setdiff1d(wanted, numbers)
     if missing.size:
-        raise TableError(f"row {missing[0]} is not in {path.name}: it has {n_seen:,} rows.")
+        raise TableError(f"row {missing[0]} is not in {file.name}: it has {n_seen:,} rows.")
     # numbers ascend: each wanted row is found where its number is
     return pa.concat_tables(parts).take(np.searchsorted(numbers, wanted))
 
 
 def column_names(path: str | Path | StoreFile, reading: Reading | None = None) -> list[str]:
     """Return the names of the columns of a file; the rows of CSV and Parquet are left unread."""
-    path = _existing(path)
+    file = _existing(path)
     reading = reading or Reading()
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind == "csv":
-        return delimited.layout_of(path, reading).names
+        return delimited.layout_of(file, reading).names
     if kind == "parquet":
-        return parquet_files.names_of(path)
-    return record_files.read_whole(path, kind, reading.encoding).column_names
+        return parquet_files.names_of(file)
+    return record_files.read_whole(file, kind, reading.encoding).column_names
 
 
 def count_rows(path: str | Path | StoreFile) -> int | None:
     """Return how many rows a Parquet file holds; None for others, which would have to be read."""
-    path = _existing(path)
-    if _kind_of(path) != "parquet":
+    file = _existing(path)
+    if _kind_of(file) != "parquet":
         return None
-    return parquet_files.n_rows_of(path)
+    return parquet_files.n_rows_of(file)
 
 
 def is_parquet(path: Path | StoreFile) -> bool:
@@ -275,10 +275,22 @@ def regrouped(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table
         pending.append(batch)
         n_pending += batch.num_rows
         if n_pending >= rows:
-            table = pa.Table.from_batches(pending)
+            table = _as_one(pending)
             n_pending %= rows
             for start in range(0, table.num_rows - n_pending, rows):
                 yield table.slice(start, rows)
             pending = table.slice(table.num_rows - n_pending).to_batches()
     if n_pending:
-        yield pa.Table.from_batches(pending)
+        yield _as_one(pending)
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Return batches as a table; a database may give one with no value before it knows a type."""
+    try:
+        return pa.concat_tables(
+            [pa.Table.from_batches([each]) for each in batches], promote_options="permissive"
+        )
+    except pa.ArrowException as error:
+        raise TableError(
+            f"a column must hold one type of values in all rows; {error}; convert it to one."
+        ) from error

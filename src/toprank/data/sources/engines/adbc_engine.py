@@ -22,6 +22,7 @@ def query(url: str, sql: str, rows: int) -> Iterator[Iterator[pa.RecordBatch]]:
         _driver(url).connect(url) as connection,
         connection.cursor() as cursor,
     ):
+        cursor.execute("set transaction read only")
         cursor.execute(sql)
         with cursor.fetch_record_batch() as reader:
             yield iter(reader)
@@ -42,6 +43,7 @@ class PostgresTables:
     """The tables of PostgreSQL, within one transaction."""
 
     longest_name: int | None = _LONGEST_NAME
+    undoes_tables = True
 
     def __init__(self, connection: Any, cursor: Any) -> None:
         self._connection, self._cursor = connection, cursor

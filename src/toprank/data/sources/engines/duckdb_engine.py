@@ -35,6 +35,7 @@ class DuckdbTables:
     """The tables of DuckDB, within one transaction."""
 
     longest_name: int | None = None
+    undoes_tables = True
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

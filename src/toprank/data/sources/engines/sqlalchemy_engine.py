@@ -59,6 +59,7 @@ class AlchemyTables:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self.longest_name: int | None = connection.dialect.max_identifier_length
+        self.undoes_tables = connection.dialect.name in ("sqlite", "postgresql")
 
     def columns(self, table: str) -> list[str] | None:
         """Return the names of a table's columns; None where there is no such table."""
