@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
 from toprank.cli.fit import refuse_given
-from toprank.cli.table_options import table_options
+from toprank.cli.table_options import data_argument, source_options, table_options
 
 EXAMPLES = """
 \b
@@ -24,7 +25,7 @@ _MOST_JUDGED = 100_000
 
 
 @click.command(epilog=EXAMPLES, short_help="List the most unusual rows; no labels are needed.")
-@click.argument("data", type=click.Path(path_type=Path))
+@data_argument
 @click.option(
     "--budget", "-k", default=100, show_default=True, type=click.IntRange(1), help="Rows to list."
 )
@@ -33,6 +34,7 @@ _MOST_JUDGED = 100_000
     "--keep", multiple=True,
     help="Column to look at although it looks like an id; may be repeated.",
 )  # fmt: skip
+@source_options()
 @table_options(times=False)
 @force_option
 @click.option(
@@ -76,7 +78,7 @@ _MOST_JUDGED = 100_000
     help="Random seed.",
 )  # fmt: skip
 def anomalies(
-    data: Path,
+    data: DataPlace,
     budget: int,
     drop: tuple[str, ...],
     keep: tuple[str, ...],
@@ -182,7 +184,7 @@ def _check_call(
 
 
 def _check_outputs(
-    data: Path, output: Path | None, model: Path | None, report: Path | None
+    data: DataPlace, output: Path | None, model: Path | None, report: Path | None
 ) -> None:
     """Raise unless all files can be written, each at a place of its own."""
     from toprank.cli import paths
@@ -197,14 +199,13 @@ def _check_outputs(
         raise click.UsageError("-o, --model and --report must name different files.")
 
 
-def _read(data: Path, label: str | None, named: list[str], reading: Any) -> Any:
+def _read(data: DataPlace, label: str | None, named: list[str], reading: Any) -> Any:
     """Return the table in a file, which must have the columns that were named."""
     from toprank.cli import screen
-    from toprank.data import tables
 
     labels = [] if label is None else [label]
     with screen.busy(f"reading {data.name}"):
-        return tables.read_table(data, required=[*labels, *named], labels=labels, reading=reading)
+        return data.source.table(required=[*labels, *named], labels=labels, reading=reading)
 
 
 def _features_and_labels(
@@ -369,7 +370,7 @@ def _write_model(fitted: Any, model: Path, budget: int, table: Any) -> None:
 
 def _write_report(
     report: Path,
-    data: Path,
+    data: DataPlace,
     fitted: Any,
     alerts: Any,
     features: Any,

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
 from toprank.cli.fit import LONGEST_GAP, check_roles, gap_of, report_budget
-from toprank.cli.table_options import table_options
+from toprank.cli.table_options import data_argument, source_options, table_options
 
 EXAMPLES = """
 \b
@@ -28,7 +29,7 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
 
 
 @click.command(epilog=EXAMPLES, short_help="Put every learner side by side on your rows.")
-@click.argument("data", type=click.Path(path_type=Path))
+@data_argument
 @click.option("--label", required=True, help="Column that says which rows are positive.")
 @click.option(
     "--positive",
@@ -71,6 +72,7 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
     "--keep", multiple=True,
     help="Column to learn from although it looks like an id; may be repeated.",
 )  # fmt: skip
+@source_options()
 @table_options()
 @force_option
 @click.option(
@@ -92,7 +94,7 @@ _OF_IMBALANCE = ("methods", "ratios", "base")
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def compare(
-    data: Path,
+    data: DataPlace,
     label: str,
     positive: str | None,
     time: str | None,
@@ -207,7 +209,7 @@ def _check_use(imbalance: bool) -> None:
 
 
 def _task(
-    data: Path,
+    data: DataPlace,
     label: str,
     time: str | None,
     gap: float | None,
@@ -218,15 +220,13 @@ def _task(
     from dataclasses import replace
 
     from toprank.cli import paths, screen
-    from toprank.data import tables
 
     if output is not None:
         _check_picture(output)
         paths.check_output(output, data, "picture")
     times = () if time is None else (time,)
     with screen.busy(f"reading {data.name}"):
-        table = tables.read_table(
-            data,
+        table = data.source.table(
             required=[label, *times, *options["drop"], *options["keep"]],
             labels=[label],
             reading=replace(reading, times=times),

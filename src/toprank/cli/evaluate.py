@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from toprank.cli.data_place import DataPlace
 from toprank.cli.paths import card_key_option
-from toprank.cli.table_options import table_options
+from toprank.cli.table_options import data_argument, source_options, table_options
 
 EXAMPLES = """
 \b
@@ -19,7 +20,7 @@ Examples:
 
 @click.command(epilog=EXAMPLES, short_help="Measure how a model ranks labelled rows.")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@data_argument
 @click.option("--label", help="Column of labels.  [default: as fitted]")
 @click.option("--time", help="Column of times, for a list per day.  [default: as fitted]")
 @click.option(
@@ -31,11 +32,12 @@ Examples:
     help="Checks per day, or per list.  [default: as fitted]",
 )  # fmt: skip
 @card_key_option
+@source_options()
 @table_options()
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def evaluate(
     model: Path,
-    data: Path,
+    data: DataPlace,
     label: str | None,
     time: str | None,
     history: Path | None,

@@ -37,6 +37,15 @@ def is_forced() -> bool:
     return context is not None and bool(context.meta.get(_FORCE))
 
 
+def no_file(path: Path) -> FileNotFoundError:
+    """Return the error of a file that is not there, with the nearest name."""
+    from toprank.data.checks import nearest_name
+
+    folder = path.parent
+    names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    return FileNotFoundError(f"there is no file {path}{nearest_name(path.name, names) or '.'}")
+
+
 def is_model(path: Path) -> bool:
     """Return whether a file is a model that `fit` or another command wrote."""
     if not zipfile.is_zipfile(path):

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
 from toprank.cli.explain_tree import explain_tree, path_facts
 from toprank.cli.paths import card_key_option
-from toprank.cli.table_options import table_options
+from toprank.cli.table_options import data_argument, source_options, table_options
 
 EXAMPLES = """
 \b
@@ -27,7 +28,7 @@ _MOST_DIGITS = 6
     epilog=EXAMPLES, short_help="Say why a row is where it is, or above another; show a tree."
 )
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path), required=False)
+@data_argument
 @click.option("--row", type=click.IntRange(1), help="Row of DATA, counted from 1.")
 @click.option("--above", type=click.IntRange(1), help="Say why --row ranks above this row.")
 @click.option(
@@ -47,12 +48,13 @@ _MOST_DIGITS = 6
     help="With --tree: picture to write, .svg, or .dot for Graphviz.  [default: none]",
 )  # fmt: skip
 @card_key_option
+@source_options(required=False)
 @table_options()
 @force_option
 @click.option("--json", "as_json", is_flag=True, help="Print the reasons or the rules as JSON.")
 def explain(
     model: Path,
-    data: Path | None,
+    data: DataPlace | None,
     row: int | None,
     above: int | None,
     reasons: int,
@@ -89,7 +91,7 @@ def explain(
 
 def _explain_rows(
     opened: AbstractContextManager[Any],
-    data: Path,
+    data: DataPlace,
     numbers: list[int],
     n_reasons: int,
     as_json: bool,
@@ -190,7 +192,12 @@ def _signed(part: float, digits: int) -> str:
 
 def _check_alone() -> None:
     """Raise for what is given together with --tree and would be ignored."""
-    for name, shown in {"data": "DATA", "row": "--row", "above": "--above"}.items():
+    for name, shown in {
+        "data": "DATA",
+        "sql": "--sql",
+        "row": "--row",
+        "above": "--above",
+    }.items():
         if click.get_current_context().params[name] is not None:
             raise click.UsageError(f"{shown} must be left out with --tree: no row is looked at.")
 

@@ -6,7 +6,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
+from toprank.cli.table_options import data_argument, source_options
 
 EXAMPLES = """
 \b
@@ -32,7 +34,7 @@ _SIMULATED = {
 
 
 @click.command(epilog=EXAMPLES, short_help="Compare learning strategies on replayed days.")
-@click.argument("data", type=click.Path(path_type=Path), required=False)
+@data_argument
 @click.option("--label", help="Column that says which payments are frauds, for all of them.")
 @click.option("--time", help="Column of times.")
 @click.option("--card", help="Column of cards.")
@@ -90,9 +92,10 @@ _SIMULATED = {
     type=click.Path(path_type=Path), help="HTML page to write.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print every figure as JSON.")
+@source_options(required=False)
 @force_option
 def feedback(
-    data: Path | None,
+    data: DataPlace | None,
     label: str | None,
     time: str | None,
     card: str | None,
@@ -142,7 +145,7 @@ def feedback(
         raise click.UsageError(f"--drift-day must be one of the {days} --days; got {drift_day}.")
     if budget is None:
         budget = _BUDGET if data else max(1, customers // _CUSTOMERS_PER_CHECK)
-    paths.check_output(output, data or Path(), "page")
+    paths.check_output(output, data, "page")
     new_on = drift_day - 1 if drift else None
     payments = _simulated(customers, days, new_on, seed) if data is None else _read(data, columns)
     learner = BoostedRanker(
@@ -174,7 +177,7 @@ def feedback(
     _write(output, replayed, title, parameters)
 
 
-def _columns(data: Path | None, **given: str | None) -> dict[str, Any]:
+def _columns(data: DataPlace | None, **given: str | None) -> dict[str, Any]:
     """Return the column of each role; raise for missing ones, and for columns without DATA."""
     named = [role for role, name in given.items() if name is not None]
     if data is None:
@@ -256,13 +259,12 @@ def _simulated(customers: int, days: int, new_on: int | None, seed: int) -> Any:
         return pa.concat_tables(tables_by_day(simulation))
 
 
-def _read(data: Path, columns: dict[str, Any]) -> Any:
+def _read(data: DataPlace, columns: dict[str, Any]) -> Any:
     from toprank.cli import screen
-    from toprank.data import tables
 
     with screen.busy(f"reading {data.name}"):
         names = list(dict.fromkeys(name for name in columns.values() if name is not None))
-        return tables.read_table(data, names)
+        return data.source.table(names)
 
 
 def _write(output: Path, replayed: Any, title: str, parameters: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from glob import has_magic
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -11,9 +12,10 @@ import click
 from click.core import ParameterSource
 
 from toprank import registry
+from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
-from toprank.cli.table_options import table_options
+from toprank.cli.table_options import data_argument, source_options, table_options
 
 EXAMPLES = """
 \b
@@ -24,13 +26,16 @@ Examples:
   toprank fit claims.csv --label outcome --positive fraud --drop claim_id --drop name
   toprank fit payments.csv --label is_fraud --time paid_at --gap 14 --json
   toprank fit claims.csv --label is_fraud --learner metaap -o tree.toprank
+  toprank fit "s3://payments/2026/*.parquet" --label is_fraud -o payments.toprank
+  toprank fit --sql "select * from payments" --database postgresql://ann@db/bank \\
+    --label is_fraud -o payments.toprank
   toprank fit "payments/*.parquet" --label is_fraud --cluster tcp://scheduler:8786
 """
 LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 
 
 @click.command(epilog=EXAMPLES, short_help="Learn from labelled rows; write a model and a report.")
-@click.argument("data", type=click.Path())
+@data_argument
 @click.option("--label", required=True, help="Column that says which rows are positive.")
 @click.option(
     "--positive",
@@ -76,6 +81,7 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     "--keep", multiple=True,
     help="Column to learn from although it looks like an id; may be repeated.",
 )  # fmt: skip
+@source_options()
 @table_options()
 @force_option
 @click.option(
@@ -137,7 +143,7 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
     "[default with --cluster: log]",
 )
 def fit(
-    data: str,
+    data: DataPlace,
     label: str,
     positive: str | None,
     time: str | None,
@@ -169,7 +175,11 @@ def fit(
 ) -> None:
     """Learn from the labelled rows of DATA and write a model and a report.
 
-    DATA is a CSV, Parquet, JSON, Excel or Feather file. The rows are split by time when --time is
+    DATA is a CSV, Parquet, JSON, Excel or Feather file; a folder of such files or a pattern in
+    quotes; or one of these in an object store: s3://, gs:// or abfs://. With --sql, the rows are
+    those of a query.
+
+    The rows are split by time when --time is
     given (train, validation, gap, test), at random otherwise. The printed figures are those of
     the test rows, which nothing was learned from. The model that is written then also learns
     from these, the newest rows.
@@ -191,12 +201,11 @@ def fit(
     _check_place(cluster)
     _check_learner(learner, cluster)
     _check_loss(loss, learner, card, cluster)
-    path = Path(data)
-    output = output or _default_output(path if cluster is None else place_of(data))
-    paths.check_output(output, path, "model")
+    output = output or _default_output(data, cluster)
+    paths.check_output(output, data, "model")
     page = report_path(output)
     if cluster is None:
-        paths.check_inputs(path, features, card_key)
+        paths.check_inputs(data, features, card_key)
     options: dict[str, Any] = {
         "time": time, "gap": gap_of(gap), "positive_label": positive, "drop": drop,
     }  # fmt: skip
@@ -205,7 +214,7 @@ def fit(
         from toprank.payments.model_files import check_free
         from toprank.payments.payment_model import PaymentModel
 
-        paths.check_output(page, path, "page")
+        paths.check_output(page, data, "page")
         check_free(output)
         model = PaymentModel(
             label,
@@ -227,14 +236,14 @@ def fit(
             random_state=seed,
             n_jobs=-1 if jobs is None else jobs,
         )
-        table = _read(path, label, time, [*drop, *keep], roles, reading())
-        written = fit_and_write(model, table, output, path.name)
+        table = _read(data, label, time, [*drop, *keep], roles, reading())
+        written = fit_and_write(model, table, output, data.name)
         trained = model.training_
         figures = trained.chosen.test
         report_budget(budget, figures.longest_list, figures.day is not None)
     else:
         trained = fit_on_cluster(
-            cluster, data, output, budget, label=label, loss=loss or "log", trees=trees,
+            cluster, data.typed, output, budget, label=label, loss=loss or "log", trees=trees,
             seed=seed, refit=not no_refit, **options,
         )  # fmt: skip
         written = f"{output}; there is no HTML report of a training on a cluster."
@@ -339,6 +348,7 @@ def _check_place(cluster: str | None) -> None:
     refuse_given(
         "--cluster",
         {
+            "sql": "it reads Parquet",
             "minutes": "one recipe is trained there; --trees says how long it takes",
             "effort": "one recipe is trained there; --trees says how long it takes",
             "losses": "one recipe is trained there; --loss names what it learns",
@@ -482,25 +492,23 @@ def _loss_names(losses: str | None) -> list[str] | None:
 
 
 def _read(
-    path: Path,
+    data: DataPlace,
     label: str,
     time: str | None,
     named: list[str],
     roles: dict[str, str | None],
     reading: Any,
 ) -> Any:
-    """Return the table in a file, which must have the columns that were named."""
+    """Return the rows of DATA, which must have the columns that were named."""
     from dataclasses import replace
 
     from toprank.cli import screen
-    from toprank.data import tables
 
     given = [name for name in roles.values() if name is not None]
     keys = [name for role, name in roles.items() if name is not None and role != "amount"]
     times = () if time is None else (time,)
-    with screen.busy(f"reading {path.name}"):
-        return tables.read_table(
-            path,
+    with screen.busy(f"reading {data.name}"):
+        return data.source.table(
             as_text=keys,
             required=[label, *times, *named, *given],
             labels=[label],
@@ -508,7 +516,14 @@ def _read(
         )
 
 
-def _default_output(path: Path) -> Path:
+def _default_output(data: DataPlace, cluster: str | None) -> Path:
+    """Return where the model goes if nothing says so: next to a file or folder on this machine."""
+    path = data.path if cluster is None else place_of(data.typed)
+    if path is None or has_magic(path.name):
+        raise click.UsageError(
+            f"-o must name the model to write: {data.name} is no file on this machine that it "
+            "could be written next to."
+        )
     return path.parent / f"{Path(path.name.removesuffix('.gz')).stem}.toprank"
 
 

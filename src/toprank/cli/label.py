@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from toprank.cli.table_options import table_options
+from toprank.cli.data_place import DataPlace
+from toprank.cli.table_options import data_argument, source_options, table_options
 
 EXAMPLES = """
 \b
@@ -22,7 +23,7 @@ _SOURCES = {"investigator": "an investigator's verdict", "claim": "a claim"}
 
 @click.command(epilog=EXAMPLES, short_help="Record which payments were fraud.")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@data_argument
 @click.option(
     "--history", type=click.Path(path_type=Path),
     help="History of the model.  [default: the one next to it]",
@@ -37,10 +38,11 @@ _SOURCES = {"investigator": "an investigator's verdict", "claim": "a claim"}
     help="Where the labels come from.  [default: investigator for verdicts, claim for labels]",
 )  # fmt: skip
 @click.option("--who", default="", help="Name to record with the labels.")
+@source_options()
 @table_options()
 def label(
     model: Path,
-    data: Path,
+    data: DataPlace,
     history: Path | None,
     known_at: str | None,
     source: str | None,
@@ -75,9 +77,8 @@ def label(
         required = [payments.row_id, *times]
         labels = [payments.label_column, VERDICT]
         how = replace(reading(), times=times)
-        there = tables.column_names(data, how)
-        table = tables.read_table(
-            data,
+        there = data.source.column_names(how)
+        table = data.source.table(
             columns=[name for name in (*required, *labels) if name in there] or None,
             as_text=[payments.row_id],
             required=required,

@@ -39,6 +39,9 @@ OPTIONS = {
     "random_state": "--seed",
     "n_jobs": "--jobs",
     "silence": "--silence",
+    "sql": "--sql",
+    "database": "--database",
+    "where": "DATA",
 }
 
 SEPARATORS = {" ": "space", "": "none"}

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from toprank.cli import screen
-from toprank.cli.existing_files import check_replaceable, is_model
+from toprank.cli.data_place import DataPlace
+from toprank.cli.existing_files import check_replaceable, is_model, no_file
 
 _BATCH_ROWS = 20_000  # small enough for rows of many long texts, large enough to score at speed
 
@@ -20,7 +21,7 @@ def opened_model(
     history: Path | None = None,
     *,
     for_writing: bool = False,
-    data: Path | None = None,
+    data: DataPlace | None = None,
     card_key: Path | None = None,
 ) -> Iterator[Any]:
     """Give the payment model in a file; its history is locked against other writers meanwhile.
@@ -29,7 +30,7 @@ def opened_model(
     """
     from toprank.payments.payment_model import PaymentModel
 
-    if data is not None and is_model(data) and not is_model(path):
+    if data is not None and data.is_model and not is_model(path):
         raise click.UsageError(
             f"MODEL must come before DATA: {data.name} is a model and {path.name} is not; swap "
             "the two."
@@ -52,17 +53,13 @@ card_key_option = click.option(
 )  # fmt: skip
 
 
-def check_inputs(*given: Path | None) -> None:
+def check_inputs(*given: Path | DataPlace | None) -> None:
     """Raise unless every file is there: at once, before imports that take seconds."""
     for path in given:
-        if path is not None and not path.exists():
-            from toprank.data.checks import nearest_name
-
-            folder = path.parent
-            names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-            raise FileNotFoundError(
-                f"there is no file {path}{nearest_name(path.name, names) or '.'}"
-            )
+        if isinstance(path, DataPlace):
+            path.check()
+        elif path is not None and not path.exists():
+            raise no_file(path)
 
 
 def reading_for(model: Any, reading: Any, time: str | None = None) -> Any:
@@ -88,25 +85,27 @@ def tree_noun(ranker: Any, label: str) -> str:
 
 @contextmanager
 def batches(
-    data: Path, schema: Any, doing: str, is_written: bool = False, reading: Any = None
+    data: DataPlace, schema: Any, doing: str, is_written: bool = False, reading: Any = None
 ) -> Iterator[Iterator[Any]]:
-    """Give the rows of a file batch by batch, with a bar of how much of it is read.
+    """Give the rows of DATA batch by batch, with a bar of how much of it is read.
 
     Where `is_written`, each is a `WrittenBatch`, with the rows as they are in the file, too.
     `reading` says how the file is written.
     """
     from toprank.data import tables
 
-    read = tables.read_written if is_written else tables.read_batches
-    n_rows, n_bytes = tables.count_rows(data), data.stat().st_size
-    with screen.progress_bar() as progress:
-        on_bytes = None if n_rows else lambda done: progress(doing, done, n_bytes)
+    source = data.source
+    read = source.written if is_written else source.batches
+    n_rows, n_bytes = source.count_rows(), getattr(source, "n_bytes", None)
+    bar: Any = screen.progress_bar() if n_bytes else screen.busy(doing)
+    with bar as progress:
+        on_bytes = None
+        if n_bytes and not n_rows:
+            on_bytes = lambda done: progress(doing, done, n_bytes)  # noqa: E731
 
         def counted() -> Generator[Any, None, None]:
             n_read = 0
-            for batch in read(
-                data, schema=schema, rows=_BATCH_ROWS, on_bytes=on_bytes, reading=reading
-            ):
+            for batch in read(schema=schema, rows=_BATCH_ROWS, on_bytes=on_bytes, reading=reading):
                 table = batch.table if isinstance(batch, tables.WrittenBatch) else batch
                 n_read += table.num_rows
                 if n_rows:
@@ -118,8 +117,8 @@ def batches(
             yield parts
 
 
-def check_output(path: Path, data: Path, kind: str | None = None) -> None:
-    """Raise unless `path` can be written and is not the file the command reads.
+def check_output(path: Path, data: Path | DataPlace | None, kind: str | None = None) -> None:
+    """Raise unless `path` can be written and is not a file that the command reads.
 
     Where it exists and `kind` is given, it must be such a file of toprank, unless --force is.
     """
@@ -127,7 +126,8 @@ def check_output(path: Path, data: Path, kind: str | None = None) -> None:
         raise IsADirectoryError(f"{path} must name a file to write; it is a folder.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
-    if path.exists() and data.exists() and path.samefile(data):
+    place = DataPlace(str(data)) if isinstance(data, Path) else data
+    if place is not None and place.is_same_file(path):
         raise click.UsageError(f"{path} is the data itself; name another file to write with -o.")
     if kind is not None:
         check_replaceable(path, kind)
@@ -141,7 +141,7 @@ def check_output(path: Path, data: Path, kind: str | None = None) -> None:
         ) from error
 
 
-def check_list_output(path: Path, data: Path) -> None:
+def check_list_output(path: Path, data: DataPlace) -> None:
     """Raise unless `path` can be written and its suffix is that of a table."""
     import pyarrow as pa
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import click
 
+from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
+from toprank.cli.list_table import ListTable
 from toprank.cli.paths import card_key_option
-from toprank.cli.table_options import table_options
+from toprank.cli.table_options import data_argument, source_options, table_options
 
 EXAMPLES = """
 \b
@@ -16,14 +18,16 @@ Examples:
   toprank rank payments.toprank today.csv -k 100 -o alerts.csv
   toprank rank payments.toprank today.parquet -k 20
   toprank rank payments.toprank today.parquet --remember -o alerts.csv
-  toprank rank payments.toprank today.csv --names words.json -o alerts.csv
+  toprank rank payments.toprank "s3://payments/2026-11-19/*.parquet" -o alerts.csv
+  toprank rank payments.toprank --sql "select * from today" \\
+    --database postgresql://ann@db/bank --to-table alerts --run 2026-11-19
   toprank rank payments.toprank today.csv --json | jq '.alerts[0].reasons'
 """
 
 
 @click.command(epilog=EXAMPLES, short_help="List the rows to check, with reasons.")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@data_argument
 @click.option("--budget", "-k", type=click.IntRange(1), help="Rows to list.  [default: as fitted]")
 @click.option(
     "--reasons", default=5, show_default=True, type=click.IntRange(0), help="Reasons per row."
@@ -46,9 +50,20 @@ Examples:
     '{"TX_AMOUNT": "amount in euros"}.  [default: as given to fit]',
 )  # fmt: skip
 @card_key_option
+@source_options(passes_database=True)
 @table_options()
 @force_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="CSV or Parquet to write.")
+@click.option(
+    "--to-table", metavar="NAME",
+    help="Table of --database that the list is written to, in one transaction; it is created if "
+    "it is not there.",
+)  # fmt: skip
+@click.option(
+    "--run", metavar="NAME",
+    help="With --to-table: name of this run, in the column run; what the table has of the same "
+    "run is replaced.  [default: MODEL, DATA and the date in UTC]",
+)  # fmt: skip
 @click.option(
     "--page", type=click.Path(path_type=Path),
     help="HTML page to write: the alerts, their reasons and the last 30 days of each card.  "
@@ -58,7 +73,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def rank(
     model: Path,
-    data: Path,
+    data: DataPlace,
     budget: int | None,
     reasons: int,
     history: Path | None,
@@ -67,6 +82,9 @@ def rank(
     cleared_within: str,
     names: Path | None,
     output: Path | None,
+    to_table: str | None,
+    run: str | None,
+    database: str | None,
     page: Path | None,
     no_page: bool,
     as_json: bool,
@@ -74,7 +92,9 @@ def rank(
 ) -> None:
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
 
-    DATA may be larger than memory. Its columns may come in any order, and may be more than the
+    DATA is a file, a folder, a pattern in quotes, or one of these in an object store (s3://, gs://,
+    abfs://); with --sql, the rows are those of a query. They may be
+    more than fit into memory. Columns may come in any order, and may be more than the
     model needs: all are carried into the list. A model fitted with --card lists each card once,
     by its most suspicious row. Cards that `toprank label` recorded as fraud are left out, as the
     figures of fit assume; cards cleared lately are flagged.
@@ -94,7 +114,9 @@ def rank(
     if output is not None:
         paths.check_list_output(output, data)
     given_names = None if names is None else read_names(names)
-    as_text = not as_json and is_text(output)
+    listing = ListTable.of(to_table, run, database, model, data)
+    # a table takes numbers as numbers
+    as_text = not as_json and listing is None and is_text(output)
     with paths.opened_model(
         model, history, for_writing=is_remembered, data=data, card_key=card_key
     ) as payments:
@@ -134,11 +156,13 @@ def rank(
 
         write_alert_page(shown, page)
         written.append(str(page))
+    if listing is not None:
+        written.append(listing.write(alerts, for_verdicts=bool(payments.label_column)))
     if written:
         screen.remark(f"Wrote {' and '.join(written)}")
     if as_json:
         screen.print_json(document(alerts))
-    elif output is None:
+    elif output is None and listing is None:
         print_list(alerts, for_verdicts=bool(payments.label_column))
     if is_remembered:
         from toprank.payments.model_files import history_folder
@@ -254,7 +278,7 @@ def alert_page(
     alerts: Any,
     payments: Any,
     model: Path,
-    data: Path,
+    data: DataPlace,
     is_remembered: bool = False,
     how: Any = None,
 ) -> Any:
@@ -313,12 +337,12 @@ def is_text(output: Path | None) -> bool:
     return output is None or output.suffix.lower() not in (".parquet", ".pq")
 
 
-def as_written(alerts: Any, data: Path, output: Path | None = None, reading: Any = None) -> Any:
+def as_written(
+    alerts: Any, data: DataPlace, output: Path | None = None, reading: Any = None
+) -> Any:
     """Return the list with its rows as they are in a CSV, which is read again for that."""
     from dataclasses import replace
 
-    from toprank.data import tables
-
-    if not is_text(output) or tables.count_rows(data) is not None:
+    if not is_text(output) or not data.source.may_be_text:
         return alerts
-    return replace(alerts, rows=tables.rows_as_written(data, alerts.row_numbers, reading))
+    return replace(alerts, rows=data.source.rows_as_written(alerts.row_numbers, reading))

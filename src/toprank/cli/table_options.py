@@ -1,14 +1,70 @@
-"""Options of every command that reads a table: how its file is written."""
+"""Options of every command that reads a table: where its rows are and how they are written."""
 
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from toprank.cli.data_place import place_of
 from toprank.cli.option_names import SEPARATORS, as_typed
 
 _SEPARATORS = {typed: separator for separator, typed in SEPARATORS.items()}
+
+
+data_argument = click.argument("data", type=click.Path(), required=False)
+"""DATA: a file, a folder, a pattern or a URL; left out where --sql gives the rows."""
+
+
+def source_options(
+    *, required: bool = True, passes_database: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds --sql and --database, and passes DATA on as a `DataPlace`.
+
+    Where it is not `required` and nothing says where rows are, DATA is None. With
+    `passes_database`, the command has a use of its own for --database and gets it.
+    """
+    uses = "--sql and of --to-table" if passes_database else "--sql"
+    options = (
+        click.option(
+            "--sql", metavar="QUERY",
+            help="Query whose rows are read in place of DATA: 'select * from payments'.",
+        ),
+        click.option(
+            "--database", metavar="URL", envvar="TOPRANK_DATABASE",
+            help=f"Database of {uses}: postgresql://user@host/name, duckdb:///file, "
+            "sqlite:///file or another URL of SQLAlchemy.  [default: TOPRANK_DATABASE]",
+        ),
+    )  # fmt: skip
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_place(
+            *arguments: Any, data: str | None, sql: str | None, database: str | None, **others: Any
+        ) -> Any:
+            place = place_of(data, sql, database)
+            if place is None and required:
+                raise click.UsageError(
+                    "Missing argument 'DATA': a file, a folder, a pattern or a URL; or give "
+                    "--sql and --database."
+                )
+            if passes_database:
+                others["database"] = database
+            elif sql is None and _is_typed("database"):
+                raise click.UsageError("--database must come with --sql, whose database it is.")
+            return command(*arguments, data=place, **others)
+
+        for option in reversed(options):
+            with_place = option(with_place)
+        return with_place
+
+    return decorated
+
+
+def _is_typed(option: str) -> bool:
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.COMMANDLINE
 
 
 def table_options(

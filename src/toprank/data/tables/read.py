@@ -1,30 +1,21 @@
 """Tables from files: CSV, Parquet, JSON, Excel and Feather, whole or in batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from toprank.data import checks
-from toprank.data.tables import delimited, record_files
-from toprank.data.tables.columns import (
-    TableError,
-    check_columns,
-    check_distinct,
-    plain_names,
-    row_number,
-)
+from toprank.data.tables import delimited, parquet_files, record_files
+from toprank.data.tables.columns import TableError, check_columns, row_number
 from toprank.data.tables.file_reading import Reading
 from toprank.data.tables.schema import Schema
+from toprank.data.tables.store_file import StoreFile
 from toprank.data.tables.typed_columns import TypedColumns, read_columns
 
-_PARQUET_SUFFIXES = (".parquet", ".pq")
-_PARQUET_MAGIC = b"PAR1"
 _START = 512  # bytes that show what a file is
 
 
@@ -40,7 +31,7 @@ class WrittenBatch(NamedTuple):
 
 
 def read_table(
-    path: str | Path,
+    path: str | Path | StoreFile,
     columns: Sequence[str] | None = None,
     *,
     as_text: Sequence[str] = (),
@@ -69,17 +60,17 @@ def read_table(
     ...     read_table(path).to_pylist()
     [{'amount': 9.5, 'country': 'FR'}, {'amount': None, 'country': 'DE'}]
     """
-    path = _existing(path)
+    file = _existing(path)
     reading = reading or Reading()
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind == "csv":
-        return delimited.read(path, columns, as_text, required, reading, labels)
-    table = _whole(path, kind, reading, [*required, *(columns or [])], columns)
+        return delimited.read(file, columns, as_text, required, reading, labels)
+    table = _whole(file, kind, reading, [*required, *(columns or [])], columns)
     return read_columns(table, reading, row_number, as_they_are=[*as_text, *labels], is_typed=True)
 
 
 def read_batches(
-    path: str | Path,
+    path: str | Path | StoreFile,
     *,
     schema: Schema | None = None,
     rows: int = 100_000,
@@ -93,17 +84,17 @@ def read_batches(
     decide the types. The columns of times that `reading` names become timestamps. `on_bytes` is
     called with how many bytes of a CSV have been read so far.
     """
-    path = _existing(path)
+    file = _existing(path)
     rows = checks.whole_number(rows, "rows", low=1)
     reading = reading or Reading()
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind == "csv":
-        return _regrouped(delimited.batches(path, schema, on_bytes, reading), rows)
-    return (each.table for each in _typed_batches(path, kind, schema, rows, reading))
+        return regrouped(delimited.batches(file, schema, on_bytes, reading), rows)
+    return (each.table for each in _typed_batches(file, kind, schema, rows, reading))
 
 
 def read_written(
-    path: str | Path,
+    path: str | Path | StoreFile,
     *,
     schema: Schema | None = None,
     rows: int = 100_000,
@@ -124,35 +115,35 @@ def read_written(
     >>> batch.table.to_pylist(), batch.written.to_pylist()
     ([{'amount': 9.5, 'card': '007'}], [{'amount': '9.50', 'card': '007'}])
     """
-    path = _existing(path)
+    file = _existing(path)
     rows = checks.whole_number(rows, "rows", low=1)
     reading = reading or Reading()
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind != "csv":
-        yield from _typed_batches(path, kind, schema, rows, reading)
+        yield from _typed_batches(file, kind, schema, rows, reading)
         return
-    layout = delimited.layout_of(path, reading)
-    typing = delimited.typed_columns(path, layout, schema, reading)
-    for text in _regrouped(delimited.text_batches(path, layout, schema, on_bytes), rows):
+    layout = delimited.layout_of(file, reading)
+    typing = delimited.typed_columns(file, layout, schema, reading)
+    for text in regrouped(delimited.text_batches(file, layout, schema, on_bytes), rows):
         yield WrittenBatch(typing.typed(text), text)
     typing.end()
 
 
 def rows_as_written(
-    path: str | Path, row_numbers: Sequence[int], reading: Reading | None = None
+    path: str | Path | StoreFile, row_numbers: Sequence[int], reading: Reading | None = None
 ) -> pa.Table:
     """Return the rows of these numbers, counted from 1, in the order given.
 
     Of a CSV, every field is the text it is in the file: no digit of an id is lost.
     """
-    path = _existing(path)
+    file = _existing(path)
     reading = reading or Reading()
     wanted = np.asarray(row_numbers, dtype=np.int64)
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind == "csv":
-        batches = delimited.text_batches(path, delimited.layout_of(path, reading))
+        batches = delimited.text_batches(file, delimited.layout_of(file, reading))
     else:
-        batches = _batches_of(path, kind, reading, [])
+        batches = _batches_of(file, kind, reading, [])
     parts, found, n_seen = [], [np.empty(0, dtype=np.int64)], 0
     for batch in batches:
         here = np.unique(wanted[(wanted > n_seen) & (wanted <= n_seen + batch.num_rows)])
@@ -163,34 +154,39 @@ def rows_as_written(
     numbers = np.concatenate(found)
     missing = np.setdiff1d(wanted, numbers)
     if missing.size:
-        raise TableError(f"row {missing[0]} is not in {path.name}: it has {n_seen:,} rows.")
+        raise TableError(f"row {missing[0]} is not in {file.name}: it has {n_seen:,} rows.")
     # numbers ascend: each wanted row is found where its number is
     return pa.concat_tables(parts).take(np.searchsorted(numbers, wanted))
 
 
-def column_names(path: str | Path, reading: Reading | None = None) -> list[str]:
+def column_names(path: str | Path | StoreFile, reading: Reading | None = None) -> list[str]:
     """Return the names of the columns of a file; the rows of CSV and Parquet are left unread."""
-    path = _existing(path)
+    file = _existing(path)
     reading = reading or Reading()
-    kind = _kind_of(path)
+    kind = _kind_of(file)
     if kind == "csv":
-        return delimited.layout_of(path, reading).names
+        return delimited.layout_of(file, reading).names
     if kind == "parquet":
-        with _parquet_file(path) as file:
-            return plain_names(file.schema_arrow.names, path.name)
-    return record_files.read_whole(path, kind, reading.encoding).column_names
+        return parquet_files.names_of(file)
+    return record_files.read_whole(file, kind, reading.encoding).column_names
 
 
-def count_rows(path: str | Path) -> int | None:
+def count_rows(path: str | Path | StoreFile) -> int | None:
     """Return how many rows a Parquet file holds; None for others, which would have to be read."""
-    path = _existing(path)
-    if _kind_of(path) != "parquet":
+    file = _existing(path)
+    if _kind_of(file) != "parquet":
         return None
-    with _parquet_file(path) as file:
-        return file.metadata.num_rows
+    return parquet_files.n_rows_of(file)
 
 
-def _existing(path: str | Path) -> Path:
+def is_parquet(path: Path | StoreFile) -> bool:
+    """Return whether a file is Parquet, by its first bytes; the only kind read from a store."""
+    return _start_of(path).startswith(parquet_files.MAGIC)
+
+
+def _existing(path: Any) -> Any:
+    if isinstance(path, StoreFile):
+        return path
     path = Path(path)
     if path.is_dir():
         raise TableError(f"{path} must be a table; it is a folder; name one file.")
@@ -210,18 +206,24 @@ def _existing(path: str | Path) -> Path:
 
 def _kind_of(path: Path) -> str:
     """Return "parquet", "json", "ndjson", "excel", "feather", or "csv" for all else."""
-    with path.open("rb") as file:
-        start = file.read(_START)
+    start = _start_of(path)
     if not start:
         raise TableError(f"{path.name} must hold a table; the file is empty.")
-    if start.startswith(_PARQUET_MAGIC):
+    if start.startswith(parquet_files.MAGIC):
         return "parquet"
-    if path.suffix.lower() in _PARQUET_SUFFIXES:
+    if path.suffix.lower() in parquet_files.SUFFIXES:
         raise TableError(
             f"{path.name} must be Parquet, as its suffix says, but does not start like Parquet; "
             "write it again, or rename it if it is a CSV."
         )
     return record_files.kind_of_file(path, start) or "csv"
+
+
+def _start_of(path: Path | StoreFile) -> bytes:
+    if isinstance(path, StoreFile):
+        return path.start(_START)
+    with path.open("rb") as file:
+        return file.read(_START)
 
 
 def _whole(
@@ -233,18 +235,12 @@ def _whole(
 ) -> pa.Table:
     """Return all rows of a file that is no CSV."""
     if kind == "parquet":
-        with _parquet_file(path) as file:
-            names = plain_names(file.schema_arrow.names, path.name)
-            check_columns(required, names, path.name)
-            own_name = dict(zip(names, file.schema_arrow.names, strict=True))
-            chosen = names if columns is None else list(columns)
-            table = file.read(columns=[own_name[name] for name in chosen])
-            table = table.select([own_name[name] for name in chosen]).rename_columns(chosen)
+        table = parquet_files.read_whole(path, required, columns)
     else:
         table = record_files.read_whole(path, kind, reading.encoding)
         check_columns(required, table.column_names, path.name)
         table = table if columns is None else table.select(list(columns))
-    _check_rows(table.num_rows, path)
+    parquet_files.check_rows(table.num_rows, path.name)
     return table
 
 
@@ -253,7 +249,7 @@ def _typed_batches(
 ) -> Iterator[WrittenBatch]:
     """Yield the rows of a file that is no CSV, columns of text in the types of a schema."""
     batches = _batches_of(path, kind, reading, schema.names if schema else [])
-    return _typed(_regrouped(batches, rows), TypedColumns(schema, reading, path.name, row_number))
+    return _typed(regrouped(batches, rows), TypedColumns(schema, reading, path.name, row_number))
 
 
 def _typed(tables: Iterable[pa.Table], typing: TypedColumns) -> Iterator[WrittenBatch]:
@@ -267,57 +263,34 @@ def _batches_of(
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows of a file that is no CSV; what is wrong with all of it is found at once."""
     if kind == "parquet":
-        return _parquet_batches(path, required)
+        return parquet_files.batches(path, required)
     return iter(_whole(path, kind, reading, required).to_batches())
 
 
-@contextmanager
-def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
-    try:
-        with pq.ParquetFile(path) as file:
-            check_distinct(file.schema_arrow.names, path.name)
-            yield file
-    except TableError:
-        raise
-    except MemoryError as error:
-        raise MemoryError(f"{path.name} does not fit into it.") from error
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise TableError(
-            f"{path.name} must be a whole Parquet file; it is cut short or damaged; "
-            "write it again."
-        ) from error
-
-
-def _parquet_batches(path: Path, required: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    with _parquet_file(path) as file:
-        names = plain_names(file.schema_arrow.names, path.name)
-        check_columns(required, names, path.name)
-        _check_rows(file.metadata.num_rows, path)
-    return _row_groups(path, names)
-
-
-def _row_groups(path: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
-    with _parquet_file(path) as file:
-        for batch in file.iter_batches():
-            yield batch.rename_columns(names)
-
-
-def _check_rows(n_rows: int, path: Path) -> None:
-    if not n_rows:
-        raise TableError(f"{path.name} must hold at least one row; it has columns but no rows.")
-
-
-def _regrouped(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+def regrouped(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Yield the rows of batches as tables of `rows` rows, and the rest in the last one."""
     pending: list[pa.RecordBatch] = []
     n_pending = 0
     for batch in batches:
         pending.append(batch)
         n_pending += batch.num_rows
         if n_pending >= rows:
-            table = pa.Table.from_batches(pending)
+            table = _as_one(pending)
             n_pending %= rows
             for start in range(0, table.num_rows - n_pending, rows):
                 yield table.slice(start, rows)
             pending = table.slice(table.num_rows - n_pending).to_batches()
     if n_pending:
-        yield pa.Table.from_batches(pending)
+        yield _as_one(pending)
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Return batches as a table; a database may give one with no value before it knows a type."""
+    try:
+        return pa.concat_tables(
+            [pa.Table.from_batches([each]) for each in batches], promote_options="permissive"
+        )
+    except pa.ArrowException as error:
+        raise TableError(
+            f"a column must hold one type of values in all rows; {error}; convert it to one."
+        ) from error
