@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from toprank import registry
+from toprank.cli import log_lines
 from toprank.cli.existing_files import force_option
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
 from toprank.cli.table_options import table_options
@@ -241,6 +242,7 @@ def fit(
     from toprank.present import summary
     from toprank.workflow.plain_facts import training_facts
 
+    log_lines.report(rows=trained.task.is_positive.size)
     if as_json:
         screen.print_json(training_facts(trained, label, time))
     else:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from toprank.cli import log_lines
 from toprank.cli.existing_files import force_option
 from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import table_options
@@ -119,6 +120,7 @@ def rank(
             is_shown = as_text or not len(alerts.suspicion)
             as_listed = alerts if is_shown else as_written(alerts, data, reading=how)
             shown = alert_page(as_listed, payments, model, data, is_remembered, how)
+    log_lines.report(rows=alerts.n_seen, listed=len(alerts.suspicion))
     screen.remark(_what_was_done(alerts, payments))
     if budget is not None and budget > alerts.n_seen:
         screen.remark(

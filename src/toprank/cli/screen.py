@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from toprank.cli import compile_note
+from toprank.cli import compile_note, log_lines
 
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -27,11 +27,13 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     """
     with _bars() as progress:
         bars: dict[str, Any] = {}
+        steps = log_lines.Steps()
 
         def show(what: str, done: int, total: int) -> None:
             if what not in bars:
                 bars[what] = progress.add_task(what, total=total)
             progress.update(bars[what], completed=done, total=total)
+            steps.saw(what, done, total)
 
         yield show
 
@@ -49,8 +51,15 @@ def show(text: str) -> None:
     click.echo(without_controls(text))
 
 
-def remark(text: str) -> None:
-    """Print a remark, apart from the results; nobody may be left to read it."""
+def remark(text: str, *, is_secret: bool = False) -> None:
+    """Print a remark, apart from the results; nobody may be left to read it.
+
+    One that lets its reader in somewhere `is_secret`: no log keeps it.
+    """
+    log = log_lines.current()
+    if log is not None:
+        log.remark("a secret is printed without --log json only." if is_secret else text)
+        return
     with suppress(OSError):
         # not click.echo: it would write through a bar, not above it
         print(without_controls(text), file=sys.stderr)

@@ -96,7 +96,7 @@ def serve(
             feeding.append(start_paying(folder, address, seconds_per_day))
             screen.remark(f"A day of this world passes in {seconds_per_day:g} s. Log in once as:")
             for name, path in new_links(folder).items():
-                screen.remark(f"  {name:<14}{address}{path}")
+                screen.remark(f"  {name:<14}{address}{path}", is_secret=True)
             screen.remark(
                 "Begin as the investigator. The lead also sees escalated cards and the monitor; "
                 "the author writes rules, the approver lets them go live, the admin adds people."
