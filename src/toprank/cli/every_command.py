@@ -52,7 +52,7 @@ def prepare(name: str, command: click.Command) -> None:
         return
     for long, option in settings_file.long_options(command).items():
         option.envvar = variable(name, long)
-    command.params += [
+    command.params[:0] = [
         _option("--settings", _SETTINGS_HELP, _apply_settings, hidden=True),
         _option("--log", _LOG_HELP, _apply_log, type=click.Choice(log_lines.FORMS), hidden=True),
     ]

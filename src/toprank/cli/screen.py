@@ -25,14 +25,14 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 
     Bars appear only on a terminal; elsewhere, nothing is drawn.
     """
-    with _bars() as progress:
-        bars: dict[str, Any] = {}
-        steps = log_lines.Steps()
+    from toprank.present.progress_bars import progress_bar as bars
+
+    compile_note.watch()
+    steps = log_lines.Steps()
+    with bars() as draw:
 
         def show(what: str, done: int, total: int) -> None:
-            if what not in bars:
-                bars[what] = progress.add_task(what, total=total)
-            progress.update(bars[what], completed=done, total=total)
+            draw(what, done, total)
             steps.saw(what, done, total)
 
         yield show
@@ -41,8 +41,11 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """Draw a bar that keeps moving, for work whose progress is not known."""
-    with _bars() as progress:
-        progress.add_task(what, total=None)
+    from toprank.present.progress_bars import terminal_bars
+
+    compile_note.watch()
+    with terminal_bars() as bars:
+        bars.add_task(what, total=None)
         yield
 
 
@@ -129,26 +132,6 @@ def print_json(value: Any) -> None:
 def is_terminal() -> bool:
     """Return whether stdout is read by a person rather than by a program."""
     return sys.stdout.isatty()
-
-
-@contextmanager
-def _bars() -> Iterator[Any]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
-
-    compile_note.watch()
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn("{task.percentage:>3.0f} %"),
-        TimeLeft(),
-    )
-    # rich may be set to take a pipe for a terminal; a bar in a log file helps nobody
-    is_shown = sys.stderr.isatty() and console.is_interactive
-    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
-        yield progress
 
 
 def _finite(value: Any) -> Any:
