@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test h
     from toprank.payments.ledger import SqliteLedger as SqliteLedger
     from toprank.payments.payment_model import PaymentModel as PaymentModel
     from toprank.payments.payment_stream import PaymentStream as PaymentStream
+    from toprank.present.progress_bars import progress_bar as progress_bar
     from toprank.rankers.anomaly.anomaly_forest import AnomalyForest as AnomalyForest
     from toprank.rankers.anomaly.anomaly_ranker import AnomalyRanker as AnomalyRanker
     from toprank.rankers.anomaly.anomaly_tree_rank import AnomalyTreeRank as AnomalyTreeRank
@@ -75,6 +76,7 @@ _OTHERS = (
     "toprank.payments.ledger:SqliteLedger",
     "toprank.payments.payment_model:PaymentModel",
     "toprank.payments.payment_stream:PaymentStream",
+    "toprank.present.progress_bars:progress_bar",
 )
 HOMES = {
     home.partition(":")[2]: home for home in (*_OTHERS, *(row.home for row in registry.LEARNERS))

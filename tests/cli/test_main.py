@@ -9,6 +9,7 @@ import time
 import warnings
 from pathlib import Path
 
+import click
 import pandas as pd
 import pytest
 
@@ -160,6 +161,14 @@ def test_bad_input_exits_1_with_one_sentence(error, sentence, monkeypatch):
     assert one_sentence(command_that(monkeypatch, fail)) == sentence
 
 
+@pytest.mark.parametrize("end", [click.exceptions.Exit(1), SystemExit(1)], ids=repr)
+def test_a_command_may_end_with_a_code_of_its_own(end, monkeypatch):
+    def stop():
+        raise end
+
+    assert command_that(monkeypatch, stop) == (1, "", "")
+
+
 def test_a_fault_of_ours_is_not_hidden(monkeypatch):
     def fail():
         raise KeyError("a bug")
@@ -201,7 +210,7 @@ def test_stopping_fit_leaves_no_file(how, csv):
     run.send_signal(how)
     stdout, stderr = run.communicate(timeout=30)
 
-    assert run.returncode == 1
+    assert run.returncode == 128 + how
     assert stdout == ""
     assert stderr.strip() == "stopped; no file was left half-written."
     assert names_here() == [csv.name]

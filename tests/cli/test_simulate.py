@@ -141,7 +141,7 @@ def test_stopping_leaves_no_file():
     run.send_signal(signal.SIGINT)
     _, stderr = run.communicate(timeout=30)
 
-    assert run.returncode == 1
+    assert run.returncode == 130
     assert stderr.strip() == "stopped; no file was left half-written."
     assert names_here() == []
 

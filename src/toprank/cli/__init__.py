@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from toprank import startup
-from toprank.cli import screen, standard_streams
+from toprank.cli import every_command, log_lines, screen, standard_streams
 from toprank.cli.added_commands import ToprankGroup
 from toprank.cli.anomalies import anomalies
 from toprank.cli.audit_commands import audit
@@ -33,6 +33,7 @@ from toprank.cli.replay_log import replay
 from toprank.cli.retrain import retrain
 from toprank.cli.rule_commands import rules
 from toprank.cli.serve import serve
+from toprank.cli.settings_command import settings
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
 from toprank.cli.users import users
@@ -62,37 +63,63 @@ def commands() -> None:
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, export, compare, anomalies, stream,
     simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
-    audit, warm_up, completion,
+    audit, settings, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
+every_command.before_the_command(commands)
+every_command.after_the_command(commands)
 
 
 def main() -> None:
-    """Run the command line; exit with 0 for success, 1 for bad input, 2 for a wrong call."""
+    """Run the command line, and exit with a code of `docs/commands.md`."""
     standard_streams.prepare()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), log_lines.restored():
+        log_lines.begin(log_lines.asked_for(sys.argv[1:]))
         warnings.simplefilter("always")
         warnings.showwarning = _remarks()
-        sys.exit(_exit_code())
+        exit_code = _exit_code()
+        if (log := log_lines.current()) is not None:
+            log.ended(exit_code)
+        sys.exit(exit_code)
 
 
 def _exit_code() -> int:
     try:
-        commands(prog_name="toprank", standalone_mode=False)
+        # a number is what a command asked to exit with
+        asked = commands(prog_name="toprank", standalone_mode=False)
         sys.stdout.flush()
         _note_on_compiling()
-        return 0
+        return asked if isinstance(asked, int) else 0
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
     except click.ClickException as mistake:
-        mistake.show()
+        _show(mistake)
         return mistake.exit_code
     except (click.Abort, KeyboardInterrupt):
         screen.remark("stopped; no file was left half-written.")
+        return standard_streams.stopped_code()
     except BrokenPipeError:
         # nobody reads our output any more: flushing the rest of it at exit must not fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
         screen.remark(f"toprank: {as_typed(_sentence(error))}")
+    except Exception as fault:
+        log = log_lines.current()
+        if log is None:
+            raise
+        log.fault(fault)
     return 1
+
+
+def _show(mistake: click.ClickException) -> None:
+    """Print what is wrong with a call: below its usage for people, alone in a log."""
+    if isinstance(mistake, click.UsageError) and (origin := every_command.where_from(mistake)):
+        mistake = click.UsageError(mistake.format_message() + origin, mistake.ctx)
+    log = log_lines.current()
+    if log is None:
+        mistake.show()
+    else:
+        log.event("error", "error", mistake.format_message())
 
 
 def _note_on_compiling() -> None:

@@ -10,6 +10,8 @@ from importlib.metadata import EntryPoint, entry_points
 
 import click
 
+from toprank.cli import every_command, settings_file
+
 GROUP = "toprank.commands"
 # commands of packages that are not installed with toprank: how to get them
 ELSEWHERE = {
@@ -33,10 +35,20 @@ class ToprankGroup(click.Group):
             return own
         added = _added().get(name)
         if added is not None:
-            return _loaded(added)
+            return _prepared(name, _loaded(added))
         if name in ELSEWHERE:
             raise click.ClickException(f"toprank {name} is not installed: {ELSEWHERE[name]}")
         return None
+
+
+def _prepared(name: str, command: click.Command) -> click.Command:
+    """Return a command that takes what all commands take."""
+    if isinstance(command, click.Group):
+        for inner, each in settings_file.all_commands(command, f"{name} "):
+            every_command.prepare(inner, each)
+    else:
+        every_command.prepare(name, command)
+    return command
 
 
 def _added() -> dict[str, EntryPoint]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from toprank.cli import log_lines
 from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
 from toprank.cli.fit import refuse_given
@@ -117,6 +118,7 @@ def anomalies(
         return
     fitted, remarks = _fitted(features, known, _new_detector(detector, bounds, seed), seed)
     alerts = most_unusual(fitted, table, budget, reasons)
+    log_lines.report(rows=alerts.n_seen, listed=len(alerts.suspicion))
     rows = "row" if alerts.n_seen == 1 else "rows"
     screen.remark(
         f"{alerts.n_seen:,} {rows} read, the {len(alerts.suspicion):,} most unusual listed."

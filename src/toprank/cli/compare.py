@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from toprank.cli import log_lines
 from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
 from toprank.cli.fit import LONGEST_GAP, check_roles, gap_of, report_budget
@@ -147,6 +148,7 @@ def compare(
             n_jobs=-1 if jobs is None else jobs,
             progress=progress,
         )
+    log_lines.report(rows=task.is_positive.size)
     if as_json:
         screen.print_json(run.facts_of(compared, label, time))
     else:

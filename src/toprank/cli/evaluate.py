@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from toprank.cli import log_lines
 from toprank.cli.data_place import DataPlace
 from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import data_argument, source_options, table_options
@@ -67,6 +68,7 @@ def evaluate(
             rows = learned.counted(_watched(batches, named, payments.schema_, data.name))
             figures = payments.evaluate(rows, budget, label=label, time=time)
     learned.report(model.name)
+    log_lines.report(rows=figures.is_positive.size, budget=figures.budget)
     report_budget(figures.budget, figures.longest_list, figures.day is not None)
     if as_json:
         screen.print_json(evaluation_facts(figures))

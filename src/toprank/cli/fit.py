@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from toprank import registry
+from toprank.cli import log_lines
 from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
@@ -250,6 +251,7 @@ def fit(
     from toprank.present import summary
     from toprank.workflow.plain_facts import training_facts
 
+    log_lines.report(rows=trained.task.is_positive.size)
     if as_json:
         screen.print_json(training_facts(trained, label, time))
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from toprank.cli import log_lines
 from toprank.cli.data_place import DataPlace
 from toprank.cli.table_options import data_argument, source_options, table_options
 
@@ -95,6 +96,7 @@ def label(
         over = None
         if counts.n_overruled:
             over = overruling_label(payments.state_.ledger, found.ids, found.is_positive)
+    log_lines.report(labels=len(found.ids), recorded=counts.n_new + counts.n_corrected)
     for line in _lines(found, counts, payments.row_id, over):
         screen.remark(line)
     if not counts.n_new + counts.n_corrected + counts.n_known + counts.n_overruled:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from toprank.cli import log_lines
 from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
 from toprank.cli.list_table import ListTable
@@ -141,6 +142,7 @@ def rank(
             is_shown = as_text or not len(alerts.suspicion)
             as_listed = alerts if is_shown else as_written(alerts, data, reading=how)
             shown = alert_page(as_listed, payments, model, data, is_remembered, how)
+    log_lines.report(rows=alerts.n_seen, listed=len(alerts.suspicion))
     screen.remark(_what_was_done(alerts, payments))
     if budget is not None and budget > alerts.n_seen:
         screen.remark(

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from toprank.cli import log_lines
+
 EXAMPLES = """
 \b
 Examples:
@@ -92,6 +94,7 @@ def _refit(
         with screen.progress_bar() as progress:
             outcome = refitted(payments, silence=silence, progress=progress)
         number, written = write_next_version(outcome.model, path)
+    log_lines.report(model_version=number)
     if outcome.comparison is None and as_json:
         screen.print_json({"version": number, "compared": False})
     elif outcome.comparison is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from toprank.cli import compile_note
+from toprank.cli import compile_note, log_lines
 
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -25,13 +25,15 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 
     Bars appear only on a terminal; elsewhere, nothing is drawn.
     """
-    with _bars() as progress:
-        bars: dict[str, Any] = {}
+    from toprank.present.progress_bars import progress_bar as bars
+
+    compile_note.watch()
+    steps = log_lines.Steps()
+    with bars() as draw:
 
         def show(what: str, done: int, total: int) -> None:
-            if what not in bars:
-                bars[what] = progress.add_task(what, total=total)
-            progress.update(bars[what], completed=done, total=total)
+            draw(what, done, total)
+            steps.saw(what, done, total)
 
         yield show
 
@@ -39,8 +41,11 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """Draw a bar that keeps moving, for work whose progress is not known."""
-    with _bars() as progress:
-        progress.add_task(what, total=None)
+    from toprank.present.progress_bars import terminal_bars
+
+    compile_note.watch()
+    with terminal_bars() as bars:
+        bars.add_task(what, total=None)
         yield
 
 
@@ -49,8 +54,15 @@ def show(text: str) -> None:
     click.echo(without_controls(text))
 
 
-def remark(text: str) -> None:
-    """Print a remark, apart from the results; nobody may be left to read it."""
+def remark(text: str, *, is_secret: bool = False) -> None:
+    """Print a remark, apart from the results; nobody may be left to read it.
+
+    One that lets its reader in somewhere `is_secret`: no log keeps it.
+    """
+    log = log_lines.current()
+    if log is not None:
+        log.remark("a secret is printed without --log json only." if is_secret else text)
+        return
     with suppress(OSError):
         # not click.echo: it would write through a bar, not above it
         print(without_controls(text), file=sys.stderr)
@@ -120,26 +132,6 @@ def print_json(value: Any) -> None:
 def is_terminal() -> bool:
     """Return whether stdout is read by a person rather than by a program."""
     return sys.stdout.isatty()
-
-
-@contextmanager
-def _bars() -> Iterator[Any]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
-
-    compile_note.watch()
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn("{task.percentage:>3.0f} %"),
-        TimeLeft(),
-    )
-    # rich may be set to take a pipe for a terminal; a bar in a log file helps nobody
-    is_shown = sys.stderr.isatty() and console.is_interactive
-    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
-        yield progress
 
 
 def _finite(value: Any) -> Any:

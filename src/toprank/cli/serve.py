@@ -115,7 +115,7 @@ def _introduce(feed: Any, folder: Path, address: str, seconds_per_day: float) ->
         return
     screen.remark(f"A day of it passes in {seconds_per_day:g} s. Log in once as:")
     for name, path in new_links(folder).items():
-        screen.remark(f"  {name:<14}{address}{path}")
+        screen.remark(f"  {name:<14}{address}{path}", is_secret=True)
     screen.remark(
         "Begin as the investigator. The lead also sees escalated cards and the monitor; the "
         "author writes rules, the approver lets them go live, the admin adds people."

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from toprank.cli import log_lines
+
 EXAMPLES = """
 \b
 Examples:
@@ -129,6 +131,7 @@ def simulate(
         written = write(
             simulation, output, lambda done, total: progress("simulating payments", done, total)
         )
+    log_lines.report(rows=written.n_payments)
     percent = 100 * written.n_frauds / max(1, written.n_payments)
     screen.remark(
         f"Wrote {output}: {written.n_payments:,} payments of {days:,} "

@@ -27,12 +27,26 @@ def prepare() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     for number in not_ignored(STOPPING):
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, _stop)
+
+
+def stopped_code() -> int:
+    """Return the exit code after a signal: 128 and its number, as shells have it."""
+    return 128 + (_stopped_by or signal.SIGINT)
 
 
 def not_ignored(numbers: tuple[Any, ...]) -> list[Any]:
     """Return the signals that are not ignored; `nohup` ignores that of a closed terminal."""
     return [each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN]
+
+
+_stopped_by: int | None = None
+
+
+def _stop(number: int, _frame: Any) -> None:
+    global _stopped_by
+    _stopped_by = number
+    raise KeyboardInterrupt
 
 
 class ClosedOutput(io.TextIOBase):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toprank import registry
-from toprank.cli import screen
+from toprank.cli import log_lines, screen
 from toprank.cli.existing_files import force_option
 from toprank.cli.option_names import is_default
 from toprank.cli.paths import card_key_option
@@ -207,6 +207,7 @@ def stream(
             verbose,
         )
         run.to_the_end(stopper, strict)
+    log_lines.report(rows=run.n_scored)
     screen.remark(run.summary())
     if not running.n_labelled and not is_fitted:
         screen.remark(_no_label(label, running.learner))

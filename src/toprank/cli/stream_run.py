@@ -102,6 +102,11 @@ class Run:
             self._status.clear()
         self._checkpoint()
 
+    @property
+    def n_scored(self) -> int:
+        """How many rows were scored."""
+        return self._done()["n_scored"]
+
     def summary(self) -> str:
         """Return what the run did, and how good the last scores were."""
         seconds = time.monotonic() - self._begin

@@ -8,6 +8,7 @@ only one class.
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from toprank.data import tables
 from toprank.data.tables import Schema, TableWarning, WrittenBatch
 from toprank.data.tables.columns import arrow_table
+from toprank.notebook_views import ShownWhenFitted, html_of
 from toprank.payments import issued_lists, model_files
 from toprank.payments.features import Feature
 from toprank.payments.features.past import LabelCounts
@@ -46,6 +48,7 @@ from toprank.rankers import reasons
 from toprank.rankers.list_reasons import ScoredRow
 from toprank.rankers.progress import Progress
 from toprank.rankers.reasons import Difference, Reason
+from toprank.wording import noun_of
 from toprank.workflow.alert_list import AlertList, top_alerts
 from toprank.workflow.evaluation import Evaluation
 from toprank.workflow.promise import Promise
@@ -55,7 +58,7 @@ CLEARED_WITHIN = "14d"
 """Cards that an investigator cleared within this time are flagged on the list."""
 
 
-class PaymentModel(BaseEstimator):
+class PaymentModel(ShownWhenFitted, BaseEstimator):
     """A ranker of payments that knows what each card and terminal did before.
 
     Parameters
@@ -252,6 +255,7 @@ class PaymentModel(BaseEstimator):
             promise=self.promise_now(),
             watch=watch,
         )
+        alerts = replace(alerts, noun=noun_of(self.label_column))
         store = self._store_of_lists()
         if remember and self.promise_ is not None and store is not None:
             issued_lists.keep(alerts, self.promise_, self.ranker_.calibration_, store)
@@ -469,6 +473,10 @@ class PaymentModel(BaseEstimator):
         if self.state_ is None or roles is None:
             return reasons.ColumnNames(self.names or {})
         return words_of_list(self.state_, roles, self.label_column, self.names, facts, is_compared)
+
+    def _learned_html(self) -> str:
+        trained = getattr(self, "training_", None)
+        return "" if trained is None else html_of(trained)
 
     @property
     def roles(self) -> Roles | None:

@@ -22,6 +22,7 @@ from toprank.data.tables import (
 )
 from toprank.data.tables.ids import id_texts
 from toprank.metrics import Interval
+from toprank.notebook_views import ShownInNotebooks
 from toprank.rankers import reasons
 from toprank.rankers.list_reasons import NO_REASON, reasons_for_list
 from toprank.rankers.reasons import Reason
@@ -37,7 +38,7 @@ DescriberOf = Callable[[pa.Table], reasons.Describer]
 
 
 @dataclass(frozen=True)
-class AlertList:
+class AlertList(ShownInNotebooks):
     """The top rows, most suspicious first.
 
     `rows` holds them as they came; `row_numbers` counts from 1 in the order they were read.
@@ -47,7 +48,8 @@ class AlertList:
     investigator cleared the card of each row lately, NaT for most; `n_left_out` counts the rows
     of cards that are known as fraud. `facts` are the columns that say what a row is, such as its
     card and time, as they were read and under these names. `together` has, for rows without
-    reasons, the ordinary values that are suspicious together.
+    reasons, the ordinary values that are suspicious together; `noun` is what its positives are
+    called.
     """
 
     rows: pa.Table
@@ -64,6 +66,7 @@ class AlertList:
     facts: pa.Table | None = None
     has_reasons: bool = True
     together: list[list[str]] | None = None
+    noun: str = "positives"
 
     def reason_texts(self, place: int) -> list[str]:
         """Return the reasons of one row in words; a row without any says what that means."""

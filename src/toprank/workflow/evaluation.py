@@ -1,6 +1,6 @@
 """How well a ranking serves people with time for so many checks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +12,8 @@ from toprank import metrics, splits
 from toprank.calibration import bounded_range, count_range
 from toprank.data import checks, tables
 from toprank.metrics import Interval
+from toprank.notebook_views import ShownInNotebooks
+from toprank.wording import noun_of
 
 
 class Cards(NamedTuple):
@@ -36,11 +38,12 @@ class CardFigures(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(ShownInNotebooks):
     """The figures of one ranking of labelled rows.
 
     `day` splits the rows into one list per day; without it they are one list. The budget is the
-    number of checks of a list. With `cards`, cards can be checked instead of rows.
+    number of checks of a list. With `cards`, cards can be checked instead of rows. `noun`
+    is what the positives are called.
     """
 
     is_positive: NDArray[np.bool_]
@@ -49,6 +52,7 @@ class Evaluation:
     budget: int
     day: NDArray[np.int64] | None = None
     cards: Cards | None = None
+    noun: str = "positives"
 
     @cached_property
     def average_precision(self) -> Interval:
@@ -198,7 +202,10 @@ def evaluate_rows(
         cards = cards_of(known, card, amount, np.flatnonzero(labels.known))
     suspicion = suspicion[labels.known]
     probability = ranker.calibration_.probability(suspicion)
-    return evaluate(labels.is_positive[labels.known], suspicion, probability, budget, day, cards)
+    figures = evaluate(
+        labels.is_positive[labels.known], suspicion, probability, budget, day, cards
+    )
+    return replace(figures, noun=noun_of(label))
 
 
 def cards_of(table: pa.Table, card: str, amount: str | None, rows: NDArray[np.intp]) -> Cards:

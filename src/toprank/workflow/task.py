@@ -19,7 +19,7 @@ from toprank.data.tables.id_columns import without_ids
 from toprank.data.tables.positive_class import named_by_itself
 from toprank.data.tables.row_numbers import as_slice, rows_of
 from toprank.splits import Split
-from toprank.wording import percent
+from toprank.wording import noun_of, percent
 from toprank.workflow.backtest import ScoredWindow
 from toprank.workflow.evaluation import Cards, cards_of
 from toprank.workflow.likely_leaks import likely_leaks
@@ -40,7 +40,8 @@ class MoreRows(NamedTuple):
 class Task:
     """A table made ready to learn from: features, labels, times and the split.
 
-    `row_numbers` says which rows of the table these are, counted from 1.
+    `row_numbers` says which rows of the table these are, counted from 1; `noun` is what its
+    positives are called.
     """
 
     features: pa.Table
@@ -52,6 +53,7 @@ class Task:
     row_numbers: NDArray[np.int64]
     n_unlabelled: int
     cards: Cards | None = None
+    noun: str = "positives"
 
     def rows(self, *parts: str) -> tuple[pa.Table, NDArray]:
         """Return the features and the original labels of one part, or of several in order."""
@@ -211,6 +213,7 @@ def prepare(
         row_numbers=known + 1,
         n_unlabelled=table.num_rows - known.size,
         cards=None if card is None else cards_of(table, card, amount, known),
+        noun=noun_of(label),
     )
     # what is wrong with a column is found now, not once the trees are grown
     task.coded.schema(np.arange(known.size))

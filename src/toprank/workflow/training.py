@@ -22,6 +22,7 @@ from sklearn.base import clone
 
 from toprank import registry
 from toprank.data import checks
+from toprank.notebook_views import ShownInNotebooks
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.search_log import SearchLog
 from toprank.rankers.base import Ranker
@@ -48,7 +49,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Trained:
+class Trained(ShownInNotebooks):
     """The outcome of training: the ranker to use, and what was measured on the test rows.
 
     The candidates are the chosen recipe and, unless it is that one or time was short, plain

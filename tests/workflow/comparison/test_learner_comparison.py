@@ -335,7 +335,7 @@ def verdicts(found, names, n_positive=136):
     judged = [comparison.JudgedLearner(name, None, test, 1.0, 0.1) for name in names]
     level = 1 - 0.05 / comb(len(names), 2)
     compared = Compared(None, judged, {}, [PairedDifference(*each) for each in found], level)
-    return learner_summary._verdicts(compared, "frauds")
+    return learner_summary.verdicts(compared, "frauds")
 
 
 def test_sentences_say_which_differences_are_significant():

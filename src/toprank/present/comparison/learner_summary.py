@@ -37,7 +37,7 @@ def text_of(compared: Compared, noun: str) -> str:
             f"{task.is_positive.size:,} rows, {features}, {share} {noun}",
             summary.periods_line(task),
             _table(compared, noun),
-            *(fill(line, LINE_WIDTH) for line in _verdicts(compared, noun)),
+            *(fill(line, LINE_WIDTH) for line in verdicts(compared, noun)),
             *summary.cautions(compared.best.test, noun),
         )
     )
@@ -73,6 +73,40 @@ def facts_of(compared: Compared, label: str, time: str | None) -> dict[str, Any]
     }
 
 
+def figures_rows(compared: Compared, noun: str) -> list[list[str]]:
+    """Return the figures of the learners as rows of text, the head first."""
+    first = compared.best.test
+    per_day = "" if first.day is None else " a day"
+    found = f"{noun} in {first.budget:,}{per_day}"
+    return [
+        ["", "AP", found, "before a false alarm", "AUC", "seconds"],
+        *([each.name, *_cells(each)] for each in compared.judged),
+    ]
+
+
+def verdicts(compared: Compared, noun: str) -> list[str]:
+    """Return which differences are significant, in sentences."""
+    with_baseline = [each for each in compared.differences if each.against == BASELINE]
+    with_best = [each for each in compared.differences if each.against != BASELINE]
+    n_positive = int(compared.best.test.is_positive.sum())
+    alike = [each.learner for each in with_baseline if not each.is_significant]
+    lines = [significant_sentence(each) for each in with_baseline if each.is_significant]
+    if alike:
+        lines.append(
+            f"{listed(alike)} {are(alike)} not significantly different from {BASELINE} on these "
+            f"{n_positive:,} {noun}."
+        )
+    lines += _of_the_best(with_best)
+    if compared.differences:
+        n_pairs = comb(len(compared.judged), 2)
+        pairs = "the one pair" if n_pairs == 1 else f"all {n_pairs} pairs at once"
+        lines.append(
+            f"Differences are in AP, their intervals at {100 * compared.level:.4g} %: "
+            f"{percent(SURE)} for {pairs}."
+        )
+    return lines
+
+
 def picture_of(compared: Compared) -> "Figure":
     """Return a figure: every learner's AP with its interval, and the curves of the best few."""
     from matplotlib.figure import Figure
@@ -94,14 +128,7 @@ def picture_of(compared: Compared) -> "Figure":
 
 
 def _table(compared: Compared, noun: str) -> str:
-    first = compared.best.test
-    per_day = "" if first.day is None else " a day"
-    found = f"{noun} in {first.budget:,}{per_day}"
-    rows = [
-        ["", "AP", found, "before a false alarm", "AUC", "seconds"],
-        *([each.name, *_cells(each)] for each in compared.judged),
-        *([name, *[""] * 5] for name in compared.failed),
-    ]
+    rows = [*figures_rows(compared, noun), *([name, *[""] * 5] for name in compared.failed)]
     lines = aligned(rows).splitlines()
     width = max(len(name) for name, *_ in rows)
     for place, sentence in enumerate(compared.failed.values(), start=1 + len(compared.judged)):
@@ -124,29 +151,6 @@ def _percents(share: Interval) -> str:
     value, low, high = share
     decimals = int(value < 0.1)
     return f"{percent(value)} ({100 * low:.{decimals}f}-{100 * high:.{decimals}f})"
-
-
-def _verdicts(compared: Compared, noun: str) -> list[str]:
-    """Return which differences are significant, in sentences."""
-    with_baseline = [each for each in compared.differences if each.against == BASELINE]
-    with_best = [each for each in compared.differences if each.against != BASELINE]
-    n_positive = int(compared.best.test.is_positive.sum())
-    alike = [each.learner for each in with_baseline if not each.is_significant]
-    lines = [significant_sentence(each) for each in with_baseline if each.is_significant]
-    if alike:
-        lines.append(
-            f"{listed(alike)} {are(alike)} not significantly different from {BASELINE} on these "
-            f"{n_positive:,} {noun}."
-        )
-    lines += _of_the_best(with_best)
-    if compared.differences:
-        n_pairs = comb(len(compared.judged), 2)
-        pairs = "the one pair" if n_pairs == 1 else f"all {n_pairs} pairs at once"
-        lines.append(
-            f"Differences are in AP, their intervals at {100 * compared.level:.4g} %: "
-            f"{percent(SURE)} for {pairs}."
-        )
-    return lines
 
 
 def _of_the_best(differences: list[PairedDifference]) -> list[str]:

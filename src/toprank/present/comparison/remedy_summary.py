@@ -20,7 +20,7 @@ _TITLES = {
     "AUC": "AUC by ratio",
     "F1 by default": "F1 by ratio, at probability .5",
 }
-_STAR = "* the ratio with the highest AP on validation"
+STAR = "* the ratio with the highest AP on validation"
 
 
 def text_of(compared: ComparedMethods, noun: str) -> str:
@@ -34,7 +34,7 @@ def text_of(compared: ComparedMethods, noun: str) -> str:
             f"{task.is_positive.size:,} rows, {features}, {share} {noun}",
             summary.periods_line(task),
             _table(compared),
-            *([_STAR] if any(each.trial.ratio for each in compared.tried) else []),
+            *([STAR] if any(each.trial.ratio for each in compared.tried) else []),
             *(fill(line, LINE_WIDTH) for line in verdicts(compared, noun)),
             *summary.cautions(compared.baseline.test, noun),
         )
@@ -63,6 +63,20 @@ def facts_of(compared: ComparedMethods, label: str, time: str | None) -> dict[st
         "differences": [_difference_facts(each) for each in compared.differences],
         "threshold_gain": _difference_facts(compared.threshold_gain),
     }
+
+
+def figures_rows(compared: ComparedMethods) -> tuple[list[list[str]], dict[int, str]]:
+    """Return the figures as rows of text, the head first; and by row, why a method failed."""
+    rows = [["", "ratio", "AP", "F1", "F1 at .5", "AUC", "seconds"]]
+    failures = {}
+    tried = {each.trial: each for each in compared.tried}
+    for trial in _rows(compared):
+        if trial in tried:
+            rows.append(_cells(tried[trial], compared))
+        else:
+            failures[len(rows)] = _reason(compared, trial)
+            rows.append([trial.method, _ratio(trial), *[""] * 5])
+    return rows, failures
 
 
 def picture_of(compared: ComparedMethods) -> "Figure":
@@ -176,15 +190,7 @@ def _gaining(compared: ComparedMethods, measure: str) -> list[str]:
 
 
 def _table(compared: ComparedMethods) -> str:
-    rows = [["", "ratio", "AP", "F1", "F1 at .5", "AUC", "seconds"]]
-    failures = {}
-    tried = {each.trial: each for each in compared.tried}
-    for trial in _rows(compared):
-        if trial in tried:
-            rows.append(_cells(tried[trial], compared))
-        else:
-            failures[len(rows)] = _reason(compared, trial)
-            rows.append([trial.method, _ratio(trial), *[""] * 5])
+    rows, failures = figures_rows(compared)
     lines = aligned(rows).splitlines()
     width = sum(max(len(row[i]) for row in rows) for i in (0, 1)) + 2
     for place, reason in failures.items():

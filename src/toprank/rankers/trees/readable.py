@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from toprank.data import inputs
 from toprank.data.inputs import TrainingRows
 from toprank.data.tables import Schema
+from toprank.notebook_views import ShownWhenFitted, html_of
 from toprank.rankers.trees.kernel.meta_tree import MetaTrees
 from toprank.rankers.trees.reading.compact import Cut, Graph, compact
 from toprank.rankers.trees.reading.conditions import OneOf
@@ -21,7 +22,7 @@ _MOST_CUTS_READ = 100
 _SEEN = "seen_"
 
 
-class Readable:
+class Readable(ShownWhenFitted):
     """A ranker with `tree_`, `std_` and `schema_` that can be read.
 
     `seen_` is what is needed of the training rows: exact counts for rules, and thresholds in few
@@ -71,6 +72,9 @@ class Readable:
     def to_svg(self, noun: str = "positives", title: str = "Ranking tree") -> str:
         """Return a picture of the tree; a group that several paths lead to is one box."""
         return as_svg(self._graph(), self.seen_, noun, title)
+
+    def _learned_html(self) -> str:
+        return html_of(self) if hasattr(self, "tree_") else ""
 
     def _graph(self) -> Graph:
         check_is_fitted(self)

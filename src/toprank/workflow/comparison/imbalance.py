@@ -18,6 +18,7 @@ from toprank import metrics
 from toprank.decisions.samplers import natural_ratio
 from toprank.decisions.thresholds import choose_threshold
 from toprank.metrics import Interval
+from toprank.notebook_views import ShownInNotebooks
 from toprank.rankers.base import Ranker
 from toprank.rankers.progress import Progress, silent
 from toprank.workflow.comparison import methods
@@ -80,7 +81,7 @@ class TriedRemedy:
 
 
 @dataclass(frozen=True)
-class ComparedMethods:
+class ComparedMethods(ShownInNotebooks):
     """What was tried, in the order of trials; what failed; differences with the baseline.
 
     `threshold_gain` is how far the baseline's F1 at its threshold is ahead of that at probability

@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from toprank import registry
 from toprank.data import checks
+from toprank.notebook_views import ShownInNotebooks
 from toprank.rankers.base import Ranker
 from toprank.rankers.progress import Progress, renamed, silent
 from toprank.workflow.comparison.differences import (
@@ -47,7 +48,7 @@ class JudgedLearner:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Compared(ShownInNotebooks):
     """The learners, the best first; why others failed; differences in AP.
 
     Each learner is compared with the baseline, and the best with each. `level` is that of the
