@@ -69,7 +69,9 @@ def demo(folder: Path, budget: int, seed: int) -> None:
     alerts = model.rank(today.drop_columns(["is_fraud"]))
     write_list(alerts, folder / "alerts.csv")
     last_day, page = folder / "last-day.parquet", folder / "alerts.html"
-    write_alert_page(alert_page(alerts, model, folder / "payments.toprank", DataPlace(str(last_day))), page)
+    write_alert_page(
+        alert_page(alerts, model, folder / "payments.toprank", DataPlace(str(last_day))), page
+    )
     n_shown, n_listed = min(3, len(alerts.suspicion)), len(alerts.suspicion)
     screen.show(
         f"\nThe first {n_shown} of {n_listed:,} alerts of the last day, "
