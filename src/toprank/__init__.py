@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # for type checkers, which cannot read the registry; a test h
     from toprank import metrics as metrics
     from toprank import plots as plots
     from toprank import splits as splits
+    from toprank.data.sources.public_read import read as read
     from toprank.decisions.balance_cascade import BalanceCascade as BalanceCascade
     from toprank.decisions.cost_boost import CostBoost as CostBoost
     from toprank.decisions.sampled_ranker import SampledRanker as SampledRanker
@@ -64,6 +65,7 @@ startup.prepare()  # first of all: numerical libraries read these settings when 
 _OTHERS = (
     "toprank.workflow.alert_list:AlertList",
     "toprank.workflow.alert_list:top_alerts",
+    "toprank.data.sources.public_read:read",
     "toprank.files:load",
     "toprank.files:save",
     "toprank.integrations.onnx_export:to_onnx",

@@ -368,11 +368,18 @@ def test_a_gap_longer_than_the_data_is_refused(csv):
     )
 
 
-@pytest.mark.parametrize("data", ["paymnets.csv", "."])
-def test_data_that_is_no_file_is_refused(data, csv):
-    sentence = one_sentence(run_main("fit", data, *FIT))
+def test_data_that_is_no_file_is_refused(csv):
+    sentence = one_sentence(run_main("fit", "paymnets.csv", *FIT))
 
-    assert "did you mean 'payments.csv'?" in sentence or "it is a folder" in sentence
+    assert "did you mean 'payments.csv'?" in sentence
+
+
+@pytest.mark.parametrize("data", [".", ".."])
+def test_a_folder_without_a_name_gives_none_to_the_model(data, csv):
+    outcome = run_main("fit", data, *FIT)
+
+    assert outcome.exit_code == 2
+    assert "-o must name the model to write" in outcome.stderr
 
 
 @pytest.mark.parametrize(

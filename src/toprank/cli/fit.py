@@ -521,10 +521,10 @@ def _read(
 def _default_output(data: DataPlace, cluster: str | None) -> Path:
     """Return where the model goes if nothing says so: next to a file or folder on this machine."""
     path = data.path if cluster is None else place_of(data.typed)
-    if path is None or has_magic(path.name):
+    if path is None or has_magic(path.name) or path.name in ("", ".."):
         raise click.UsageError(
-            f"-o must name the model to write: {data.name} is no file on this machine that it "
-            "could be written next to."
+            f"-o must name the model to write: {data.name} has no name on this machine that "
+            "it could take."
         )
     return path.parent / f"{Path(path.name.removesuffix('.gz')).stem}.toprank"
 

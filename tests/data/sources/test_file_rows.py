@@ -189,7 +189,7 @@ def test_a_store_that_is_not_there_is_reported_with_its_url(monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
 
-    with pytest.raises(ConnectionError, match="s3://payments/x.parquet does not answer"):
+    with pytest.raises(ConnectionError, match=r"s3://payments/x\.parquet does not answer"):
         FileRows.at("s3://payments/x.parquet")
 
 
@@ -208,7 +208,10 @@ def test_urls_of_other_stores_lead_to_their_file_systems(scheme):
 
     kind, url = {
         "gs": (fs.GcsFileSystem, "gs://anonymous@payments/2026/day 1.parquet"),
-        "abfs": (fs.AzureFileSystem, "abfs://payments@bank.dfs.core.windows.net/2026/day 1.parquet"),
+        "abfs": (
+            fs.AzureFileSystem,
+            "abfs://payments@bank.dfs.core.windows.net/2026/day 1.parquet",
+        ),
     }[scheme]
 
     filesystem, path = _filesystem(url)

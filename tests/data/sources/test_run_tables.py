@@ -127,7 +127,7 @@ def test_a_name_that_postgresql_would_cut_is_refused(postgres):
 
 @pytest.mark.parametrize("name", ["", ".", "a..b", ".a"])
 def test_a_name_of_no_table_is_refused(name):
-    with pytest.raises(TableError, match="must be NAME or SCHEMA.NAME"):
+    with pytest.raises(TableError, match=r"must be NAME or SCHEMA\.NAME"):
         RunTable(name, "duckdb://").check()
 
 

@@ -98,6 +98,14 @@ def payments(part: int, n_rows: int) -> pa.Table:
     )
 
 
+def in_any_order(listed: pa.Table) -> pa.Table:
+    """Return a list by the numbers of its payments, without the places where they were read."""
+    names = ["number", "suspicion", "probability", "reasons", "amount", "hour", "channel"]
+    table = listed.select(names).sort_by("number")
+    # PostgreSQL has no smallest types; values are the same
+    return table.cast(pa.schema([(name, _wide(table[name].type)) for name in names]))
+
+
 def _fit(path: Path) -> None:
     from toprank import PaymentModel
 
@@ -156,22 +164,13 @@ def main(store: str, database: str, rows: int) -> None:
         print(each)
     for source in ("object store", "PostgreSQL"):
         less, more = (each for each in found if each.source == source)
-        print(
-            f"{source}: {more.peak_mb / less.peak_mb:.2f} times the memory for ten times the rows"
-        )
-    same = _in_any_order(found[-2].listed).equals(_in_any_order(found[-1].listed))
+        more_rows, more_memory = more.n_rows / less.n_rows, more.peak_mb / less.peak_mb
+        print(f"{source}: {more_memory:.2f} times the memory for {more_rows:.0f} times the rows")
+    same = in_any_order(found[-2].listed).equals(in_any_order(found[-1].listed))
     print("the two lists are", "the same" if same else "different")
     print(f"{time.perf_counter() - begin:.0f} s in all, with writing the rows")
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{own:.0f} MB at most for writing them")
-
-
-def _in_any_order(listed: pa.Table) -> pa.Table:
-    """Return a list by the numbers of its payments, without the places where they were read."""
-    names = ["number", "suspicion", "probability", "reasons", "amount", "hour", "channel"]
-    table = listed.select(names).sort_by("number")
-    # PostgreSQL has no smallest types; values are the same
-    return table.cast(pa.schema([(name, _wide(table[name].type)) for name in names]))
 
 
 def _wide(kind: pa.DataType) -> pa.DataType:

@@ -61,7 +61,7 @@ def engine_of(url: str) -> Engine:
     if "://" not in url or not scheme:
         raise ValueError(f"`database` must be a URL such as {_EXAMPLES}; got {masked(url)!r}.")
     name = _ENGINES.get(scheme, "sqlalchemy_engine")
-    return import_module(f"toprank.data.sources.engines.{name}")  # type: ignore[return-value]
+    return import_module(f"toprank.data.sources.engines.{name}")
 
 
 def masked(url: str) -> str:

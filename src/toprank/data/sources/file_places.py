@@ -1,4 +1,4 @@
-"""What a path, a folder, a pattern or a URL of an object store stands for: files, in order."""
+"""The files of a path, a folder, a pattern or a URL of an object store, in order."""
 
 import os
 import re
@@ -44,8 +44,8 @@ def is_store_url(where: str) -> bool:
 def files_at(where: str | os.PathLike[str]) -> FoundFiles:
     """Return the files of a path, a folder, a pattern or a URL of an object store.
 
-    A folder stands for all tables in it and below. Names that begin with a point or an underscore
-    are left out, as other tools do: they are not rows.
+    Of a folder, these are all tables in it and below. Names that begin with a point or an
+    underscore are left out, as other tools do: they are not rows.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -190,9 +190,11 @@ def _filesystem(url: str) -> tuple[Any, str]:
     from pyarrow import fs
 
     scheme, _, rest = url.partition("://")
-    place, mark, query = rest.partition("?") if "=" in rest.partition("?")[2] else (rest, "", "")
+    place, question, query = (
+        rest.partition("?") if "=" in rest.partition("?")[2] else (rest, "", "")
+    )
     # characters such as spaces and stars are no part of a URI as Arrow reads it
-    parsed = f"{scheme.lower()}://{quote(unquote(place), safe='/:@=+,;~!$&()')}{mark}{query}"
+    parsed = f"{scheme.lower()}://{quote(unquote(place), safe='/:@=+,;~!$&()')}{question}{query}"
     if scheme.lower() == "s3" and not place.rpartition("@")[2].strip("/"):
         raise TableError(f"{masked(url)} must name a bucket, such as s3://payments/today.parquet.")
     try:

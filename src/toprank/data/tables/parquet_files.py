@@ -64,12 +64,11 @@ def _row_groups(path: Path | StoreFile, names: list[str]) -> Iterator[pa.RecordB
 
 @contextmanager
 def _opened(path: Path | StoreFile) -> Iterator[pq.ParquetFile]:
-    is_stored = isinstance(path, StoreFile)
     try:
         # a store answers few large requests sooner than many small ones
         with (
-            path.opened() if is_stored else nullcontext(path) as source,
-            pq.ParquetFile(source, pre_buffer=is_stored) as file,
+            path.opened() if isinstance(path, StoreFile) else nullcontext(path) as source,
+            pq.ParquetFile(source, pre_buffer=isinstance(path, StoreFile)) as file,
         ):
             check_distinct(file.schema_arrow.names, path.name)
             yield file
@@ -78,7 +77,7 @@ def _opened(path: Path | StoreFile) -> Iterator[pq.ParquetFile]:
     except MemoryError as error:
         raise MemoryError(f"{path.name} does not fit into it.") from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        if is_stored and isinstance(error, OSError):
+        if isinstance(error, OSError) and isinstance(path, StoreFile):
             raise  # a sentence already
         raise TableError(
             f"{path.name} must be a whole Parquet file; it is cut short or damaged; "
