@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from cli.running import run_main
 from toprank.cli import commands, every_command, settings_file
 
-
 ROOT = Path(__file__).parents[2]
 
 

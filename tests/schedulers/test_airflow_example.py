@@ -67,7 +67,7 @@ def test_airflow_runs_the_daily_list(daily_folder, tmp_path_factory):
     def run_there(*words):
         run = subprocess.run(
             [PYTHON, *words],
-            env=environment, capture_output=True, text=True, check=False, timeout=200,
+            env=environment, capture_output=True, text=True, check=False, timeout=600,
         )  # fmt: skip
         assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
         return run
