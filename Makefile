@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Processes share their compiled sources, or each of them would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo live test test-slow lint examples docs changelog bench-setup bench-autogluon clean
+.PHONY: demo live test test-slow test-schedulers lint examples docs changelog bench-setup bench-autogluon clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)  ## train on made-up payments and show the alert list
@@ -34,6 +34,13 @@ test: $(READY)  ## every behaviour, in minutes
 test-slow: $(READY) $(BENCH)  ## slow proofs: crashes, clusters, many examples, kernels uncompiled
 	TOPRANK_EXAMPLES=thorough $(TESTS) -m "slow or hypothesis or bench" tests bench/tests
 	NUMBA_DISABLE_JIT=1 $(TESTS) -m "kernel and not slow" $(KERNEL_TESTS)
+
+# Airflow comes with an environment of its own. The example for Dagster is run by `test-slow`.
+test-schedulers: $(READY)  ## the example of docs/daily.md with Airflow
+	$(PYTHON) -m venv .venv-airflow
+	.venv-airflow/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		"apache-airflow==3.3.2" "apache-airflow-providers-standard==1.21.0"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow or not slow" tests/schedulers/test_airflow_example.py
 
 lint: $(READY)  ## formatting, lint rules, types of the public modules
 	$(BIN)/ruff format --check .
@@ -69,4 +76,4 @@ $(BENCH): $(READY) bench/pyproject.toml
 	touch $(BENCH)
 
 clean:
-	rm -rf $(VENV) .venv-autogluon demo-output demo-desk build/docs docs/api
+	rm -rf $(VENV) .venv-autogluon .venv-airflow demo-output demo-desk build/docs docs/api

@@ -26,7 +26,7 @@ project = "toprank"
 version = release = toprank.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # which brings myst_parser
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
@@ -38,6 +38,13 @@ templates_path = ["templates"]
 myst_enable_extensions = ["deflist"]
 # links such as results.md#anomalies lead to headings, as on a code host
 myst_heading_anchors = 4
+
+# the notebooks are kept as text and run by the build; an error fails it
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_in_temp = True
+nb_merge_streams = True
 
 # `name` in a docstring is code, as in Markdown, and quotes stay straight
 default_role = "code"

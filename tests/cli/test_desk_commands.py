@@ -127,3 +127,20 @@ def test_a_served_desk_answers_stops_cleanly_and_is_served_by_one_process(folder
     with Desk.open("desk") as desk, desk.database.reading() as connection:
         actors = set(connection.execute(sa.select(audit.c.actor)).scalars())
     assert "key:reader" in actors
+
+
+@pytest.mark.slow
+def test_a_served_desk_logs_json_alone_and_ends_with_0(folder):
+    command = [sys.executable, "-c", "import toprank.cli; toprank.cli.main()", "serve", "desk"]
+    command += ["--port", "0", "--log", "json"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        lines = []
+        while not lines or "Serving desk at" not in lines[-1]:
+            lines.append(server.stderr.readline())
+        server.terminate()
+        lines += server.stderr.readlines()
+        assert server.wait(60) == 0
+    events = [json.loads(line) for line in lines]
+    assert {each["command"] for each in events} == {"serve"}
+    assert (events[0]["event"], events[-1]["event"]) == ("start", "end")
+    assert (events[-1]["exit_code"], events[-1]["folder"]) == (0, "desk")

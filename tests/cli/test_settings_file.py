@@ -9,6 +9,8 @@ from click.testing import CliRunner
 from cli.running import run_main
 from toprank.cli import commands, every_command, settings_file
 
+ROOT = Path(__file__).parents[2]
+
 
 @pytest.fixture
 def seen(monkeypatch):
@@ -161,6 +163,14 @@ def test_every_option_of_every_command_can_be_set():
             assert option.envvar == every_command.variable(name, long)
         hidden = {option.name for option in command.params if getattr(option, "hidden", False)}
         assert {"settings", "log"} <= hidden, name
+
+
+def test_the_example_of_the_docs_can_be_used():
+    file = settings_file.read(ROOT / "docs" / "examples" / "toprank.toml", commands)
+
+    assert set(file.by_command) == {"fit", "rank", "desk init"}
+    fit = file.values("fit", settings_file.long_options(commands.commands["fit"]))
+    assert fit["label"] == "is_fraud" and fit["drop"] == ["internal note", "branch"]
 
 
 # toprank settings

@@ -113,7 +113,7 @@ def restored() -> Iterator[None]:
             _log = None
 
 
-class Steps:
+class StepTimes:
     """Logs each step of long work when it is done, with the seconds it took."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     from toprank.present.progress_bars import progress_bar as bars
 
     compile_note.watch()
-    steps = log_lines.Steps()
+    steps = log_lines.StepTimes()
     with bars() as draw:
 
         def show(what: str, done: int, total: int) -> None:
