@@ -213,7 +213,7 @@ def fit(
             **roles,
             keep=keep,
             delay="7d" if delay is None else f"{delay}d",
-            features=None if features is None else _features_in(features),
+            features=None if features is None else features_in(features),
             card_key=card_key,
             names=None if names is None else read_names(names),
             budget=budget,
@@ -394,7 +394,7 @@ def _check_past(
             )
 
 
-def _features_in(path: Path) -> Any:
+def features_in(path: Path) -> Any:
     """Return the features that a JSON file describes."""
     from toprank.payments.features import from_json
 

@@ -1,0 +1,319 @@
+"""Features of many files into a folder, step by step; a run that was ended is resumed."""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from toprank.data import tables
+from toprank.data.atomic import atomic_path
+from toprank.data.tables import TableError
+from toprank.data.tables.labels import positive_and_negative
+from toprank.payments.feature_folder.feature_folder import NOTES, WORK, FeatureFolder, FolderDay
+from toprank.payments.feature_folder.folder_settings import FolderSettings
+from toprank.payments.feature_folder.joined_days import day_path, join_day
+from toprank.payments.feature_folder.key_parts import (
+    DayRows,
+    KeyGroup,
+    key_groups,
+    with_parts,
+)
+from toprank.payments.feature_folder.part_pasts import PartOfKeys
+from toprank.payments.feature_folder.sorted_days import split_by_day, write_day
+from toprank.payments.feature_folder.source_files import (
+    SourceFile,
+    common_schema,
+    parquet_paths,
+    source_files,
+)
+from toprank.payments.history_store.writer_lock import WriterLock
+from toprank.rankers.progress import Progress, silent
+from toprank.workflow.task import class_names
+
+_PLAN = "plan.json"
+
+
+class MadeFeatures(NamedTuple):
+    """The folder, the days that are new in it, and their rows."""
+
+    folder: FeatureFolder
+    n_new_days: int
+    n_new_rows: int
+    was_resumed: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does: all of it is known once the rows are split by day."""
+
+    settings: FolderSettings
+    classes: tuple[Any, Any]
+    columns: tuple[str, ...]
+    days: tuple[DayRows, ...]
+    sources: tuple[Any, ...]
+    parts: tuple[tuple[str, int], ...]
+
+    def groups(self) -> list[KeyGroup]:
+        """Return the groups of features with their numbers of parts."""
+        n_parts = dict(self.parts)
+        groups = key_groups(self.settings.history())
+        return [group._replace(n_parts=n_parts[group.column]) for group in groups]
+
+    def write(self, path: Path) -> None:
+        """Write the plan in one step."""
+        plain = {
+            "settings": self.settings.to_json(),
+            "classes": self.classes,
+            "columns": self.columns,
+            "days": [[str(day), n_rows] for day, n_rows in self.days],
+            "sources": self.sources,
+            "parts": self.parts,
+        }
+        with atomic_path(path) as unfinished:
+            unfinished.write_text(json.dumps(plain), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> "Plan":
+        """Return the plan that `write` wrote."""
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        return cls(
+            FolderSettings.from_json(plain["settings"]),
+            (plain["classes"][0], plain["classes"][1]),
+            tuple(plain["columns"]),
+            tuple(DayRows(np.datetime64(day, "D"), n_rows) for day, n_rows in plain["days"]),
+            tuple(plain["sources"]),
+            tuple((column, n_parts) for column, n_parts in plain["parts"]),
+        )
+
+
+def make_features(
+    source: str | Path,
+    folder: str | Path,
+    settings: FolderSettings,
+    *,
+    gigabytes: float = 4.0,
+    progress: Progress | None = None,
+) -> MadeFeatures:
+    """Write the payments in Parquet files with their features to a folder, a file per day.
+
+    `source` is a file, a folder or a pattern. Memory stays below `gigabytes`, whatever the number
+    of rows, by going through the days several times; with more, there are fewer times. A run that
+    was ended is resumed by the same call. Where the folder has features already, only files that
+    are new are read; their days must come after those in the folder.
+    """
+    target = Path(folder)
+    work = target / WORK
+    work.mkdir(parents=True, exist_ok=True)
+    with _locked(work / "lock", target):
+        known = FeatureFolder.open(target) if (target / NOTES).is_file() else None
+        was_resumed = (work / _PLAN).is_file()
+        if was_resumed:
+            plan = Plan.read(work / _PLAN)
+            _check_same(plan.settings, settings, target)
+        else:
+            if known is not None:
+                _check_same(known.settings, settings, target)
+            new = _planned(source, target, settings, known, gigabytes, progress)
+            if new is None:
+                assert known is not None
+                return MadeFeatures(known, 0, 0, False)
+            plan = new
+        made = _made(plan, target, known, progress or silent)
+    n_new_rows = made.n_rows - (0 if known is None else known.n_rows)
+    return MadeFeatures(made, len(plan.days), n_new_rows, was_resumed)
+
+
+@contextmanager
+def _locked(path: Path, target: Path) -> Iterator[None]:
+    lock = WriterLock(path, target, wait=0)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _check_same(before: FolderSettings, now: FolderSettings, target: Path) -> None:
+    difference = before.difference(now)
+    if difference is not None:
+        raise ValueError(
+            f"{target} has features of other settings: {difference}; give the same ones, or name "
+            "another folder."
+        )
+
+
+def _planned(
+    source: str | Path,
+    target: Path,
+    settings: FolderSettings,
+    known: FeatureFolder | None,
+    gigabytes: float,
+    progress: Progress | None,
+) -> Plan | None:
+    """Split the new rows by day and return what is to be done with them; None if none are new."""
+    work = target / WORK
+    required = [*settings.roles.names, settings.label, *settings.drop]
+    needed = list(dict.fromkeys([*required, *settings.history().columns]))
+    _check_apart(source, target)
+    found = source_files(source, needed)
+    files = found if known is None else _new_files(found, known, target)
+    if not files:
+        return None
+    columns = _carried(found, settings) if known is None else known.columns
+    schema = common_schema(files, columns)
+    shutil.rmtree(work / "pieces", ignore_errors=True)
+    (work / "pieces").mkdir()
+    split = split_by_day(files, schema, settings, work / "pieces", progress)
+    if known is None:
+        values = positive_and_negative(settings.label, split.labels, settings.positive)
+        classes = class_names(*values)
+        groups = with_parts(
+            key_groups(settings.history()), split.days, settings.history(), gigabytes
+        )
+        parts = tuple((group.column, group.n_parts) for group in groups)
+    else:
+        _check_later(split.days, known, target)
+        classes, parts = known.classes, known.parts
+    sources = tuple(file.note for file in files)
+    plan = Plan(settings, classes, tuple(columns), tuple(split.days), sources, parts)
+    plan.write(work / _PLAN)
+    return plan
+
+
+def _made(
+    plan: Plan, target: Path, known: FeatureFolder | None, progress: Progress
+) -> FeatureFolder:
+    """Go through what is left of a plan; return the finished folder."""
+    work, groups, settings = target / WORK, plan.groups(), plan.settings
+    days = [each.day for each in plan.days]
+    rows_path = work / "days"
+    rows_path.mkdir(exist_ok=True)
+
+    def file_of(day: np.datetime64) -> Path:
+        return rows_path / f"{day}.parquet"
+
+    for number, day in enumerate(days):
+        progress("sorting the rows of each day", number, len(days))
+        if not file_of(day).exists() and not day_path(target, day).exists():
+            with atomic_path(file_of(day)) as unfinished:
+                write_day(day, work / "pieces", unfinished, settings, groups)
+    progress("sorting the rows of each day", len(days), len(days))
+    shutil.rmtree(work / "pieces", ignore_errors=True)
+    parts = [
+        (group, PartOfKeys(settings, group, number, work))
+        for group in groups
+        for number in range(group.n_parts)
+    ]
+    steps = _Steps(progress, "features of the past", len(parts) * len(days))
+    for _, part in parts:
+        part.run(days, file_of, plan.classes, steps.one)
+    for number, day in enumerate(days):
+        progress("joining features and rows", number, len(days))
+        own = [(group, part.folder / f"{day}.parquet") for group, part in parts]
+        if not day_path(target, day).exists():
+            join_day(file_of(day), own, day_path(target, day), settings)
+        for path in (file_of(day), *(path for _, path in own)):
+            path.unlink(missing_ok=True)
+    progress("joining features and rows", len(days), len(days))
+    made = _finished(plan, target, known)
+    for _, part in parts:
+        shutil.rmtree(part.folder, ignore_errors=True)
+    shutil.rmtree(rows_path)
+    (work / _PLAN).unlink()
+    return made
+
+
+def _finished(plan: Plan, target: Path, known: FeatureFolder | None) -> FeatureFolder:
+    """Write the notes of the folder, with the new days."""
+    new = tuple(_counted(day_path(target, each.day), each.day, plan) for each in plan.days)
+    n_repeated = sum(each.n_rows for each in plan.days) - sum(each.n_rows for each in new)
+    made = FeatureFolder(
+        target, plan.settings, plan.classes, plan.columns, new, plan.sources, plan.parts, n_repeated
+    )
+    if known is not None:
+        made = replace(
+            made,
+            days=(*known.days, *new),
+            sources=(*known.sources, *plan.sources),
+            n_repeated=known.n_repeated + n_repeated,
+        )
+    made.write_notes()
+    return made
+
+
+class _Steps:
+    """Reports one step after the other."""
+
+    def __init__(self, progress: Progress, what: str, total: int) -> None:
+        self._progress, self._what, self._total, self._done = progress, what, total, 0
+
+    def one(self) -> None:
+        self._done += 1
+        self._progress(self._what, self._done, self._total)
+
+
+def _counted(path: Path, day: np.datetime64, plan: Plan) -> FolderDay:
+    labels = pq.read_table(path, columns=[plan.settings.label])
+    truths = tables.truths(labels, plan.settings.label, *plan.classes)
+    n_positives = int(np.count_nonzero(truths.fill_null(False).to_numpy(zero_copy_only=False)))
+    return FolderDay(day, len(truths), n_positives, truths.null_count)
+
+
+def _check_apart(source: str | Path, target: Path) -> None:
+    """Raise if the files to read include those of the folder to write."""
+    inside = [each for each in parquet_paths(source) if target.resolve() in each.resolve().parents]
+    if inside:
+        raise ValueError(
+            f"{inside[0]} is in the folder to write, {target}; name another folder for the "
+            "features, or a pattern that leaves it out."
+        )
+
+
+def _new_files(
+    files: Sequence[SourceFile], known: FeatureFolder, target: Path
+) -> list[SourceFile]:
+    """Return the files that were not read before; a file that has changed is refused."""
+    before = {path: counts for path, *counts in known.sources}
+    new = []
+    for file in files:
+        path, *counts = file.note
+        if path not in before:
+            new.append(file)
+        elif before[path] != counts:
+            raise ValueError(
+                f"{file.path} has changed since its features were computed: it has "
+                f"{file.n_rows:,} rows and had {before[path][0]:,}; make the features again in "
+                f"another folder than {target}."
+            )
+    return new
+
+
+def _check_later(days: Sequence[DayRows], known: FeatureFolder, target: Path) -> None:
+    last = known.days[-1].day
+    if days and days[0].day <= last:
+        raise TableError(
+            f"new files must have later days than {target}, which ends on {last}; they have "
+            f"{days[0].n_rows:,} rows of {days[0].day}; make the features again in another folder."
+        )
+
+
+def _carried(files: Sequence[SourceFile], settings: FolderSettings) -> tuple[str, ...]:
+    """Return the columns that all files have, without those to drop."""
+    shared = set.intersection(*(set(file.schema.names) for file in files))
+    names = [
+        name for name in files[0].schema.names if name in shared and name not in settings.drop
+    ]
+    history = settings.history()
+    for name in names:
+        if name in history.names and name not in history.columns:
+            raise TableError(
+                f"the files must not have a column with the name of a feature; they have {name!r}; "
+                f"rename it, or leave it out with `drop={[name]!r}`."
+            )
+    return tuple(names)
