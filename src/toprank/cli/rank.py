@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from toprank.cli.existing_files import force_option
+from toprank.cli.feature_folders import check_model, latest_day, opened_folder
 from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import table_options
 
@@ -17,6 +18,7 @@ Examples:
   toprank rank payments.toprank today.parquet -k 20
   toprank rank payments.toprank today.parquet --remember -o alerts.csv
   toprank rank payments.toprank today.csv --names words.json -o alerts.csv
+  toprank rank payments.toprank features/ -o alerts.csv
   toprank rank payments.toprank today.csv --json | jq '.alerts[0].reasons'
 """
 
@@ -74,7 +76,8 @@ def rank(
 ) -> None:
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
 
-    DATA may be larger than memory. Its columns may come in any order, and may be more than the
+    DATA is a file, or a folder that `toprank features` wrote, of which the latest day is ranked.
+    It may be larger than memory. Its columns may come in any order, and may be more than the
     model needs: all are carried into the list. A model fitted with --card lists each card once,
     by its most suspicious row. Cards that `toprank label` recorded as fraud are left out, as the
     figures of fit assume; cards cleared lately are flagged.
@@ -85,6 +88,7 @@ def rank(
     """
     from toprank.cli import paths, screen
 
+    folder = opened_folder(data)
     page = _page_path(page, no_page, output, model)
     for place, kind in ((output, None), (page, "page")):
         if place is not None:
@@ -98,6 +102,14 @@ def rank(
     with paths.opened_model(
         model, history, for_writing=is_remembered, data=data, card_key=card_key
     ) as payments:
+        check_model(payments, model.name, folder, data)
+        if folder is not None:
+            data = folder.file_of(folder.days[-1].day)
+        if is_remembered and payments.folder_settings_ is not None:
+            raise click.UsageError(
+                "--remember must be left out: the model was fitted on a folder of features, and "
+                "has no history; add files to the folder with toprank features."
+            )
         if is_remembered and payments.state_ is None:
             raise click.UsageError(
                 "--remember must be left out: the model was fitted without --card."
@@ -106,7 +118,12 @@ def rank(
             payments.names = {**(payments.names or {}), **given_names}
             note_unknown_names(given_names, payments)
         how = paths.reading_for(payments, reading())
-        with paths.batches(data, payments.schema_, "scoring", as_text, how) as batches:
+        reader = (
+            latest_day(folder)
+            if folder is not None
+            else paths.batches(data, payments.schema_, "scoring", as_text, how)
+        )
+        with reader as batches:
             alerts = payments.rank(
                 batches,
                 budget,
@@ -119,6 +136,8 @@ def rank(
             is_shown = as_text or not len(alerts.suspicion)
             as_listed = alerts if is_shown else as_written(alerts, data, reading=how)
             shown = alert_page(as_listed, payments, model, data, is_remembered, how)
+    if folder is not None:
+        screen.remark(f"The list of {folder.days[-1].day}, the latest day of {folder.path}.")
     screen.remark(_what_was_done(alerts, payments))
     if budget is not None and budget > alerts.n_seen:
         screen.remark(

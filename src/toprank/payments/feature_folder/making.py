@@ -201,8 +201,7 @@ def _made(
     for number, day in enumerate(days):
         progress("sorting the rows of each day", number, len(days))
         if not file_of(day).exists() and not day_path(target, day).exists():
-            with atomic_path(file_of(day)) as unfinished:
-                write_day(day, work / "pieces", unfinished, settings, groups)
+            write_day(day, work / "pieces", file_of(day), settings, groups)
     progress("sorting the rows of each day", len(days), len(days))
     shutil.rmtree(work / "pieces", ignore_errors=True)
     parts = [

@@ -78,8 +78,8 @@ def write_day(
     target: Path,
     settings: FolderSettings,
     groups: Sequence[KeyGroup],
-) -> int:
-    """Write the rows of a day in order of time, with the part of each key; return how many.
+) -> None:
+    """Write the rows of a day in order of time, with the part of each key.
 
     Rows of equal time stay in the order of their files. Of rows with the same id, the first
     counts.
@@ -93,8 +93,9 @@ def write_day(
     for group in groups:
         parts = part_numbers(rows[group.column], group.column, group.n_parts)
         rows = rows.append_column(group.part_column, pa.array(parts))
-    pq.write_table(rows, target, compression="zstd", compression_level=1)
-    return rows.num_rows
+    unfinished = target.with_suffix(".part")  # not synced: all of it can be read again
+    pq.write_table(rows, unfinished, compression="zstd", compression_level=1)
+    unfinished.replace(target)
 
 
 class _Pieces:
