@@ -61,8 +61,8 @@ def commands() -> None:
 
 
 for command in (
-    demo, fit, rank, make_features, label, refit, history, explain, evaluate, export, compare, anomalies, stream,
-    simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
+    demo, fit, rank, label, refit, history, explain, evaluate, export, compare, anomalies, stream,
+    make_features, simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
     audit, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)

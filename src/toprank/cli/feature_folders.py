@@ -76,8 +76,9 @@ def check_model(model: Any, name: str, folder: Any, data: Path) -> None:
         lacking = [each for each in model.schema_.names if each not in tables.column_names(data)]
         if lacking:
             raise click.UsageError(
-                f"{data.name} must be a folder of features, as {name} was fitted on one; it has no "
-                f"{lacking[0]!r}; compute the features with: toprank features"
+                f"{data.name} must have the features of the past, since {name} was fitted on a "
+                f"folder of them; it has no {lacking[0]!r}; compute them with toprank features, "
+                "and name the folder"
             )
     elif (difference := _difference(own, folder.settings)) is not None:
         raise click.UsageError(

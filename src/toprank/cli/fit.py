@@ -34,6 +34,7 @@ Examples:
   toprank fit features/ --label is_fraud -o payments.toprank
   toprank fit "payments/*.parquet" --label is_fraud --cluster tcp://scheduler:8786
 """
+_SAMPLE_ROWS = 1_000_000
 LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 
 
@@ -129,7 +130,8 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
 @click.option(
     "--rows", type=click.IntRange(1_000),
-    help="With a folder of features: about how many rows to learn from.  [default: 1000000]",
+    help="With a folder of features: about how many rows to learn from.  "
+    f"[default: {_SAMPLE_ROWS}]",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
@@ -183,10 +185,10 @@ def fit(
     """Learn from the labelled rows of DATA and write a model and a report.
 
     DATA is a CSV, Parquet, JSON, Excel or Feather file, or a folder that `toprank features` wrote;
-    the columns of cards, times and the like are then those of the folder. The rows are split by time when --time is
-    given (train, validation, gap, test), at random otherwise. The printed figures are those of
-    the test rows, which nothing was learned from. The model that is written then also learns
-    from these, the newest rows.
+    the columns of times, cards and the like are then known. The rows are split by time when
+    --time is given (train, validation, gap, test), at random otherwise. The printed figures are
+    those of the test rows, which nothing was learned from. The model that is written then also
+    learns from these, the newest rows.
 
     Columns that only name their rows are left out, and a note says so. What else is remarkable
     about DATA, such as numbers written as text, is noted as well.
@@ -253,7 +255,7 @@ def fit(
             table = _read(path, label, time, [*drop, *keep], roles, reading())
             learn = partial(model.fit, table)
         else:
-            learn = partial(model.fit_folder, folder, **({} if rows is None else {"most_rows": rows}))
+            learn = partial(model.fit_folder, folder, most_rows=rows or _SAMPLE_ROWS)
         written = fit_and_write(model, learn, output, path.name, folder)
         trained = model.training_
         figures = trained.chosen.test

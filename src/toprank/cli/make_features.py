@@ -108,8 +108,8 @@ def _check_columns(label: str, roles: list[str | None], drop: tuple[str, ...]) -
     for name in drop:
         if name in named:
             raise click.UsageError(
-                "--drop must not name a column of --label, --time, --card, --terminal, --amount or "
-                f"--id; got {name!r}."
+                "--drop must not name a column of --label, --time, --card, --terminal, --amount "
+                f"or --id; got {name!r}."
             )
 
 

@@ -32,7 +32,7 @@ from toprank.rankers.progress import Progress, renamed, silent
 from toprank.workflow.backtest import ScoredWindow, backtested, newest_calibration
 from toprank.workflow.evaluation import Evaluation, evaluate
 from toprank.workflow.promise import Promise
-from toprank.workflow.task import MoreRows, Task, ScoredTest
+from toprank.workflow.task import MoreRows, ScoredTest, Task
 from toprank.workflow.usual_rows import UsualRows
 
 PLAIN = "plain log-loss trees"
@@ -308,7 +308,5 @@ def _groups(ranker: Any, task: Task, *parts: str) -> dict[str, Any]:
 
 def _candidate(fitted: _Measurable, rows: ScoredTest, budget: int) -> Candidate:
     probability = fitted.ranker.calibration_.probability(rows.suspicion)
-    figures = evaluate(
-        rows.is_positive, rows.suspicion, probability, budget, rows.day, rows.cards
-    )
+    figures = evaluate(rows.is_positive, rows.suspicion, probability, budget, rows.day, rows.cards)
     return Candidate(fitted.name, fitted.ranker, figures)

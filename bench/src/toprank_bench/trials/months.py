@@ -2,7 +2,7 @@
 
 `data` name how many days of about 680,000 payments of 440,000 cards are simulated. Every step is a
 command of its own, whose seconds and most memory the system reports. The features of a sample of
-cards and terminals are compared with those that one history computes from their payments in memory.
+cards and terminals are compared with those of one history in memory.
 
 A run takes hours and some 150 bytes of disk per payment. It works in a folder of the system's
 place for temporary files, and a run that was ended is resumed with the step at which it ended.
@@ -118,7 +118,9 @@ def compared(payments: Path, features: Path, seed: int) -> tuple[int, int]:
             ours = found[name].take(order).to_numpy().astype(np.float32)
             theirs = expected[name].to_numpy().astype(np.float32)
             n_compared += ours.size
-            n_differ += int(np.count_nonzero((ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))))
+            n_differ += int(
+                np.count_nonzero((ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs)))
+            )
     return n_compared, n_differ
 
 

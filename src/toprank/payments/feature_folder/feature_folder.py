@@ -82,15 +82,17 @@ class FeatureFolder:
                 FolderSettings.from_json(plain["settings"]),
                 (plain["classes"][0], plain["classes"][1]),
                 tuple(plain["columns"]),
-                tuple(FolderDay(np.datetime64(day, "D"), *counts) for day, *counts in plain["days"]),
+                tuple(
+                    FolderDay(np.datetime64(day, "D"), *counts) for day, *counts in plain["days"]
+                ),
                 tuple(plain["sources"]),
                 tuple((column, n_parts) for column, n_parts in plain["parts"]),
                 plain["n_repeated"],
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{folder / NOTES} is not what toprank wrote ({error}); make the features again in "
-                "another folder."
+                f"{folder / NOTES} is not what toprank wrote ({error}); make the features again "
+                "in another folder."
             ) from error
 
     def write_notes(self) -> None:

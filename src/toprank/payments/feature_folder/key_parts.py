@@ -25,6 +25,7 @@ _PAIR_BYTES = 350  # of a key of several columns, which is kept beyond the windo
 _PAIRS_A_ROW = 0.5
 _MOST_PARTS = 250
 _GIGABYTE = 1e9
+_LEAST_SHARE = 0.1  # of the memory: where the rest does not fit, parts are small at least
 _OTHER_BYTES = 1.2e9  # the program itself, and one day of rows with their features
 
 
@@ -49,11 +50,11 @@ class DayRows(NamedTuple):
 
 
 def key_groups(history: History) -> list[KeyGroup]:
-    """Return the features by the column that splits their rows; those of the row itself in none."""
+    """Return the features of keys by the column that splits their rows."""
     by_key: dict[tuple[str, ...], list[Feature]] = {}
     for feature in history.features:
-        if hasattr(feature, "key"):
-            by_key.setdefault(tuple(columns_of(feature.key)), []).append(feature)
+        if key := _columns(feature):
+            by_key.setdefault(key, []).append(feature)
     single = [key[0] for key in by_key if len(key) == 1]
     groups: dict[str, list[Feature]] = {column: [] for column in single}
     for key, features in by_key.items():
@@ -64,7 +65,7 @@ def key_groups(history: History) -> list[KeyGroup]:
 
 def own_features(history: History) -> tuple[Feature, ...]:
     """Return the features of the row itself, such as whether it is night."""
-    return tuple(each for each in history.features if not hasattr(each, "key"))
+    return tuple(each for each in history.features if not _columns(each))
 
 
 def with_parts(
@@ -74,11 +75,11 @@ def with_parts(
     look_back = history.look_back // DAY + 1
     in_windows = _most_rows(days, int(look_back.astype(int)))
     remembered = _most_rows(days, int((FORGET // DAY).astype(int)))
-    room = max(gigabytes * _GIGABYTE - _OTHER_BYTES, 0.2 * _GIGABYTE)
+    room = max(gigabytes * _GIGABYTE - _OTHER_BYTES, _LEAST_SHARE * gigabytes * _GIGABYTE)
     found = []
     for group in groups:
-        n_bytes = in_windows * _bytes_a_row(group)
-        if any(len(columns_of(each.key)) > 1 for each in group.features):
+        n_bytes = float(in_windows * _bytes_a_row(group))
+        if any(len(_columns(each)) > 1 for each in group.features):
             n_bytes += remembered * _PAIRS_A_ROW * _PAIR_BYTES
         n_parts = int(np.clip(np.ceil(n_bytes / room), 1, _MOST_PARTS))
         found.append(group._replace(n_parts=n_parts))
@@ -99,12 +100,16 @@ def part_numbers(values: pa.ChunkedArray, name: str, n_parts: int) -> NDArray[np
     return np.array(parts, dtype=np.uint8)[places]
 
 
+def _columns(feature: Feature) -> tuple[str, ...]:
+    """Return the columns of a feature's key; none for a feature of the row itself."""
+    key = getattr(feature, "key", None)
+    return () if key is None else columns_of(key)
+
+
 def _bytes_a_row(group: KeyGroup) -> int:
     """Return the memory of a row in the windows of a group: one event per key, one per label."""
-    keys = {tuple(columns_of(each.key)) for each in group.features}
-    labels = {
-        tuple(columns_of(each.key)) for each in group.features if isinstance(each, OF_LABELS)
-    }
+    keys = {_columns(each) for each in group.features}
+    labels = {_columns(each) for each in group.features if isinstance(each, OF_LABELS)}
     single = [key for key in keys if len(key) == 1]
     return _EVENT_BYTES * len(single) + _LABEL_BYTES * len(labels)
 

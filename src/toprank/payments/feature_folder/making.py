@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,12 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from toprank.data import tables
+from toprank.data import checks, tables
 from toprank.data.atomic import atomic_path
-from toprank.data.tables import TableError
+from toprank.data.tables import TableError, TableWarning
 from toprank.data.tables.labels import positive_and_negative
 from toprank.payments.feature_folder.feature_folder import NOTES, WORK, FeatureFolder, FolderDay
 from toprank.payments.feature_folder.folder_settings import FolderSettings
@@ -30,7 +30,6 @@ from toprank.payments.feature_folder.sorted_days import split_by_day, write_day
 from toprank.payments.feature_folder.source_files import (
     SourceFile,
     common_schema,
-    parquet_paths,
     source_files,
 )
 from toprank.payments.history_store.writer_lock import WriterLock
@@ -99,35 +98,44 @@ def make_features(
     settings: FolderSettings,
     *,
     gigabytes: float = 4.0,
+    snapshot_seconds: float = 300.0,
     progress: Progress | None = None,
 ) -> MadeFeatures:
     """Write the payments in Parquet files with their features to a folder, a file per day.
 
     `source` is a file, a folder or a pattern. Memory stays below `gigabytes`, whatever the number
     of rows, by going through the days several times; with more, there are fewer times. A run that
-    was ended is resumed by the same call. Where the folder has features already, only files that
-    are new are read; their days must come after those in the folder.
+    was ended is resumed by the same call, from a snapshot at most `snapshot_seconds` old. Where
+    the folder has features already, only files that are new are read; their days must come after
+    those in the folder.
     """
-    target = Path(folder)
+    checks.number_above(gigabytes, "gigabytes", 0)
+    target, report = Path(folder), progress or silent
+    needed = [*settings.roles.names, settings.label, *settings.drop, *settings.history().columns]
+    files = source_files(source, list(dict.fromkeys(needed)))
+    _check_apart(files, target)
     work = target / WORK
     work.mkdir(parents=True, exist_ok=True)
     with _locked(work / "lock", target):
         known = FeatureFolder.open(target) if (target / NOTES).is_file() else None
+        days, rows = _size(known)
         was_resumed = (work / _PLAN).is_file()
         if was_resumed:
             plan = Plan.read(work / _PLAN)
             _check_same(plan.settings, settings, target)
-        else:
-            if known is not None:
-                _check_same(known.settings, settings, target)
-            new = _planned(source, target, settings, known, gigabytes, progress)
-            if new is None:
-                assert known is not None
-                return MadeFeatures(known, 0, 0, False)
-            plan = new
-        made = _made(plan, target, known, progress or silent)
-    n_new_rows = made.n_rows - (0 if known is None else known.n_rows)
-    return MadeFeatures(made, len(plan.days), n_new_rows, was_resumed)
+            known = _made(plan, target, known, snapshot_seconds, report)
+        elif known is not None:
+            _check_same(known.settings, settings, target)
+        new = _planned(files, target, settings, known, gigabytes, progress)
+        if new is not None:
+            known = _made(new, target, known, snapshot_seconds, report)
+    assert known is not None
+    n_days, n_rows = _size(known)
+    return MadeFeatures(known, n_days - days, n_rows - rows, was_resumed)
+
+
+def _size(folder: FeatureFolder | None) -> tuple[int, int]:
+    return (0, 0) if folder is None else (len(folder.days), folder.n_rows)
 
 
 @contextmanager
@@ -149,7 +157,7 @@ def _check_same(before: FolderSettings, now: FolderSettings, target: Path) -> No
 
 
 def _planned(
-    source: str | Path,
+    found: Sequence[SourceFile],
     target: Path,
     settings: FolderSettings,
     known: FeatureFolder | None,
@@ -158,11 +166,7 @@ def _planned(
 ) -> Plan | None:
     """Split the new rows by day and return what is to be done with them; None if none are new."""
     work = target / WORK
-    required = [*settings.roles.names, settings.label, *settings.drop]
-    needed = list(dict.fromkeys([*required, *settings.history().columns]))
-    _check_apart(source, target)
-    found = source_files(source, needed)
-    files = found if known is None else _new_files(found, known, target)
+    files = list(found) if known is None else _new_files(found, known, target)
     if not files:
         return None
     columns = _carried(found, settings) if known is None else known.columns
@@ -187,7 +191,11 @@ def _planned(
 
 
 def _made(
-    plan: Plan, target: Path, known: FeatureFolder | None, progress: Progress
+    plan: Plan,
+    target: Path,
+    known: FeatureFolder | None,
+    snapshot_seconds: float,
+    progress: Progress,
 ) -> FeatureFolder:
     """Go through what is left of a plan; return the finished folder."""
     work, groups, settings = target / WORK, plan.groups(), plan.settings
@@ -211,7 +219,7 @@ def _made(
     ]
     steps = _Steps(progress, "features of the past", len(parts) * len(days))
     for _, part in parts:
-        part.run(days, file_of, plan.classes, steps.one)
+        part.run(days, file_of, plan.classes, steps.one, snapshot_seconds)
     for number, day in enumerate(days):
         progress("joining features and rows", number, len(days))
         own = [(group, part.folder / f"{day}.parquet") for group, part in parts]
@@ -233,7 +241,14 @@ def _finished(plan: Plan, target: Path, known: FeatureFolder | None) -> FeatureF
     new = tuple(_counted(day_path(target, each.day), each.day, plan) for each in plan.days)
     n_repeated = sum(each.n_rows for each in plan.days) - sum(each.n_rows for each in new)
     made = FeatureFolder(
-        target, plan.settings, plan.classes, plan.columns, new, plan.sources, plan.parts, n_repeated
+        target,
+        plan.settings,
+        plan.classes,
+        plan.columns,
+        new,
+        plan.sources,
+        plan.parts,
+        n_repeated,
     )
     if known is not None:
         made = replace(
@@ -264,9 +279,9 @@ def _counted(path: Path, day: np.datetime64, plan: Plan) -> FolderDay:
     return FolderDay(day, len(truths), n_positives, truths.null_count)
 
 
-def _check_apart(source: str | Path, target: Path) -> None:
+def _check_apart(files: Sequence[SourceFile], target: Path) -> None:
     """Raise if the files to read include those of the folder to write."""
-    inside = [each for each in parquet_paths(source) if target.resolve() in each.resolve().parents]
+    inside = [each.path for each in files if target.resolve() in each.path.resolve().parents]
     if inside:
         raise ValueError(
             f"{inside[0]} is in the folder to write, {target}; name another folder for the "
@@ -305,14 +320,23 @@ def _check_later(days: Sequence[DayRows], known: FeatureFolder, target: Path) ->
 def _carried(files: Sequence[SourceFile], settings: FolderSettings) -> tuple[str, ...]:
     """Return the columns that all files have, without those to drop."""
     shared = set.intersection(*(set(file.schema.names) for file in files))
-    names = [
-        name for name in files[0].schema.names if name in shared and name not in settings.drop
-    ]
+    everywhere = [name for name in files[0].schema.names if name in shared]
+    for file in files:
+        for name in file.schema.names:
+            if name not in shared:
+                lacking = next(each for each in files if name not in each.schema.names)
+                warnings.warn(
+                    f"column {name!r} of {file.path} is left out; {lacking.path} lacks it.",
+                    TableWarning,
+                    stacklevel=4,
+                )
+                shared.add(name)  # said once
+    names = [name for name in everywhere if name not in settings.drop]
     history = settings.history()
     for name in names:
         if name in history.names and name not in history.columns:
             raise TableError(
-                f"the files must not have a column with the name of a feature; they have {name!r}; "
-                f"rename it, or leave it out with `drop={[name]!r}`."
+                f"the files must not have a column with the name of a feature; they have "
+                f"{name!r}; rename it, or leave it out with `drop={[name]!r}`."
             )
     return tuple(names)

@@ -19,7 +19,6 @@ from toprank.payments.features import History, history_file
 from toprank.payments.roles import rows_of
 
 ROW = "row of the day"
-_SECONDS_APART = 300.0  # of snapshots: what a killed run loses at most, and the next one repeats
 _FORGET_EVERY = 30  # days: to forget keys means to write all others anew
 
 
@@ -40,8 +39,12 @@ class PartOfKeys:
         file_of: Callable[[np.datetime64], Path],
         classes: tuple[Any, Any],
         on_day: Callable[[], None],
+        snapshot_seconds: float,
     ) -> None:
-        """Write the features of this part's rows for all days that come after the snapshot."""
+        """Write the features of this part's rows for all days that come after the snapshot.
+
+        A snapshot is written when the last one is this old, and in the end.
+        """
         if self._is_done(days):
             for _ in days:
                 on_day()
@@ -56,7 +59,7 @@ class PartOfKeys:
                 _write(rows[ROW], features, self.folder / f"{day}.parquet")
                 _forget(history, day)
                 until = day
-                if clock.monotonic() - saved > _SECONDS_APART:
+                if clock.monotonic() - saved >= snapshot_seconds:
                     self._save(history, day)
                     saved = clock.monotonic()
             on_day()

@@ -56,7 +56,9 @@ class ScoredDays:
     def names(self, places: NDArray[np.intp]) -> list[str]:
         """Return the ids of some of these rows; without ids, their times."""
         roles = self._folder.settings.roles
-        return [str(each) for each in self.features(places)[roles.row_id or roles.time].to_pylist()]
+        return [
+            str(each) for each in self.features(places)[roles.row_id or roles.time].to_pylist()
+        ]
 
     def _labels(self, rows: pa.Table) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
         """Return whether each row is positive, and the places of the rows that have a label."""

@@ -21,10 +21,10 @@ from toprank.data import tables
 from toprank.data.tables import TableError, TableWarning
 from toprank.data.tables.ids import comparable_ids
 from toprank.data.tables.labels import rows_by_value
+from toprank.payments.far_times import FAR
 from toprank.payments.feature_folder.folder_settings import FolderSettings
 from toprank.payments.feature_folder.key_parts import DayRows, KeyGroup, part_numbers
 from toprank.payments.feature_folder.source_files import SourceFile, rows_of_file
-from toprank.payments.far_times import FAR
 from toprank.rankers.progress import Progress, silent
 
 _BUFFER_ROWS = 1_000_000

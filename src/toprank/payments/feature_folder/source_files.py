@@ -51,7 +51,7 @@ def parquet_paths(source: str | Path) -> list[Path]:
     elif path.is_file():
         found = [path]
     elif has_magic(str(source)):
-        found = [Path(each) for each in sorted(glob(str(source), recursive=True))]
+        found = [Path(each) for each in sorted(glob(str(source), recursive=True))]  # noqa: PTH207
         found = [each for each in found if each.is_file()]
     else:
         found = []
@@ -107,8 +107,8 @@ def _opened(path: Path) -> SourceFile:
 
 def _damaged(path: Path) -> TableError:
     return TableError(
-        f"{path} must be a complete Parquet file; it is damaged, or no Parquet; write it again, or "
-        "move it away."
+        f"{path} must be a complete Parquet file; it is damaged, or no Parquet; write it again, "
+        "or move it away."
     )
 
 
