@@ -116,7 +116,9 @@ def test_mistakes_are_named_before_anything_is_written(tmp_path):
     assert "--drop must not name" in refused(*ROLES, "--drop", "card")
     assert "must name different columns" in refused(*ROLES[:-3], "card")
     assert "there is no Parquet file" in refused(*ROLES, data=tmp_path / "none-*.parquet")
-    assert "did you mean 'card'" in refused(*["crad" if each == "card" else each for each in ROLES])
+    assert "did you mean 'card'" in refused(
+        *["crad" if each == "card" else each for each in ROLES]
+    )
     broken = source / "broken.parquet"
     broken.write_bytes(b"PAR1 no more")
     assert "broken.parquet must be a complete Parquet file" in one_sentence(

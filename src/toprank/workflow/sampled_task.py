@@ -25,7 +25,7 @@ class WholeTest(Protocol):
         """Return what some of them are called in a report."""
 
 
-class Sampling(NamedTuple):
+class SampleFacts(NamedTuple):
     """How the rows of a sample were drawn.
 
     `weight` is the number of rows that each represents, and `is_typical` says which are spread as
@@ -47,14 +47,14 @@ class SampledTask(Task):
     figures; the test rows of the sample are for learning in the end.
     """
 
-    sampling: Sampling | None = None
+    facts: SampleFacts | None = None
     test: WholeTest | None = None
 
     @classmethod
-    def of(cls, task: Task, sampling: Sampling, test: WholeTest) -> Self:
+    def of(cls, task: Task, facts: SampleFacts, test: WholeTest) -> Self:
         """Return the task of a sample, whose arrays have a value per row of `task`."""
         own = {each.name: getattr(task, each.name) for each in fields(Task)}
-        return cls(**own, sampling=sampling, test=test)
+        return cls(**own, facts=facts, test=test)
 
     def window(
         self,
@@ -63,9 +63,9 @@ class SampledTask(Task):
         until: np.datetime64 | None,
     ) -> ScoredWindow:
         """Return rows as scored by a ranker, with the number of rows that each represents."""
-        assert self.sampling is not None
+        assert self.facts is not None
         window = super().window(rows, suspicion, until)
-        return window._replace(weight=self.sampling.weight[rows])
+        return window._replace(weight=self.facts.weight[rows])
 
     def test_rows(self, ranker: Any) -> ScoredTest:
         """Return all rows of the test period as a ranker scores them."""
@@ -97,14 +97,14 @@ class SampledTask(Task):
 
     def typical_rows(self, *parts: str) -> NDArray[np.int64]:
         """Return numbers of rows of these parts that are spread as all rows are."""
-        assert self.sampling is not None
+        assert self.facts is not None
         rows = self.rows_in(*parts)
-        return rows[self.sampling.is_typical[rows]]
+        return rows[self.facts.is_typical[rows]]
 
     def counts(self, rows: NDArray[np.int64] | None = None) -> tuple[int, int]:
         """Return how many rows there are, and positives; those of some are estimated."""
-        assert self.sampling is not None
+        assert self.facts is not None
         if rows is None:
-            return self.sampling.n_rows, self.sampling.n_positive
-        weight = self.sampling.weight[rows]
+            return self.facts.n_rows, self.facts.n_positive
+        weight = self.facts.weight[rows]
         return round(weight.sum()), round(weight[self.is_positive[rows]].sum())

@@ -1,4 +1,4 @@
-"""Made payments as files of a folder, and the features that one history computes of all of them."""
+"""Made payments as files of a folder, and their features as one history computes them."""
 
 from functools import cache
 

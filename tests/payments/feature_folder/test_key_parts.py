@@ -46,7 +46,9 @@ def test_parts_follow_the_rows_of_the_windows_and_the_memory():
     groups = key_groups(history)
 
     def n_parts(days, gigabytes):
-        return {group.column: group.n_parts for group in with_parts(groups, days, history, gigabytes)}
+        return {
+            group.column: group.n_parts for group in with_parts(groups, days, history, gigabytes)
+        }
 
     assert set(n_parts(days_of(60, 1_000), 4.0).values()) == {1}
     a_month, half_a_year = days_of(60, 680_000), days_of(180, 680_000)

@@ -48,8 +48,6 @@ def test_features_are_those_of_one_table_bit_for_bit(tmp_path, source, gigabytes
     assert made.folder.n_rows == made.n_new_rows == payments().num_rows
 
 
-
-
 def test_rows_may_come_in_any_order_in_any_number_of_files(tmp_path):
     source = write_files(tmp_path / "payments", payments())
     made = make_features(source, tmp_path / "features", SETTINGS)

@@ -14,7 +14,7 @@ from toprank.payments.stored_cards import StoredCards
 from toprank.payments.with_past import columns_without_values
 from toprank.rankers.progress import Progress
 from toprank.workflow import training
-from toprank.workflow.sampled_task import SampledTask, Sampling
+from toprank.workflow.sampled_task import SampledTask, SampleFacts
 from toprank.workflow.task import prepare
 
 MOST_ROWS = 1_000_000
@@ -49,8 +49,8 @@ def learn_from_folder(
     known = task.row_numbers - 1
     n_labelled = sum(each.n_rows - each.n_unlabelled for each in folder.days)
     n_positive = sum(each.n_positives for each in folder.days)
-    sampling = Sampling(sample.weight[known], sample.is_typical[known], n_labelled, n_positive)
-    sampled = SampledTask.of(task, sampling, ScoredDays(folder, test_days, progress))
+    facts = SampleFacts(sample.weight[known], sample.is_typical[known], n_labelled, n_positive)
+    sampled = SampledTask.of(task, facts, ScoredDays(folder, test_days, progress))
     model.stored_cards_, model.reading_ = StoredCards(), tables.Reading()
     model.classes_, model.state_, model.folder_settings_ = folder.classes, None, settings
     model.training_ = training.train(

@@ -1,27 +1,25 @@
 """Features of many files into a folder, step by step; a run that was ended is resumed."""
 
-import json
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from toprank.data import checks, tables
-from toprank.data.atomic import atomic_path
 from toprank.data.tables import TableError, TableWarning
 from toprank.data.tables.labels import positive_and_negative
 from toprank.payments.feature_folder.feature_folder import NOTES, WORK, FeatureFolder, FolderDay
+from toprank.payments.feature_folder.folder_plan import FolderPlan
 from toprank.payments.feature_folder.folder_settings import FolderSettings
 from toprank.payments.feature_folder.joined_days import day_path, join_day
 from toprank.payments.feature_folder.key_parts import (
     DayRows,
-    KeyGroup,
     key_groups,
     with_parts,
 )
@@ -46,50 +44,6 @@ class MadeFeatures(NamedTuple):
     n_new_days: int
     n_new_rows: int
     was_resumed: bool
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a run does: all of it is known once the rows are split by day."""
-
-    settings: FolderSettings
-    classes: tuple[Any, Any]
-    columns: tuple[str, ...]
-    days: tuple[DayRows, ...]
-    sources: tuple[Any, ...]
-    parts: tuple[tuple[str, int], ...]
-
-    def groups(self) -> list[KeyGroup]:
-        """Return the groups of features with their numbers of parts."""
-        n_parts = dict(self.parts)
-        groups = key_groups(self.settings.history())
-        return [group._replace(n_parts=n_parts[group.column]) for group in groups]
-
-    def write(self, path: Path) -> None:
-        """Write the plan in one step."""
-        plain = {
-            "settings": self.settings.to_json(),
-            "classes": self.classes,
-            "columns": self.columns,
-            "days": [[str(day), n_rows] for day, n_rows in self.days],
-            "sources": self.sources,
-            "parts": self.parts,
-        }
-        with atomic_path(path) as unfinished:
-            unfinished.write_text(json.dumps(plain), encoding="utf-8")
-
-    @classmethod
-    def read(cls, path: Path) -> "Plan":
-        """Return the plan that `write` wrote."""
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        return cls(
-            FolderSettings.from_json(plain["settings"]),
-            (plain["classes"][0], plain["classes"][1]),
-            tuple(plain["columns"]),
-            tuple(DayRows(np.datetime64(day, "D"), n_rows) for day, n_rows in plain["days"]),
-            tuple(plain["sources"]),
-            tuple((column, n_parts) for column, n_parts in plain["parts"]),
-        )
 
 
 def make_features(
@@ -121,7 +75,7 @@ def make_features(
         days, rows = _size(known)
         was_resumed = (work / _PLAN).is_file()
         if was_resumed:
-            plan = Plan.read(work / _PLAN)
+            plan = FolderPlan.read(work / _PLAN)
             _check_same(plan.settings, settings, target)
             known = _made(plan, target, known, snapshot_seconds, report)
         elif known is not None:
@@ -163,7 +117,7 @@ def _planned(
     known: FeatureFolder | None,
     gigabytes: float,
     progress: Progress | None,
-) -> Plan | None:
+) -> FolderPlan | None:
     """Split the new rows by day and return what is to be done with them; None if none are new."""
     work = target / WORK
     files = list(found) if known is None else _new_files(found, known, target)
@@ -185,13 +139,13 @@ def _planned(
         _check_later(split.days, known, target)
         classes, parts = known.classes, known.parts
     sources = tuple(file.note for file in files)
-    plan = Plan(settings, classes, tuple(columns), tuple(split.days), sources, parts)
+    plan = FolderPlan(settings, classes, tuple(columns), tuple(split.days), sources, parts)
     plan.write(work / _PLAN)
     return plan
 
 
 def _made(
-    plan: Plan,
+    plan: FolderPlan,
     target: Path,
     known: FeatureFolder | None,
     snapshot_seconds: float,
@@ -217,7 +171,7 @@ def _made(
         for group in groups
         for number in range(group.n_parts)
     ]
-    steps = _Steps(progress, "features of the past", len(parts) * len(days))
+    steps = _StepCounter(progress, "features of the past", len(parts) * len(days))
     for _, part in parts:
         part.run(days, file_of, plan.classes, steps.one, snapshot_seconds)
     for number, day in enumerate(days):
@@ -236,7 +190,7 @@ def _made(
     return made
 
 
-def _finished(plan: Plan, target: Path, known: FeatureFolder | None) -> FeatureFolder:
+def _finished(plan: FolderPlan, target: Path, known: FeatureFolder | None) -> FeatureFolder:
     """Write the notes of the folder, with the new days."""
     new = tuple(_counted(day_path(target, each.day), each.day, plan) for each in plan.days)
     n_repeated = sum(each.n_rows for each in plan.days) - sum(each.n_rows for each in new)
@@ -261,7 +215,7 @@ def _finished(plan: Plan, target: Path, known: FeatureFolder | None) -> FeatureF
     return made
 
 
-class _Steps:
+class _StepCounter:
     """Reports one step after the other."""
 
     def __init__(self, progress: Progress, what: str, total: int) -> None:
@@ -272,7 +226,7 @@ class _Steps:
         self._progress(self._what, self._done, self._total)
 
 
-def _counted(path: Path, day: np.datetime64, plan: Plan) -> FolderDay:
+def _counted(path: Path, day: np.datetime64, plan: FolderPlan) -> FolderDay:
     labels = pq.read_table(path, columns=[plan.settings.label])
     truths = tables.truths(labels, plan.settings.label, *plan.classes)
     n_positives = int(np.count_nonzero(truths.fill_null(False).to_numpy(zero_copy_only=False)))
