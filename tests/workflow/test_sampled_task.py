@@ -107,6 +107,15 @@ def test_the_windows_of_the_drift_are_the_halves_of_the_test(sampled):
     assert first.weight is None
 
 
+def test_a_half_without_positives_makes_one_window_of_the_test(sampled):
+    rows = sampled.test_rows(None)
+    (few,) = np.flatnonzero(rows.is_positive)[-1:]
+    only_late = np.arange(rows.is_positive.size) == few
+    windows = sampled.with_test([], rows._replace(is_positive=only_late), None)
+    assert len(windows) == 1
+    assert windows[0].is_positive.sum() == 1
+
+
 def test_typical_rows_have_the_share_of_positives_of_all_rows(table, sampled):
     share = np.mean(table["is_fraud"].to_pylist())
     assert sampled.is_positive[sampled.typical_rows()].mean() == pytest.approx(share, abs=0.005)

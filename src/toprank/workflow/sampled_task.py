@@ -88,12 +88,16 @@ class SampledTask(Task):
     def with_test(
         self, windows: Sequence[ScoredWindow], rows: ScoredTest, until: np.datetime64 | None
     ) -> list[ScoredWindow]:
-        """Return both halves of the test: windows of a sample have no lists to compare with."""
+        """Return both halves of the test: windows of a sample have no lists to compare with.
+
+        Where a half has no positives, the test is one window, and nothing is promised.
+        """
         assert rows.day is not None
         days = np.unique(rows.day)
         is_late = rows.day >= days[days.size // 2]
         halves = [rows.window(until, each) for each in (~is_late, is_late)]
-        return [each for each in halves if each.is_positive.size]
+        are_both = all(0 < each.is_positive.sum() < each.is_positive.size for each in halves)
+        return halves if are_both else [rows.window(until)]
 
     def typical_rows(self, *parts: str) -> NDArray[np.int64]:
         """Return numbers of rows of these parts that are spread as all rows are."""

@@ -55,6 +55,7 @@ def months(
     cards: int = 440_000,
     volume: float = 0.807,
     memory: float = 4.0,
+    effort: str = "quick",
 ) -> TrialOutcome:
     """Return what features, fit and rank took, and in how many values the features differ."""
     n_days = int(data.split()[0])
@@ -69,7 +70,8 @@ def months(
         "simulate": simulated,
         "features": ["features", str(payments), *_ROLES, "--memory", str(memory), "-o",
                      str(features)],
-        "fit": ["fit", str(features), "--label", "is_fraud", "--jobs", "1", "-o", str(model)],
+        "fit": ["fit", str(features), "--label", "is_fraud", "--effort", effort, "--jobs", "1",
+                "-o", str(model)],
         "rank": ["rank", str(model), str(features), "--no-page", "-o", str(work / "list.csv")],
     }  # fmt: skip
     steps = {name: _measured(work, name, arguments) for name, arguments in commands.items()}
@@ -94,7 +96,7 @@ def months(
     seconds = {name: round(each.seconds, 1) for name, each in steps.items()}
     return TrialOutcome(
         {name: figures[name] for name in METRICS if name in figures},
-        {"cards": cards, "volume": volume, "memory": memory},
+        {"cards": cards, "volume": volume, "memory": memory, "effort": effort},
         seconds,
         facts,
     )

@@ -69,10 +69,15 @@ class FeatureFolder:
         """Return the finished folder at this path; an error says what is wrong with another."""
         folder = Path(path)
         if not (folder / NOTES).is_file():
-            reason = "its features are not finished; run the same toprank features again"
-            if not (folder / WORK).is_dir():
-                reason = f"it has no {NOTES}; make one with: toprank features"
-            raise FileNotFoundError(f"{folder} must be a folder of features: {reason}.")
+            if (folder / WORK).is_dir():
+                raise FileNotFoundError(
+                    f"the features in {folder} are not finished; run the same toprank features "
+                    "again."
+                )
+            raise FileNotFoundError(
+                f"{folder} must be a folder of features; it has no {NOTES}; make one with: "
+                "toprank features"
+            )
         try:
             plain = json.loads((folder / NOTES).read_text(encoding="utf-8"))
             if plain["version"] != _VERSION:

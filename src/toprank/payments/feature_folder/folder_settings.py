@@ -18,7 +18,7 @@ class FolderSettings:
 
     >>> roles = Roles("paid_at", "card", "terminal", "amount")
     >>> len(FolderSettings(roles, "is_fraud").history().names)
-    46
+    44
     """
 
     roles: Roles

@@ -90,7 +90,7 @@ def part_numbers(values: pa.ChunkedArray, name: str, n_parts: int) -> NDArray[np
     """Return the part of each row by the text of its key; rows without a key are in the first.
 
     >>> part_numbers(pa.chunked_array([[7, 8, 7]]), "card", 10).tolist()
-    [5, 8, 5]
+    [6, 1, 6]
     """
     places, texts = entries(values, name)
     parts = [
