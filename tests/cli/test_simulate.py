@@ -151,7 +151,7 @@ def test_stopping_leaves_no_file():
     [
         (["-o", "p.xlsx"], "p.xlsx must end in .parquet or .pq; got '.xlsx'."),
         (["-o", "no/p.parquet"], "there is no folder no to write p.parquet to."),
-        (["-o", "."], " must name a file to write; it is a folder."),
+        (["-o", "p.d"], "p.d must end in .parquet or .pq; got '.d'."),
         (
             ["-o", "p.parquet", "--start", "tomorrow"],
             "start must be a date such as '2025-01-01'; got 'tomorrow'.",
@@ -205,3 +205,16 @@ def test_help_shows_examples_that_run():
     for arguments in examples:
         ran(*arguments, "--cards", 20, "--terminals", 20, "--days", 100)
         assert Path(arguments[1]).exists()
+
+
+def test_a_name_without_a_suffix_is_a_folder_with_a_file_per_day():
+    outcome = ran("-o", "days", *SMALL)
+    paths = sorted(Path("days").iterdir())
+    table = pa.concat_tables(pq.read_table(path) for path in paths)
+
+    assert len(paths) == 30
+    assert table.drop_columns("id").equals(made())
+    assert "Wrote days" in outcome.stderr
+    again = run_main("simulate", "-o", "days", *SMALL)
+    assert again.exit_code == 2
+    assert "must name a new or empty folder" in again.stderr

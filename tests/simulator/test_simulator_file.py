@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from toprank.simulator import Simulation, tables_by_day, write_parquet
+from toprank.simulator import Simulation, tables_by_day, write_folder, write_parquet
 
 MOST_MEMORY = """
 import resource, sys
@@ -108,3 +108,19 @@ def test_a_file_that_cannot_be_written_is_refused_at_once(name, error, message, 
         write_parquet(Simulation(10, 10, 1), Path(tmp_path, name))
 
     assert message in str(raised.value)
+
+
+def test_a_folder_has_a_file_per_day_with_the_rows_and_ids_of_one_file(tmp_path):
+    simulation = Simulation(100, 200, 5, start="2024-02-27")
+    write_parquet(simulation, tmp_path / "payments.parquet")
+    reported = []
+    written = write_folder(simulation, tmp_path / "days", lambda *done: reported.append(done))
+    paths = sorted((tmp_path / "days").iterdir())
+    table = pa.concat_tables(pq.read_table(path) for path in paths)
+
+    assert [path.name for path in paths] == [
+        f"2024-{day}.parquet" for day in ("02-27", "02-28", "02-29", "03-01", "03-02")
+    ]
+    assert table.equals(pq.read_table(tmp_path / "payments.parquet"))
+    assert written == (table.num_rows, sum(table["is_fraud"].to_pylist()))
+    assert reported == [(day, 5) for day in range(1, 6)]

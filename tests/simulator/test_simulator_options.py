@@ -340,3 +340,10 @@ def test_one_day_before_christmas_is_enough(start, n_days):
     assert Simulation(start=start, n_days=n_days, christmas=True).christmas
     with pytest.raises(ValueError, match="between 1 and 24 December"):
         Simulation(start="2024-12-25", n_days=341, christmas=True)
+
+
+def test_volume_says_how_often_cards_pay():
+    usual, twice = (table_of(volume=volume).num_rows for volume in (1.0, 2.0))
+    assert twice == pytest.approx(2 * usual, rel=0.03)
+    with pytest.raises(ValueError, match="volume must be greater than 0"):
+        Simulation(volume=0)

@@ -208,3 +208,15 @@ def test_a_drifting_world_changes_on_its_day(name):
         assert set(np.unique(world.days[world.is_changed & before] // 70)) == {0}
     else:
         assert not world.is_changed[before].any()
+
+
+@pytest.mark.slow
+def test_months_are_computed_by_day_as_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    outcome = run("months", "60 days", cards=1_000, volume=1.0)
+
+    assert outcome.figures["values_that_differ"] == 0
+    assert outcome.facts["values_compared"] > 100_000
+    assert outcome.figures["features_gigabytes"] < 1
+    assert outcome.figures["average_precision"] > 0.3
+    assert not list(tmp_path.iterdir())

@@ -25,6 +25,7 @@ from toprank.cli.fit import fit
 from toprank.cli.history_commands import history
 from toprank.cli.keys import keys
 from toprank.cli.label import label
+from toprank.cli.make_features import make_features
 from toprank.cli.model_commands import models
 from toprank.cli.option_names import as_typed
 from toprank.cli.rank import rank
@@ -62,7 +63,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, export, compare, anomalies, stream,
-    simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
+    make_features, simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
     audit, settings, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)

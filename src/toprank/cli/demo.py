@@ -1,5 +1,6 @@
 """`toprank demo`: from payments to alerts on made-up data, in under a minute."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,9 @@ def demo(folder: Path, budget: int, seed: int) -> None:
         "is_fraud", time="paid_at", drop=("card", "terminal"), budget=budget,
         n_estimators=_TREES, effort="quick", random_state=seed, n_jobs=-1, names=_NAMES,
     )  # fmt: skip
-    written = fit_and_write(model, known, folder / "payments.toprank", "Made-up card payments")
+    written = fit_and_write(
+        model, partial(model.fit, known), folder / "payments.toprank", "Made-up card payments"
+    )
     screen.show(summary.text_of(model.training_, "frauds"))
 
     alerts = model.rank(today.drop_columns(["is_fraud"]))

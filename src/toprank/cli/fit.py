@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from glob import has_magic
 from pathlib import Path
 from shlex import quote
@@ -15,6 +16,12 @@ from toprank import registry
 from toprank.cli import log_lines
 from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
+from toprank.cli.feature_folders import (
+    check_positive,
+    opened_folder,
+    roles_in,
+    sample_line,
+)
 from toprank.cli.fit_cluster import fit_on_cluster, place_of
 from toprank.cli.table_options import data_argument, source_options, table_options
 
@@ -30,8 +37,10 @@ Examples:
   toprank fit "s3://payments/2026/*.parquet" --label is_fraud -o payments.toprank
   toprank fit --sql "select * from payments" --database postgresql://ann@db/bank \\
     --label is_fraud -o payments.toprank
+  toprank fit features/ --label is_fraud -o payments.toprank
   toprank fit "payments/*.parquet" --label is_fraud --cluster tcp://scheduler:8786
 """
+_SAMPLE_ROWS = 1_000_000
 LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 
 
@@ -127,6 +136,11 @@ LONGEST_GAP = 36_525  # days; beyond a century, it is a mistake
 )
 @click.option("--jobs", type=click.IntRange(1), help="Threads.  [default: all cores]")
 @click.option(
+    "--rows", type=click.IntRange(1_000),
+    help="With a folder of features: about how many rows to learn from.  "
+    f"[default: {_SAMPLE_ROWS}]",
+)  # fmt: skip
+@click.option(
     "-o", "--output", type=click.Path(path_type=Path),
     help="Model file to write; the report goes next to it.  [default: DATA with .toprank]",
 )  # fmt: skip
@@ -168,6 +182,7 @@ def fit(
     seed: int,
     losses: str | None,
     jobs: int | None,
+    rows: int | None,
     output: Path | None,
     as_json: bool,
     cluster: str | None,
@@ -178,12 +193,12 @@ def fit(
 
     DATA is a CSV, Parquet, JSON, Excel or Feather file; a folder of such files or a pattern in
     quotes; or one of these in an object store: s3://, gs:// or abfs://. With --sql, the rows are
-    those of a query.
+    those of a query. In a folder that `toprank features` wrote, the columns of times, cards and
+    the like are known.
 
-    The rows are split by time when --time is
-    given (train, validation, gap, test), at random otherwise. The printed figures are those of
-    the test rows, which nothing was learned from. The model that is written then also learns
-    from these, the newest rows.
+    The rows are split by time when --time is given (train, validation, gap, test), at random
+    otherwise. The printed figures are those of the test rows, which nothing was learned from. The
+    model that is written then also learns from these, the newest rows.
 
     Columns that only name their rows are left out, and a note says so. What else is remarkable
     about DATA, such as numbers written as text, is noted as well.
@@ -197,6 +212,14 @@ def fit(
         "amount": amount,
         "row_id": row_id,
     }
+    folder = None if cluster is not None else opened_folder(data.path)
+    if folder is not None:
+        _refuse_beside_folder()
+        check_positive(folder, positive)
+        roles |= roles_in(folder, label, {"time": time, **roles})
+        time = roles.pop("time")
+    elif rows is not None:
+        raise click.UsageError("--rows must come with a folder that toprank features wrote.")
     about_past = {"--delay": delay, "--features": features, "--card-key": card_key}
     _check_past(roles, label, time, about_past, drop, cluster)
     _check_place(cluster)
@@ -222,8 +245,8 @@ def fit(
             **options,
             **roles,
             keep=keep,
-            delay="7d" if delay is None else f"{delay}d",
-            features=None if features is None else _features_in(features),
+            delay=_delay_of(folder, delay),
+            features=None if features is None else features_in(features),
             card_key=card_key,
             names=None if names is None else read_names(names),
             budget=budget,
@@ -237,8 +260,12 @@ def fit(
             random_state=seed,
             n_jobs=-1 if jobs is None else jobs,
         )
-        table = _read(data, label, time, [*drop, *keep], roles, reading())
-        written = fit_and_write(model, table, output, data.name)
+        if folder is None:
+            table = _read(data, label, time, [*drop, *keep], roles, reading())
+            learn = partial(model.fit, table)
+        else:
+            learn = partial(model.fit_folder, folder, most_rows=rows or _SAMPLE_ROWS)
+        written = fit_and_write(model, learn, output, data.name, folder)
         trained = model.training_
         figures = trained.chosen.test
         report_budget(budget, figures.longest_list, figures.day is not None)
@@ -261,8 +288,13 @@ def fit(
         screen.remark(f"The whole tree in words: toprank explain {quote(str(output))} --tree")
 
 
-def fit_and_write(model: Any, table: Any, output: Path, title: str) -> str:
-    """Fit a payment model, write it, its history and its report; return what was written."""
+def fit_and_write(
+    model: Any, learn: Callable[..., Any], output: Path, title: str, folder: Any = None
+) -> str:
+    """Fit a payment model, write it, its history and its report; return what was written.
+
+    `learn` is the method that fits it, with its rows; `folder` is where these are, if in one.
+    """
     from toprank.cli import screen
     from toprank.cli.rank import note_unknown_names
     from toprank.payments.model_files import history_folder
@@ -270,13 +302,17 @@ def fit_and_write(model: Any, table: Any, output: Path, title: str) -> str:
     from toprank.present.report import report_of, write_report
 
     with screen.progress_bar() as progress:
-        model.fit(table, progress=progress)
+        learn(progress=progress)
     if model.names:
         note_unknown_names(model.names, model)
     remarks = []
     if n_unlabelled := model.training_.task.n_unlabelled:
         remarks.append(f"{n_unlabelled:,} rows without a label were left out.")
         screen.remark(f"note: {remarks[0]}")
+    if folder is not None:
+        nouns = summary.noun_of(model.label_column)
+        remarks.append(sample_line(folder, model.training_, nouns))
+        screen.remark(f"note: {remarks[-1]}")
     page = report_path(output)
     with screen.busy("writing the report"):
         noun = summary.noun_of(model.label_column)
@@ -343,6 +379,26 @@ def _is_given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT
 
 
+def _refuse_beside_folder() -> None:
+    """Raise for an option that says how features are computed, where they are already."""
+    why = "the features of the folder are computed already"
+    reading = "the folder has Parquet files, which have numbers and times as such"
+    refuse_given(
+        "a folder of features",
+        {
+            **dict.fromkeys(("delay", "features", "card_key"), why),
+            **dict.fromkeys(("encoding", "decimal", "thousands", "time_format"), reading),
+        },
+    )
+
+
+def _delay_of(folder: Any, days: int | None) -> str:
+    """Return the delay of labels: that of the folder, as given, or a week."""
+    if folder is not None:
+        return str(folder.settings.delay)
+    return "7d" if days is None else f"{days}d"
+
+
 def _check_place(cluster: str | None) -> None:
     """Raise for an option that has no meaning where the training takes place."""
     if cluster is None:
@@ -406,7 +462,7 @@ def _check_past(
             )
 
 
-def _features_in(path: Path) -> Any:
+def features_in(path: Path) -> Any:
     """Return the features that a JSON file describes."""
     from toprank.payments.features import from_json
 

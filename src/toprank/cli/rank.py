@@ -9,6 +9,7 @@ import click
 from toprank.cli import log_lines
 from toprank.cli.data_place import DataPlace
 from toprank.cli.existing_files import force_option
+from toprank.cli.feature_folders import check_model, latest_day, opened_folder
 from toprank.cli.list_table import ListTable
 from toprank.cli.paths import card_key_option
 from toprank.cli.table_options import data_argument, source_options, table_options
@@ -22,6 +23,7 @@ Examples:
   toprank rank payments.toprank "s3://payments/2026-11-19/*.parquet" -o alerts.csv
   toprank rank payments.toprank --sql "select * from today" \\
     --database postgresql://ann@db/bank --to-table alerts --run 2026-11-19
+  toprank rank payments.toprank features/ -o alerts.csv
   toprank rank payments.toprank today.csv --json | jq '.alerts[0].reasons'
 """
 
@@ -94,11 +96,13 @@ def rank(
     """List the rows of DATA that MODEL finds most suspicious, each with its reasons.
 
     DATA is a file, a folder, a pattern in quotes, or one of these in an object store (s3://, gs://,
-    abfs://); with --sql, the rows are those of a query. They may be
-    more than fit into memory. Columns may come in any order, and may be more than the
-    model needs: all are carried into the list. A model fitted with --card lists each card once,
-    by its most suspicious row. Cards that `toprank label` recorded as fraud are left out, as the
-    figures of fit assume; cards cleared lately are flagged.
+    abfs://); with --sql, the rows are those of a query. They may be more than fit into memory. Of
+    a folder that `toprank features` wrote, the latest day is ranked.
+
+    Columns may come in any order, and may be more than the model needs: all are carried into the
+    list. A model fitted with --card lists each card once, by its most suspicious row. Cards that
+    `toprank label` recorded as fraud are left out, as the figures of fit assume; cards cleared
+    lately are flagged.
 
     The list has an empty column `verdict`: fill in fraud, genuine or unsure, and give the file to
     `toprank label`. In CSV, text that a spreadsheet would run as a formula gets an apostrophe in
@@ -106,6 +110,7 @@ def rank(
     """
     from toprank.cli import paths, screen
 
+    folder = opened_folder(data.path)
     page = _page_path(page, no_page, output, model)
     for place, kind in ((output, None), (page, "page")):
         if place is not None:
@@ -121,6 +126,14 @@ def rank(
     with paths.opened_model(
         model, history, for_writing=is_remembered, data=data, card_key=card_key
     ) as payments:
+        check_model(payments, model.name, folder, data)
+        if folder is not None:
+            data = DataPlace(str(folder.file_of(folder.days[-1].day)))
+        if is_remembered and payments.folder_settings_ is not None:
+            raise click.UsageError(
+                "--remember must be left out: the model was fitted on a folder of features, and "
+                "has no history; add files to the folder with toprank features."
+            )
         if is_remembered and payments.state_ is None:
             raise click.UsageError(
                 "--remember must be left out: the model was fitted without --card."
@@ -129,7 +142,12 @@ def rank(
             payments.names = {**(payments.names or {}), **given_names}
             note_unknown_names(given_names, payments)
         how = paths.reading_for(payments, reading())
-        with paths.batches(data, payments.schema_, "scoring", as_text, how) as batches:
+        reader = (
+            latest_day(folder)
+            if folder is not None
+            else paths.batches(data, payments.schema_, "scoring", as_text, how)
+        )
+        with reader as batches:
             alerts = payments.rank(
                 batches,
                 budget,
@@ -143,6 +161,8 @@ def rank(
             as_listed = alerts if is_shown else as_written(alerts, data, reading=how)
             shown = alert_page(as_listed, payments, model, data, is_remembered, how)
     log_lines.report(rows=alerts.n_seen, listed=len(alerts.suspicion))
+    if folder is not None:
+        screen.remark(f"The list of {folder.days[-1].day}, the latest day of {folder.path}.")
     screen.remark(_what_was_done(alerts, payments))
     if budget is not None and budget > alerts.n_seen:
         screen.remark(

@@ -15,13 +15,14 @@ Examples:
   toprank simulate -o drift.parquet --starts card:60 --stops terminal:120
   toprank simulate -o winter.parquet --start 2024-10-01 --days 120 --christmas
   toprank simulate -o large.parquet --cards 100000 --terminals 50000 --days 730 --seed 7
+  toprank simulate -o months/ --cards 440000 --volume 0.807 --days 182
 """
 
 
 @click.command(epilog=EXAMPLES, short_help="Simulate card payments with frauds, of any size.")
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path),
-    help="File to write, .parquet or .csv.",
+    help="File to write, .parquet or .csv, or a folder for one Parquet file per day.",
 )  # fmt: skip
 @click.option(
     "--cards", default=5_000, show_default=True, type=click.IntRange(1), help="Number of cards."
@@ -33,6 +34,10 @@ Examples:
 @click.option(
     "--days", default=183, show_default=True, type=click.IntRange(1), help="Number of days."
 )
+@click.option(
+    "--volume", default=1.0, show_default=True, type=click.FloatRange(0, min_open=True),
+    help="How often each card pays, times 1.92 a day.",
+)  # fmt: skip
 @click.option("--start", default="2018-04-01", show_default=True, help="First day.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1),
@@ -87,6 +92,7 @@ def simulate(
     cards: int,
     terminals: int,
     days: int,
+    volume: float,
     start: str,
     seed: int,
     details: bool,
@@ -99,7 +105,7 @@ def simulate(
     claims: bool,
     checks: int,
 ) -> None:
-    """Simulate card payments with frauds among them, and write them to a file of any length.
+    """Simulate card payments with frauds among them, and write them to files of any length.
 
     The defaults follow the published figures of the Fraud Detection Handbook: about 1.75 million
     payments, 0.84 % of them frauds. The columns are id, paid_at, card, terminal, amount and
@@ -107,7 +113,7 @@ def simulate(
     terminals, not with days.
     """
     from toprank.cli import paths, screen
-    from toprank.simulator import Simulation, write_csv, write_parquet
+    from toprank.simulator import Simulation, write_csv, write_folder, write_parquet
 
     simulation = Simulation(
         n_cards=cards,
@@ -124,9 +130,13 @@ def simulate(
         christmas=christmas,
         claims=claims,
         checks_a_day=checks,
+        volume=volume,
     )
-    paths.check_output(output, data=Path())  # no file is read that could be overwritten
-    write = write_csv if output.suffix.lower() == ".csv" else write_parquet
+    write = {"": write_folder, ".csv": write_csv}.get(output.suffix.lower(), write_parquet)
+    if write is write_folder:
+        _check_folder(output)
+    else:
+        paths.check_output(output, data=Path())  # no file is read that could be overwritten
     with screen.progress_bar() as progress:
         written = write(
             simulation, output, lambda done, total: progress("simulating payments", done, total)
@@ -137,6 +147,14 @@ def simulate(
         f"Wrote {output}: {written.n_payments:,} payments of {days:,} "
         f"{'day' if days == 1 else 'days'}, {written.n_frauds:,} of them frauds ({percent:.2g} %)."
     )
+
+
+def _check_folder(output: Path) -> None:
+    """Raise unless the folder is new or empty: days of another run must not stay in it."""
+    if output.exists() and not output.is_dir():
+        raise click.UsageError(f"-o must end in .parquet or .csv, or name a folder; got {output}.")
+    if output.is_dir() and any(output.iterdir()):
+        raise click.UsageError(f"-o must name a new or empty folder; {output} has files.")
 
 
 def _schedule(option: str, given: tuple[str, ...]) -> dict[str, int]:

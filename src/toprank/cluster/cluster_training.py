@@ -56,6 +56,10 @@ class ClusterTask:
     split: BucketSplit
     n_unlabelled: int
 
+    def counts(self) -> tuple[int, int]:
+        """Return the number of rows and of positives."""
+        return self.is_positive.size, int(self.is_positive.sum())
+
     def remarks(self) -> list[str]:
         """Return what is worth knowing before the training."""
         said = []

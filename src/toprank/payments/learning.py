@@ -22,6 +22,7 @@ from toprank.workflow.task import MoreRows, class_names, prepare
 def learn(model: Any, table: pa.Table, progress: Progress | None) -> Any:
     """Fit a payment model to a labelled table, and return it."""
     roles = roles_of(model)
+    model.folder_settings_ = None
     model.stored_cards_ = StoredCards.of_key(model.card_key)
     model.reading_ = tables.Reading.of(table)
     tables.check_columns([*model.drop, *model.keep], table.column_names)

@@ -21,6 +21,7 @@ from toprank import files
 from toprank.data.tables import Reading, time_column
 from toprank.data.tables.spans import span_of
 from toprank.payments.far_times import bulk_of
+from toprank.payments.feature_folder.folder_settings import FolderSettings
 from toprank.payments.features import Feature, History
 from toprank.payments.features.kinds import OF_LABELS
 from toprank.payments.history_store import HistoryStore, StoreBusyError
@@ -130,6 +131,7 @@ def _read_ranker(kind: Any, path: Path, card_key: Any) -> Any:
     model.stored_cards_ = _noted_cards(manifest["facts"]).with_key(card_key, path.name)
     model.card_key = card_key
     model.promise_ = _noted(Promise, manifest["facts"].get("promise"))
+    model.folder_settings_ = _noted(FolderSettings, manifest["facts"].get("folder"))
     model.usual_rows_ = _noted(UsualRows, manifest["facts"].get("usual_rows"))
     model.reading_ = Reading.from_json(manifest["facts"].get("reading"))
     model.classes_ = class_names(*_classes_of(ranker)) if hasattr(ranker, "classes_") else None
@@ -155,6 +157,9 @@ def facts_of(model: Any, version: int) -> dict[str, Any]:
         roles = Roles(model.time, model.card, model.terminal, model.amount, model.row_id)
         facts["payments"], facts["history"] = roles._asdict(), model.state_.history.id
         facts["card_key"] = model.stored_cards_.fingerprint
+    elif model.folder_settings_ is not None:
+        facts["payments"] = model.folder_settings_.roles._asdict()
+        facts["folder"] = model.folder_settings_.to_json()
     return facts
 
 
@@ -223,6 +228,13 @@ def _opened_state(
         if given is not None:
             raise ValueError(
                 f"{path.name} was fitted without a card and has no history; leave out "
+                "history (--history)."
+            )
+        return None
+    if model.folder_settings_ is not None:
+        if given is not None:
+            raise ValueError(
+                f"{path.name} was fitted on a folder of features and has no history; leave out "
                 "history (--history)."
             )
         return None

@@ -24,6 +24,7 @@ from toprank.data.tables import Schema, TableWarning, WrittenBatch
 from toprank.data.tables.columns import arrow_table
 from toprank.notebook_views import ShownWhenFitted, html_of
 from toprank.payments import issued_lists, model_files
+from toprank.payments.feature_folder import FeatureFolder, FolderSettings, folder_training
 from toprank.payments.features import Feature
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.fit_options import roles_of
@@ -31,7 +32,7 @@ from toprank.payments.history_store.history_store import HistoryStore
 from toprank.payments.known_cards import KnownCards, known_cards
 from toprank.payments.learning import learn, learn_also, learn_from_features
 from toprank.payments.measured import evaluated
-from toprank.payments.payment_words import words_of_list
+from toprank.payments.payment_words import PaymentWords, words_of_list
 from toprank.payments.recent_payments import recent_payments
 from toprank.payments.roles import (
     Roles,
@@ -113,6 +114,8 @@ class PaymentModel(ShownWhenFitted, BaseEstimator):
         What the rows learned from are like; `rank` warns of rows that are unlike them.
     reading_
         How numbers and times were written in the file that the model was fitted on.
+    folder_settings_
+        What the features of the folder are that `fit_folder` learned from; else None.
 
     Examples
     --------
@@ -182,12 +185,29 @@ class PaymentModel(ShownWhenFitted, BaseEstimator):
         self.loss = loss
 
     stored_cards_ = StoredCards()
+    folder_settings_: FolderSettings | None = None
 
     # Learning
 
     def fit(self, table: Any, *, progress: Progress | None = None) -> Self:
         """Learn from a labelled table; with a card, also from the past of each card."""
         return learn(self, arrow_table(table), progress)
+
+    def fit_folder(
+        self,
+        folder: FeatureFolder | str | os.PathLike[str],
+        *,
+        most_rows: int = folder_training.MOST_ROWS,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from a folder of features: see `toprank.payments.feature_folder`.
+
+        All positives and a sample of the other rows are learned from, about `most_rows` in all;
+        all rows of the test days are scored for the figures. The model has no history: it ranks
+        rows that have their features.
+        """
+        opened = folder if isinstance(folder, FeatureFolder) else FeatureFolder.open(Path(folder))
+        return folder_training.learn_from_folder(self, opened, most_rows, progress)
 
     def fit_features(
         self,
@@ -469,7 +489,10 @@ class PaymentModel(ShownWhenFitted, BaseEstimator):
 
     def _describer(self, facts: pa.Table, is_compared: bool) -> reasons.Describer:
         """Return what puts the reasons of listed rows into words."""
-        roles = self.roles
+        roles, folder = self.roles, self.folder_settings_
+        if roles is not None and folder is not None:  # it has no earlier payments to compare with
+            features = folder.history().features
+            return PaymentWords(features, roles, self.label_column, self.names)
         if self.state_ is None or roles is None:
             return reasons.ColumnNames(self.names or {})
         return words_of_list(self.state_, roles, self.label_column, self.names, facts, is_compared)

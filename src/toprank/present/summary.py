@@ -60,9 +60,10 @@ def size_line(trained: Findings, noun: str) -> str:
     n_categories = kinds.count("category")
     categories = f" ({n_categories} {plural('category', n_categories)})" if n_categories else ""
     features = f"{len(kinds)} {plural('feature', len(kinds))}{categories}"
-    share = percent(task.is_positive.mean())
+    n_rows, n_positive = task.counts()
+    share = percent(n_positive / n_rows)
     positive = f"label {shortened(task.positive)}"
-    return f"{task.is_positive.size:,} rows, {features}, {share} {noun} ({positive})"
+    return f"{n_rows:,} rows, {features}, {share} {noun} ({positive})"
 
 
 def periods_line(task: Task) -> str:

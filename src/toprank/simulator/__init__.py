@@ -9,7 +9,13 @@ and all options are ours.
 """
 
 from toprank.simulator.demo_table import simulate
-from toprank.simulator.output import Written, tables_by_day, write_csv, write_parquet
+from toprank.simulator.output import (
+    Written,
+    tables_by_day,
+    write_csv,
+    write_folder,
+    write_parquet,
+)
 from toprank.simulator.settings import PATTERNS, Simulation
 
 __all__ = [
@@ -19,5 +25,6 @@ __all__ = [
     "simulate",
     "tables_by_day",
     "write_csv",
+    "write_folder",
     "write_parquet",
 ]

@@ -26,8 +26,9 @@ def _days(
     world: World, simulation: Simulation, frauds: Frauds, usual: Streams, at_christmas: Streams
 ) -> Iterator[SimulatedPayments]:
     for day in range(simulation.n_days):
-        honest = draw_day(world, day, 1, usual)
+        honest = draw_day(world, day, simulation.volume, usual)
         if simulation.christmas and is_before_christmas(simulation.first_day + day):
             # Drawn from streams of their own, so that the usual payments do not change.
-            honest = merged(honest, draw_day(world, day, CHRISTMAS_VOLUME, at_christmas))
+            more = CHRISTMAS_VOLUME * simulation.volume
+            honest = merged(honest, draw_day(world, day, more, at_christmas))
         yield frauds.among(honest, day)

@@ -65,6 +65,32 @@ def write_parquet(
     return _write(simulation, _checked(path, _PARQUET), on_day, group_rows, pq.ParquetWriter)
 
 
+def write_folder(
+    simulation: Simulation, folder: str | Path, on_day: OnDay | None = None
+) -> Written:
+    """Write the payments, each with an `id`, as one Parquet file per day, such as
+    `2018-04-01.parquet`; return how many there are.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     written = write_folder(Simulation(5, 5, 2), folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['2018-04-01.parquet', '2018-04-02.parquet']
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    n_payments = n_frauds = 0
+    for done, table in enumerate(tables_by_day(simulation)):
+        rows = _with_ids(table, n_payments)
+        with atomic_path(place / f"{simulation.first_day + done}.parquet") as unfinished:
+            pq.write_table(rows, unfinished)
+        n_payments += rows.num_rows
+        n_frauds += pc.sum(rows["is_fraud"], min_count=0).as_py()
+        if on_day is not None:
+            on_day(done + 1, simulation.n_days)
+    return Written(n_payments, n_frauds)
+
+
 def write_csv(simulation: Simulation, path: str | Path, on_day: OnDay | None = None) -> Written:
     """Write the payments, each with an `id`, to a CSV; return how many there are.
 

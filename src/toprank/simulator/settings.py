@@ -25,6 +25,7 @@ class Simulation:
     payment before the first large one of a compromised card in a day. `starts` and `stops` name
     the days, counted from 0, from which a pattern makes frauds and from which it no longer does;
     `spells` names several such spans of days for a pattern that goes and returns.
+    `volume` multiplies how often each card pays, 1.92 times a day on average.
     `christmas` adds half as many payments again from 1 to 24 December. `claims` adds the day on
     which the card's holder claims the fraud, missing if never; `checks_a_day`, if not 0, the
     verdicts of checks on this many cards per day, missing for payments of other cards.
@@ -48,6 +49,7 @@ class Simulation:
     christmas: bool = False
     claims: bool = False
     checks_a_day: int = 0
+    volume: float = 1.0
 
     def __post_init__(self) -> None:
         checks.whole_number(self.n_cards, "n_cards", 1)
@@ -55,6 +57,7 @@ class Simulation:
         checks.whole_number(self.n_days, "n_days", 1)
         checks.whole_number(self.random_state, "random_state", 0)
         checks.whole_number(self.checks_a_day, "checks_a_day", 0)
+        checks.number_above(self.volume, "volume", 0)
         _check_schedule(self.starts, self.stops)
         _check_spells(self.spells)
         last_day = self.first_day + self.n_days - 1

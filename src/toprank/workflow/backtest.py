@@ -34,7 +34,8 @@ _N_BLOCKS = 8
 class ScoredWindow(NamedTuple):
     """Rows scored by a model that had learned from none after `until`.
 
-    `card` says whose row each is, where a list has one row per card.
+    `card` says whose row each is, where a list has one row per card, and `weight` how many rows
+    each represents, where they are a sample: probabilities can be learned from one, lists cannot.
     """
 
     is_positive: NDArray[np.bool_]
@@ -42,6 +43,7 @@ class ScoredWindow(NamedTuple):
     time: Times | None = None
     until: np.datetime64 | None = None
     card: NDArray | None = None
+    weight: NDArray[np.float64] | None = None
 
 
 class ListSize(NamedTuple):
@@ -68,9 +70,16 @@ def newest_calibration(windows: Sequence[ScoredWindow]) -> Calibration:
         used.append(window)
         if sum(int(each.is_positive.sum()) for each in used) >= ENOUGH_POSITIVES:
             break
+    weight = None
+    if any(each.weight is not None for each in used):
+        weights = (
+            np.ones(each.is_positive.size) if each.weight is None else each.weight for each in used
+        )
+        weight = np.concatenate(list(weights))
     return fit_calibration(
         np.concatenate([each.is_positive for each in used]),
         np.concatenate([each.suspicion for each in used]),
+        weight=weight,
     )
 
 

@@ -41,12 +41,13 @@ def training_facts(trained: Findings, label: str, time: str | None) -> dict[str,
     """Return what training found in plain values, as the model file and `--json` keep it."""
     task = trained.task
     periods = task.split.periods or {}
+    n_rows, n_positive = task.counts()
     facts = {
         "label": label,
         "time": time,
         "budget": trained.chosen.test.budget,
-        "rows": task.is_positive.size,
-        "positives": int(task.is_positive.sum()),
+        "rows": n_rows,
+        "positives": n_positive,
         "periods": {name: [str(begin), str(end)] for name, (begin, end) in periods.items()},
         "chosen": trained.chosen.name,
         "learned_from_test": trained.is_refitted,

@@ -36,6 +36,25 @@ class MoreRows(NamedTuple):
     card: NDArray[np.int64] | None = None
 
 
+class ScoredTest(NamedTuple):
+    """The test rows as scored by a ranker; times, days and cards where the task has some.
+
+    Days are counted from that of the first row of the task.
+    """
+
+    is_positive: NDArray[np.bool_]
+    suspicion: NDArray[np.float64]
+    time: NDArray[np.datetime64] | None
+    day: NDArray[np.int64] | None
+    cards: Cards | None
+
+    def window(self, until: np.datetime64 | None, chosen: Any = slice(None)) -> ScoredWindow:
+        """Return them, or some, as scored by a ranker that had learned from none after `until`."""
+        time = None if self.time is None else self.time[chosen]
+        card = None if self.cards is None else self.cards.card[chosen]
+        return ScoredWindow(self.is_positive[chosen], self.suspicion[chosen], time, until, card)
+
+
 @dataclass(frozen=True)
 class Task:
     """A table made ready to learn from: features, labels, times and the split.
@@ -90,6 +109,37 @@ class Task:
         time = None if self.time is None else self.time[rows]
         card = None if self.cards is None else self.cards.card[rows]
         return ScoredWindow(self.is_positive[rows], suspicion, time, until, card)
+
+    def test_rows(self, ranker: Any) -> ScoredTest:
+        """Return the test rows as a ranker scores them."""
+        features, labels = self.encoded(ranker.schema_, "test")
+        time = None if self.time is None else self.time[self.split.test]
+        suspicion = ranker.suspicion(features)
+        of_rows = time, self.days("test"), self.cards_in("test")
+        return ScoredTest(labels == self.positive, suspicion, *of_rows)
+
+    def test_features(self, places: NDArray[np.intp]) -> pa.Table:
+        """Return the features of some rows of `test_rows`."""
+        return self.features.take(pa.array(self.split.test[places]))
+
+    def test_names(self, places: NDArray[np.intp]) -> list[str]:
+        """Return what some rows of `test_rows` are called in a report: their numbers."""
+        return [f"{row}" for row in self.row_numbers[self.split.test[places]]]
+
+    def counts(self, rows: NDArray[np.int64] | None = None) -> tuple[int, int]:
+        """Return how many rows there are, and positives; of all rows, or of these."""
+        is_positive = self.is_positive if rows is None else self.is_positive[rows]
+        return is_positive.size, int(is_positive.sum())
+
+    def with_test(
+        self, windows: Sequence[ScoredWindow], rows: ScoredTest, until: np.datetime64 | None
+    ) -> list[ScoredWindow]:
+        """Return the windows to learn probabilities and drift from: these, then the test."""
+        return [*windows, rows.window(until)]
+
+    def typical_rows(self, *parts: str) -> NDArray[np.int64]:
+        """Return numbers of rows of these parts that are spread as all of their rows are."""
+        return self.rows_in(*parts)
 
     @property
     def gap(self) -> np.timedelta64 | None:

@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from toprank import registry
+from toprank import registry, splits
 from toprank.data import checks
+from toprank.data.inputs import Encoded
+from toprank.data.tables.row_numbers import as_slice
 from toprank.notebook_views import ShownInNotebooks
 from toprank.rankers.auto.boosted import BoostedTrees
 from toprank.rankers.auto.search_log import SearchLog
@@ -31,7 +33,7 @@ from toprank.rankers.progress import Progress, renamed, silent
 from toprank.workflow.backtest import ScoredWindow, backtested, newest_calibration
 from toprank.workflow.evaluation import Evaluation, evaluate
 from toprank.workflow.promise import Promise
-from toprank.workflow.task import MoreRows, Task
+from toprank.workflow.task import MoreRows, ScoredTest, Task
 from toprank.workflow.usual_rows import UsualRows
 
 PLAIN = "plain log-loss trees"
@@ -136,7 +138,7 @@ def train(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is odd about the table was said before
             fitted = _fit_as_a_winner(plain, task, PLAIN, doing, progress, chosen.plain)
-        trained.candidates.append(_candidate(fitted, task, budget))
+        trained.candidates.append(_candidate(fitted, task.test_rows(fitted.ranker), budget))
     return trained
 
 
@@ -202,9 +204,10 @@ def _ready(
     progress: Progress | None,
 ) -> Trained:
     """Return the training with the ranker to use, and what its lists may be promised."""
-    candidate = _candidate(chosen, task, budget)
+    rows = task.test_rows(chosen.ranker)
+    candidate = _candidate(chosen, rows, budget)
     until = None if task.split.periods is None else task.split.periods["validation"][1]
-    windows = [*chosen.windows, task.window(task.split.test, candidate.test.suspicion, until)]
+    windows = task.with_test(chosen.windows, rows, until)
     calibration, ranker = newest_calibration(windows), chosen.ranker
     if refit:
         ranker = _refitted(chosen.ranker, task, progress)
@@ -217,14 +220,15 @@ def _ready(
 
 def _usual_rows(task: Task, ranker: Ranker, refit: bool) -> UsualRows:
     """Return what the rows are like that the ranker learned from."""
-    learned = task.encoded(ranker.schema_, *(() if refit else ("train", "validation")))[0]
-    latest = task.encoded(ranker.schema_, "test")[0]
+    coded = task.coded.encoded(ranker.schema_)
+    learned = task.typical_rows(*(() if refit else ("train", "validation")))
+    latest = task.typical_rows("test")
     return UsualRows.of(
         ranker.schema_.names,
-        learned.features,
-        latest.features,
-        ranker.suspicion(latest),
-        task.days("test"),
+        coded[as_slice(learned)],
+        coded[as_slice(latest)],
+        ranker.suspicion(Encoded(coded[as_slice(latest)])),
+        None if task.time is None else splits.days(task.time)[latest],
     )
 
 
@@ -303,13 +307,7 @@ def _groups(ranker: Any, task: Task, *parts: str) -> dict[str, Any]:
     return {"groups": task.card_days(*parts)} if ranks_groups else {}
 
 
-def _candidate(fitted: _Measurable, task: Task, budget: int) -> Candidate:
-    return Candidate(fitted.name, fitted.ranker, _judged(fitted.ranker, task, budget))
-
-
-def _judged(ranker: Ranker, task: Task, budget: int) -> Evaluation:
-    features, labels = task.encoded(ranker.schema_, "test")
-    suspicion = ranker.suspicion(features)
-    probability = ranker.calibration_.probability(suspicion)
-    of_rows = task.days("test"), task.cards_in("test")
-    return evaluate(labels == task.positive, suspicion, probability, budget, *of_rows)
+def _candidate(fitted: _Measurable, rows: ScoredTest, budget: int) -> Candidate:
+    probability = fitted.ranker.calibration_.probability(rows.suspicion)
+    figures = evaluate(rows.is_positive, rows.suspicion, probability, budget, rows.day, rows.cards)
+    return Candidate(fitted.name, fitted.ranker, figures)

@@ -15,6 +15,7 @@ from toprank_bench.trials import (
     late_labels,
     latents,
     lifelong,
+    months,
     promise_under_drift,
     recall_coverage,
     served_days,
@@ -55,6 +56,7 @@ TRIALS: dict[str, Trial] = {
     "late-labels": Trial(late_labels.late_labels, late_labels.METRICS),
     "latents": Trial(latents.latents, latents.METRICS),
     "lifelong": Trial(lifelong.lifelong, lifelong.METRICS, lifelong.DATA),
+    "months": Trial(months.months, months.METRICS, months.DATA),
     "promise-under-drift": Trial(
         promise_under_drift.promise_under_drift,
         promise_under_drift.METRICS,

@@ -44,14 +44,15 @@ def report_of(
     `describer` puts reasons into words; without it, columns are called by their names.
     """
     task, chosen = trained.task, trained.chosen
+    n_rows, n_positive = task.counts()
     describer = describer or reasons.ColumnNames({})
     return Report(
         title=title,
         headline=summary.headline(chosen.test, noun, trained.promise),
         budget=chosen.test.budget,
         per_day=chosen.test.day is not None,
-        rows=task.is_positive.size,
-        positives=int(task.is_positive.sum()),
+        rows=n_rows,
+        positives=n_positive,
         periods=_periods(task),
         models=[_figures(candidate) for candidate in trained.candidates],
         alerts=_alerts(trained, describer),
@@ -70,7 +71,7 @@ def report_of(
         judged_on=_judged_on(trained),
         tree=tree_of(trained.ranker, noun),
         cards=_card_days(trained, noun),
-        period=_period(task, noun),
+        period=_period(trained, noun),
     )
 
 
@@ -180,11 +181,10 @@ def _tree_group(group: Any, noun: str) -> TreeGroup:
     return TreeGroup(head, rules, n_more=len(group.rules) - len(met))
 
 
-def _period(task: Task, noun: str) -> str:
+def _period(trained: Trained, noun: str) -> str:
     """Return which rows the report is about, so that nobody takes its list for today's."""
-    test = task.split.test
-    n_positive = int(task.is_positive[test].sum())
-    counts = f"{test.size:,} rows with {n_positive:,} {noun}"
+    task, is_positive = trained.task, trained.chosen.test.is_positive
+    counts = f"{is_positive.size:,} rows with {int(is_positive.sum()):,} {noun}"
     if task.split.periods is None:
         rows = f"the test rows, drawn at random: {counts}"
     else:
@@ -203,25 +203,26 @@ def _period(task: Task, noun: str) -> str:
 def _alerts(trained: Trained, describer: reasons.Describer) -> list[Alert]:
     """Return the top of the test rows, with what became of each."""
     task, chosen = trained.task, trained.chosen
-    features, _ = task.rows("test")
-    encoded, _ = task.encoded(chosen.ranker.schema_, "test")
     suspicion = chosen.test.suspicion
+    places = np.argsort(-suspicion, kind="stable")[:_ALERTS_SHOWN]
+    features = task.test_features(places)
+    encoded = Encoded(read_features(chosen.ranker, features))
     top = top_of_scored(
-        chosen.ranker, features, suspicion, _ALERTS_SHOWN, encoded=encoded, describer=describer
-    )
-    places = top.row_numbers - 1
-    test_rows = task.split.test[places]
-    values = values_of(chosen.ranker, Encoded(encoded.features[places]), describer)
+        chosen.ranker, features, suspicion[places], places.size, encoded=encoded,
+        describer=describer,
+    )  # fmt: skip
+    names = task.test_names(places)
+    values = values_of(chosen.ranker, encoded, describer)
     assert top.probability is not None and top.less_suspicious is not None
     return [
         Alert(
             rank=i + 1,
-            row=f"{task.row_numbers[test_rows[i]]}",
+            row=names[i],
             suspicion=float(top.suspicion[i]),
             probability=float(top.probability[i]),
             reasons=top.reason_texts(i),
             values=values[i],
-            is_positive=bool(task.is_positive[test_rows[i]]),
+            is_positive=bool(chosen.test.is_positive[places[i]]),
             less_suspicious=[str(reason) for reason in top.less_suspicious[i]],
         )
         for i in range(len(top.suspicion))
@@ -241,8 +242,7 @@ def _periods(task: Task) -> list[Period]:
         Period(
             name,
             *_bounds(bounds.get(name)),
-            rows=parts[name].size,
-            positives=int(task.is_positive[parts[name]].sum()),
+            *task.counts(parts[name]),
         )
         for name in names
     ]
