@@ -1,6 +1,22 @@
 import pytest
 
-from live import desks
+import postgres_server
+from live import databases, desks
+
+if databases.ON_POSTGRES:
+
+    @pytest.fixture(scope="session", autouse=True)
+    def postgres():
+        """The server that the databases of all tests are on."""
+        if why := postgres_server.missing():
+            pytest.skip(why)
+        with postgres_server.server() as server:
+            databases.serve(server)
+            yield
+
+    @pytest.fixture(autouse=True)
+    def databases_of_this_test(postgres):
+        yield from databases.drop_new()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from toprank.live.desk import ARCHIVE, MODELS, SNAPSHOTS, Desk
 from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import NAME as SETTINGS
 from toprank.live.store import audit_chain
-from toprank.live.store.desk_database import NAME as DATABASE
+from toprank.live.store.sqlite_database import NAME as DATABASE
 
 
 def back_up(desk: Desk, target: str | os.PathLike[str], actor: str) -> int:

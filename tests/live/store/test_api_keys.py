@@ -3,14 +3,14 @@ import sqlite3
 
 import pytest
 
+from live import databases
 from toprank.live.store import api_keys, audit_chain
 from toprank.live.store.api_keys import KeyRing
-from toprank.live.store.desk_database import Database
 
 
 @pytest.fixture
 def database(tmp_path):
-    made = Database.create(tmp_path)
+    made = databases.create(tmp_path)
     yield made
     made.close()
 

@@ -5,14 +5,15 @@ import sqlite3
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from toprank.live.store import audit_chain
 from toprank.live.store.audit_chain import audit
-from toprank.live.store.desk_database import Database, QuickTransaction
+from toprank.live.store.transactions import QuickTransaction
 
 
 @pytest.fixture
 def database(tmp_path):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     yield database
     database.close()
 

@@ -44,17 +44,17 @@ from toprank.live.store import (
     shadow_score_table,
 )
 from toprank.live.store.check_table import Check
-from toprank.live.store.desk_database import QuickTransaction
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, matched_text
 from toprank.live.store.purge_table import Purge
+from toprank.live.store.transactions import QuickTransaction
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.model_files import FORGET, LATE
 
 _log = logging.getLogger("toprank.live")
 
 _DAY = 86_400_000_000  # microseconds
-_LONGEST_WAIT = 200  # milliseconds for another process to finish writing
+_LONGEST_WAIT = 0.2  # seconds for another process to finish writing
 
 
 class _Unscored(NamedTuple):
@@ -82,12 +82,7 @@ class LiveDesk:
 
     def __init__(self, desk: Desk, card_key: str | os.PathLike[str] | None = None) -> None:
         self.desk, self.settings, self._card_key = desk, desk.settings, card_key
-        self._connection = desk.database.engine.connect().execution_options(is_writing=True)
-        # a commit must not wait until the write-ahead log is in the database: see `checkpoint`
-        self._connection.exec_driver_sql("PRAGMA wal_autocheckpoint = 0")
-        # whoever else writes is quick, or the payment is asked to come again
-        self._connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LONGEST_WAIT}")
-        self._connection.rollback()
+        self._connection = desk.database.engine_connection(_LONGEST_WAIT)
         self._unscored: deque[_Unscored] = deque()
         self.n_changes = 0
         self.online: OnlineModel | None = None
@@ -96,7 +91,7 @@ class LiveDesk:
     def _load(self) -> None:
         """Read model, history, rules and what is not scored yet from the folder."""
         self.is_sound = False
-        self._seen = self._data_version()  # before what it is about, or a change would be missed
+        self._seen = self._n_changed()  # before what it is about, or a change would be missed
         path = self.desk.model_path
         self.model, snapshot = self.desk.load_newest(self._card_key, path)
         self.shadow: ShadowModel | None = None
@@ -133,7 +128,7 @@ class LiveDesk:
         """Write a snapshot, so that the next start is quick, and close the connection."""
         if self.is_sound and self.history.place != self.desk.snapshots.all()[-1]:
             self.desk.snapshots.write(self.history.history, self.history.place)
-        self._connection.close()
+        self._disconnect()
 
     @property
     def n_unscored(self) -> int:
@@ -441,7 +436,7 @@ class LiveDesk:
         """
         if not self.is_sound:
             self._reload()
-        elif (version := self._data_version()) != self._seen:
+        elif (version := self._n_changed()) != self._seen:
             self._seen = version
             self.n_changes += 1
             with self.desk.database.reading() as connection:
@@ -455,15 +450,27 @@ class LiveDesk:
 
     def _reload(self) -> None:
         try:
+            self._disconnect()  # it may be broken
+            self._connection = self.desk.database.engine_connection(_LONGEST_WAIT)
             self._load()
         except Exception as error:
             _log.error("the desk cannot be read, and takes in nothing until it can: %s", error)
+
+    def _n_changed(self) -> int:
+        """Return a number that changes when another connection has committed something."""
+        return self.desk.database.n_changes(self._connection)
+
+    def _disconnect(self) -> None:
+        """Close the connection for good, also one that is broken: nobody else may get it."""
+        with suppress(sa.exc.SQLAlchemyError):
+            self._connection.invalidate()
+        self._connection.close()
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         """Yield the connection for a change; BusyError, before any, if someone else writes."""
         turn = self.desk.database.turn
-        if not turn.acquire(timeout=_LONGEST_WAIT / 1000):
+        if not turn.acquire(timeout=_LONGEST_WAIT):
             raise BusyError(1.0)
         try:
             try:
@@ -478,12 +485,6 @@ class LiveDesk:
             transaction.commit()
         finally:
             turn.release()
-
-    def _data_version(self) -> int:
-        """Return a number that changes when another connection has committed something."""
-        raw = self._connection.connection.dbapi_connection
-        assert raw is not None
-        return raw.execute("PRAGMA data_version").fetchone()[0]
 
 
 def _day(moment: int) -> int:

@@ -75,7 +75,7 @@ class RuleTrials:
                     connection, at, who, f"rule.{task}", f"trial:{number}",
                     {"rule": rule, "text": text, **trial.options},
                 )  # fmt: skip
-            self._process = self._start(self._database.path.parent, number)
+            self._process = self._start(self._database.folder, number)
         return number
 
     def find(self, number: int) -> RuleTrial | None:

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 accounts = sa.Table(
     "accounts",
     metadata,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("role", sa.Text, nullable=False),
-    sa.Column("password", sa.Text),  # argon2's hash with its parameters; null before the first
+    sa.Column("name", Text, primary_key=True),
+    sa.Column("role", Text, nullable=False),
+    sa.Column("password", Text),  # argon2's hash with its parameters; null before the first
     sa.Column("made_at", sa.BigInteger, nullable=False),
     sa.Column("seen_at", sa.BigInteger),  # of the last login
     sa.Column("disabled_at", sa.BigInteger),

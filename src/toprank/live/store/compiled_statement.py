@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from toprank.live.store.transactions import as_sqlalchemy
+
 Result = TypeVar("Result")
 
 
@@ -66,8 +68,7 @@ class CompiledStatement:
         try:
             return work(raw.cursor(), text)
         except dialect.loaded_dbapi.Error as error:
-            # as SQLAlchemy reports errors, without the parameters: they contain cards
-            raise sa.exc.DBAPIError(text, None, error, hide_parameters=True) from None
+            raise as_sqlalchemy(dialect, text, error) from None
 
     def _compiled(self, dialect: sa.Dialect) -> str:
         style = "qmark" if dialect.name == "sqlite" else "format"

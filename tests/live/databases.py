@@ -1,0 +1,103 @@
+"""New databases of desks: files of SQLite, or of a PostgreSQL server.
+
+`TOPRANK_TEST_DATABASE=postgresql` runs the tests of the live system on PostgreSQL. A desk says
+where its data are in its settings, so all that is opened later is opened there, too.
+"""
+
+import itertools
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from toprank.live.desk_settings import NAME, DeskSettings
+from toprank.live.store import database_address, table_copies
+from toprank.live.store.desk_database import Database
+from toprank.live.store.postgres_database import PostgresDatabase
+from toprank.live.store.sqlite_database import SqliteDatabase
+
+ON_POSTGRES = os.environ.get("TOPRANK_TEST_DATABASE") == "postgresql"
+
+only_sqlite = pytest.mark.skipif(ON_POSTGRES, reason="it is about the file of SQLite.")
+
+_numbers = itertools.count()
+_server = []  # the one that is running
+
+
+def create(folder, durability="process"):
+    """The database of a folder without a desk."""
+    if ON_POSTGRES and not (Path(folder) / NAME).exists():
+        DeskSettings(database=new_address()).write(folder)
+    return Database.create(folder, durability)
+
+
+def empty(folder):
+    """The database of a new folder, without any table."""
+    folder.mkdir()
+    if not ON_POSTGRES:
+        return SqliteDatabase(folder)
+    DeskSettings(database=new_address()).write(folder)
+    return PostgresDatabase(folder, database_address.address_of(folder))
+
+
+def folder(path):
+    """A new folder."""
+    path.mkdir()
+    return path
+
+
+def settings_of(**given):
+    """Settings whose database is new."""
+    return DeskSettings(**given, database=new_address() if ON_POSTGRES else "")
+
+
+def copy(folder, target):
+    """A copy of a desk's folder with a database of its own."""
+    shutil.copytree(folder, target)
+    if ON_POSTGRES:
+        settings = DeskSettings.read(folder)
+        replace(settings, database=new_address()).write(target)
+        source, made = Database.open(folder), Database.create(target)
+        with source.reading() as old, made.writing() as new:
+            table_copies.copy_tables(old, new)
+        source.close()
+        made.close()
+    return target
+
+
+def from_template(folder, target, **given):
+    """A copy of a desk that nobody has open, with other settings."""
+    shutil.copytree(folder, target)
+    template = DeskSettings.read(folder).database
+    DeskSettings(**given, database=new_address(template) if ON_POSTGRES else "").write(target)
+
+
+def new_address(template=""):
+    """The address of a new database, empty or like another one."""
+    name = f"desk_{next(_numbers)}"
+    of = f" TEMPLATE {template.rpartition('/')[2]}" if template else ""
+    _run(f"CREATE DATABASE {name}{of}")
+    return _server[0].url(name)
+
+
+def serve(server):
+    """Make databases on a server from now on."""
+    _server[:] = [server]
+
+
+def drop_new():
+    """Yield once, and remove the databases that were made meanwhile."""
+    first = next(_numbers)
+    yield
+    names = [f"desk_{number}" for number in range(first + 1, next(_numbers))]
+    for name in names:
+        _run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def _run(statement):
+    import psycopg
+
+    with psycopg.connect(_server[0].url(), autocommit=True) as connection:
+        connection.execute(statement)
