@@ -48,9 +48,9 @@ def folder(path):
     return path
 
 
-def settings_of(**given):
-    """Settings whose database is new."""
-    return DeskSettings(**given, database=new_address() if ON_POSTGRES else "")
+def settings_of(kind="desk", **given):
+    """Settings whose database is new; of kind "template" it outlives the test."""
+    return DeskSettings(**given, database=new_address(kind=kind) if ON_POSTGRES else "")
 
 
 def copy(folder, target):
@@ -74,12 +74,22 @@ def from_template(folder, target, **given):
     DeskSettings(**given, database=new_address(template) if ON_POSTGRES else "").write(target)
 
 
-def new_address(template=""):
+def new_address(template="", kind="desk"):
     """The address of a new database, empty or like another one."""
-    name = f"desk_{next(_numbers)}"
+    name = f"{kind}_{next(_numbers)}"
     of = f" TEMPLATE {template.rpartition('/')[2]}" if template else ""
     _run(f"CREATE DATABASE {name}{of}")
     return _server[0].url(name)
+
+
+def end_engines(address):
+    """End the connection of whoever takes the payments of a desk, as if it had been killed."""
+    if ON_POSTGRES:
+        locks = (
+            "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND granted "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        _run(f"SELECT pg_terminate_backend(pid, 5000) FROM ({locks}) AS engines", address)
 
 
 def serve(server):
@@ -96,8 +106,8 @@ def drop_new():
         _run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
-def _run(statement):
+def _run(statement, address=None):
     import psycopg
 
-    with psycopg.connect(_server[0].url(), autocommit=True) as connection:
+    with psycopg.connect(address or _server[0].url(), autocommit=True) as connection:
         connection.execute(statement)

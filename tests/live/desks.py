@@ -63,11 +63,13 @@ def _made_once(model):
     """The folder of a desk to copy, beside its model: to make one takes ten times as long."""
     folder = model.with_name(f"{model.stem}-{model.stat().st_mtime_ns}.desk")
     if not folder.exists():
-        init_desk(folder, model, databases.settings_of(clock="payments"))
+        init_desk(folder, model, databases.settings_of("template", clock="payments"))
     return folder
 
 
 def live(desk):
+    """The desk in memory; one that was there before is as if its process had been killed."""
+    databases.end_engines(desk.settings.database)
     return LiveDesk(desk)
 
 

@@ -22,8 +22,9 @@ from toprank.live.checks.opened_cards import AlertFacts
 from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.desk import Desk, check_kept, clock_of, fields_of, stored_payments
 from toprank.live.desk_clock import Moment, wall_time
-from toprank.live.engine import alerting, lookups, rescoring
+from toprank.live.engine import alerting, rescoring
 from toprank.live.engine.alerting import Sentences, Suspect
+from toprank.live.engine.audited_lookups import AuditedLookups
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
@@ -83,6 +84,7 @@ class LiveDesk:
     def __init__(self, desk: Desk, card_key: str | os.PathLike[str] | None = None) -> None:
         self.desk, self.settings, self._card_key = desk, desk.settings, card_key
         self._connection = desk.database.engine_connection(_LONGEST_WAIT)
+        self._lookups = AuditedLookups(desk.database)
         self._unscored: deque[_Unscored] = deque()
         self.n_changes = 0
         self.online: OnlineModel | None = None
@@ -361,30 +363,13 @@ class LiveDesk:
 
         With `who`, the audit has that they have seen it.
         """
-        with self.desk.database.reading() as connection:
-            found = lookups.payment(connection, payment_id)
-        if who and found is not None:
-            self._saw(who, "payment viewed", f"payment:{payment_id}", {})
-        return found
+        return self._lookups.payment(payment_id, who)
 
     def alerts(
         self, state: str, limit: int, after: str | None, who: str = ""
     ) -> list[dict[str, Any]]:
         """Return alerts of a state in plain values, the most probable first; see `payment`."""
-        with self.desk.database.reading() as connection:
-            found = lookups.alerts(connection, state, limit, after)
-        if who and found:
-            seen = [each["alert"] for each in found]
-            self._saw(who, "alerts viewed", f"{len(seen)} {state}", {"alerts": seen})
-        return found
-
-    def _saw(self, who: str, action: str, subject: str, details: dict[str, Any]) -> None:
-        """Write to the audit who has seen what; from any thread."""
-        try:
-            with self.desk.database.writing() as connection:
-                audit_chain.add(connection, wall_time(), who, action, subject, details)
-        except sa.exc.OperationalError:
-            raise BusyError(1.0) from None
+        return self._lookups.alerts(state, limit, after, who)
 
     def n_open(self) -> int:
         """Return how many alerts are open or taken."""

@@ -50,6 +50,12 @@ def password_of(connection: sa.Connection, name: str) -> str | None:
     return connection.execute(sa.select(accounts.c.password).where(is_theirs)).scalar()
 
 
+def role_of(connection: sa.Connection, name: str) -> str | None:
+    """Return the role of an account that is in use; None if there is no such one."""
+    is_theirs = (accounts.c.name == name) & accounts.c.disabled_at.is_(None)
+    return connection.execute(sa.select(accounts.c.role).where(is_theirs)).scalar()
+
+
 def change(connection: sa.Connection, name: str, **values: object) -> bool:
     """Change columns of an account that is in use; return whether there is such a one."""
     is_theirs = (accounts.c.name == name) & accounts.c.disabled_at.is_(None)

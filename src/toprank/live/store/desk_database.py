@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import Insert, insert
@@ -40,6 +40,11 @@ def insert_new(table: sa.Table) -> Insert:
     return insert(table).on_conflict_do_nothing()
 
 
+def sum_of(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """Return the sum of whole numbers as one; PostgreSQL makes it a decimal number."""
+    return sa.cast(sa.func.sum(column), sa.BigInteger)
+
+
 class Database(ABC):
     """The tables of a desk; made by `create` and `open`.
 
@@ -53,10 +58,14 @@ class Database(ABC):
 
     Attributes
     ----------
+    is_shared
+        Whether several processes may serve pages from it.
     turn
         A lock that whoever writes in this process holds: SQLite itself would make others wait in
         growing steps of milliseconds.
     """
+
+    is_shared: ClassVar[bool]
 
     def __init__(self, folder: Path, durability: Durability = "process") -> None:
         checks.one_of(durability, "durability", ("process", "power"))

@@ -1,6 +1,8 @@
 """The database of a desk in PostgreSQL: one database per desk, for any number of processes."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,8 @@ class PostgresDatabase(Database):
         waits, however the server is set.
     """
 
+    is_shared = True
+
     def __init__(self, folder: Path, address: sa.URL, durability: Durability = "process") -> None:
         if find_spec("psycopg") is None:
             raise ImportError(
@@ -52,6 +56,15 @@ class PostgresDatabase(Database):
 
     def make(self) -> None:
         """Make the tables; ValueError if the database has any already."""
+        with self.making():
+            pass
+
+    @contextmanager
+    def making(self) -> Iterator[sa.Connection]:
+        """Make the tables and yield a connection that fills them: all is there or nothing.
+
+        ValueError if the database has any table already.
+        """
         with self._connected() as connection:
             found = sa.inspect(connection).get_table_names()
             if found:
@@ -63,6 +76,7 @@ class PostgresDatabase(Database):
             run(connection.connection.dbapi_connection, "BEGIN")  # there is nothing to count yet
             with connection.begin():
                 self.make_tables(connection)
+                yield connection
 
     def check(self) -> None:
         """Raise unless there is a desk; bring one of an earlier version up to this one."""

@@ -99,10 +99,11 @@ def newest(
     ]
 
 
-def running(connection: sa.Connection) -> list[int]:
-    """Return the numbers of the trials that are not finished."""
-    query = sa.select(rule_trials.c.number).where(rule_trials.c.state == "running")
-    return list(connection.execute(query).scalars())
+def running(connection: sa.Connection) -> dict[int, int]:
+    """Return when the trials that are not finished were started, by their numbers."""
+    columns = rule_trials.c.number, rule_trials.c.started_at
+    query = sa.select(*columns).where(rule_trials.c.state == "running")
+    return dict(connection.execute(query).tuples().all())
 
 
 def drop_before(connection: sa.Connection, before: int) -> None:

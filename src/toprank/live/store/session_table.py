@@ -49,6 +49,12 @@ def all_sessions(connection: sa.Connection) -> list[Session]:
     return [Session(*row) for row in connection.execute(query)]
 
 
+def by_hash(connection: sa.Connection, hashed: str) -> Session | None:
+    """Return the session of a cookie, None if there is none."""
+    row = connection.execute(sa.select(sessions).where(sessions.c.hash == hashed)).first()
+    return None if row is None else Session(*row)
+
+
 def state(connection: sa.Connection) -> tuple[int, int]:
     """Return what changes whenever a session begins or ends: numbers are never given again."""
     query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.max(sessions.c.number), 0))

@@ -19,6 +19,8 @@ _WAIT = 10_000  # milliseconds for another writer to finish
 class SqliteDatabase(Database):
     """A file in the folder of the desk; see `Database`."""
 
+    is_shared = False
+
     @property
     def path(self) -> Path:
         """The file."""

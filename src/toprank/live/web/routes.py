@@ -130,6 +130,8 @@ class ApiRoutes:
         key = self._check_key(request, "read")
         payment_id = request.path_params["id"]
         who = f"key:{key.name}"
+        if "\0" in payment_id:  # PostgreSQL refuses to look for it
+            raise _unknown_payment(payment_id)
         found = await asyncio.to_thread(self._desk.engine.payment, payment_id, who)
         if found is None:
             raise _unknown_payment(payment_id)
