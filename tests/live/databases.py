@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from toprank.live.desk_settings import NAME, DeskSettings
 from toprank.live.store import database_address, table_copies
-from toprank.live.store.desk_database import Database
+from toprank.live.store.desk_database import Database, metadata
 from toprank.live.store.postgres_database import PostgresDatabase
 from toprank.live.store.sqlite_database import SqliteDatabase
 
@@ -80,6 +81,23 @@ def new_address(template="", kind="desk"):
     of = f" TEMPLATE {template.rpartition('/')[2]}" if template else ""
     _run(f"CREATE DATABASE {name}{of}")
     return _server[0].url(name)
+
+
+def be_impatient(connection):
+    """Let a connection that would write not wait for others."""
+    statement = "SET lock_timeout = 1" if ON_POSTGRES else "PRAGMA busy_timeout = 0"
+    connection.exec_driver_sql(statement)
+    connection.commit()
+
+
+def stored(database):
+    """All that a database has stored, as bytes."""
+    if not ON_POSTGRES:
+        database.truncate_log()
+        return database.path.read_bytes()
+    with database.reading() as connection:
+        rows = [connection.execute(sa.select(each)).all() for each in metadata.sorted_tables]
+    return repr(rows).encode()
 
 
 def end_engines(address):

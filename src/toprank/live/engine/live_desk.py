@@ -446,10 +446,9 @@ class LiveDesk:
         return self.desk.database.n_changes(self._connection)
 
     def _disconnect(self) -> None:
-        """Close the connection for good, also one that is broken: nobody else may get it."""
+        """Close the connection, also one that is broken."""
         with suppress(sa.exc.SQLAlchemyError):
-            self._connection.invalidate()
-        self._connection.close()
+            self._connection.close()
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:

@@ -97,7 +97,8 @@ class PostgresDatabase(Database):
         It has a lock for as long as it is open, so a process that lost it cannot write any more.
         """
         options = {"is_writing": True, "is_engine": True}
-        connection = self.engine.connect().execution_options(**options)
+        connection = self._connected().execution_options(**options)
+        connection.detach()  # no part of the pool, which would give it to others with its lock
         try:
             self._lock_engine(connection.connection.dbapi_connection)
             run(
@@ -105,7 +106,6 @@ class PostgresDatabase(Database):
                 f"SET lock_timeout = {int(1000 * longest_wait)}",
             )
         except BaseException:
-            connection.invalidate()
             connection.close()
             raise
         return connection

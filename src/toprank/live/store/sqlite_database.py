@@ -52,6 +52,7 @@ class SqliteDatabase(Database):
         """
         options = {"is_writing": True, "is_engine": True}
         connection = self.engine.connect().execution_options(**options)
+        connection.detach()  # no part of the pool, which would give it to others
         # a commit must not wait until the write-ahead log is in the database: see `checkpoint`
         connection.exec_driver_sql("PRAGMA wal_autocheckpoint = 0")
         # whoever else writes is quick, or the payment is asked to come again
