@@ -3,20 +3,21 @@ import pytest
 import postgres_server
 from live import databases, desks
 
-if databases.ON_POSTGRES:
 
-    @pytest.fixture(scope="session", autouse=True)
-    def postgres():
-        """The server that the databases of all tests are on."""
-        if why := postgres_server.missing():
-            pytest.skip(why)
-        with postgres_server.server() as server:
-            databases.serve(server)
-            yield
+@pytest.fixture(scope="session", autouse=databases.ON_POSTGRES)
+def postgres():
+    """A server of PostgreSQL; a test that uses it is skipped where there is none."""
+    if why := postgres_server.missing():
+        pytest.skip(why)
+    with postgres_server.server() as server:
+        databases.serve(server)
+        yield server
+        databases.serve(None)
 
-    @pytest.fixture(autouse=True)
-    def databases_of_this_test(postgres):
-        yield from databases.drop_new()
+
+@pytest.fixture(autouse=databases.ON_POSTGRES)
+def databases_of_this_test(postgres):
+    yield from databases.drop_new()
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,8 @@ _server = []  # the one that is running
 
 def create(folder, durability="process"):
     """The database of a folder without a desk."""
-    if ON_POSTGRES and not (Path(folder) / NAME).exists():
+    # servers of pages alone, started by tests of HTTP, have their database in their folder
+    if ON_POSTGRES and _server and not (Path(folder) / NAME).exists():
         DeskSettings(database=new_address()).write(folder)
     return Database.create(folder, durability)
 
@@ -79,7 +80,7 @@ def new_address(template="", kind="desk"):
     """The address of a new database, empty or like another one."""
     name = f"{kind}_{next(_numbers)}"
     of = f" TEMPLATE {template.rpartition('/')[2]}" if template else ""
-    _run(f"CREATE DATABASE {name}{of}")
+    run(f"CREATE DATABASE {name}{of}")
     return _server[0].url(name)
 
 
@@ -102,17 +103,17 @@ def stored(database):
 
 def end_engines(address):
     """End the connection of whoever takes the payments of a desk, as if it had been killed."""
-    if ON_POSTGRES:
+    if address:
         locks = (
             "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND granted "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         )
-        _run(f"SELECT pg_terminate_backend(pid, 5000) FROM ({locks}) AS engines", address)
+        run(f"SELECT pg_terminate_backend(pid, 5000) FROM ({locks}) AS engines", address)
 
 
 def serve(server):
-    """Make databases on a server from now on."""
-    _server[:] = [server]
+    """Make databases on a server from now on, or on none."""
+    _server[:] = [] if server is None else [server]
 
 
 def drop_new():
@@ -121,10 +122,10 @@ def drop_new():
     yield
     names = [f"desk_{number}" for number in range(first + 1, next(_numbers))]
     for name in names:
-        _run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
-def _run(statement, address=None):
+def run(statement, address=None):
     import psycopg
 
     with psycopg.connect(address or _server[0].url(), autocommit=True) as connection:

@@ -30,7 +30,9 @@ def models_of(desk):
 def rows_of(desk, without=()):
     model, _ = desk.load_newest()
     with model:
-        return training_rows(desk, model, desks.live(desk).now(), without)
+        with desk.database.reading() as connection:
+            now = desk.now(connection)
+        return training_rows(desk, model, now, without)
 
 
 def test_a_challenger_says_what_it_learned_from_and_how_it_compares(desk):

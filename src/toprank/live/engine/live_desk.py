@@ -43,6 +43,7 @@ from toprank.live.store import (
     payment_reads,
     purge_table,
     shadow_score_table,
+    transactions,
 )
 from toprank.live.store.check_table import Check
 from toprank.live.store.label_table import DeskLabel
@@ -130,7 +131,7 @@ class LiveDesk:
         """Write a snapshot, so that the next start is quick, and close the connection."""
         if self.is_sound and self.history.place != self.desk.snapshots.all()[-1]:
             self.desk.snapshots.write(self.history.history, self.history.place)
-        self._disconnect()
+        transactions.close(self._connection)
 
     @property
     def n_unscored(self) -> int:
@@ -435,7 +436,7 @@ class LiveDesk:
 
     def _reload(self) -> None:
         try:
-            self._disconnect()  # it may be broken
+            transactions.close(self._connection)
             self._connection = self.desk.database.engine_connection(_LONGEST_WAIT)
             self._load()
         except Exception as error:
@@ -444,11 +445,6 @@ class LiveDesk:
     def _n_changed(self) -> int:
         """Return a number that changes when another connection has committed something."""
         return self.desk.database.n_changes(self._connection)
-
-    def _disconnect(self) -> None:
-        """Close the connection, also one that is broken."""
-        with suppress(sa.exc.SQLAlchemyError):
-            self._connection.close()
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:

@@ -7,6 +7,7 @@ Those that only read see one moment. PostgreSQL also counts who has changed some
 to notice; SQLite does that by itself.
 """
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -55,6 +56,14 @@ def run(raw: Any, statement: str) -> Any:
     if hasattr(raw, "prepare_threshold"):  # psycopg prepares what is run often; never several
         return raw.execute(statement, prepare=False)
     return raw.execute(statement)
+
+
+def close(connection: sa.Connection) -> None:
+    """Close a connection, also one that the server has closed."""
+    with suppress(sa.exc.SQLAlchemyError):
+        if getattr(connection.connection.dbapi_connection, "closed", False):
+            connection.invalidate()  # to roll back what is lost would be logged as an error
+    connection.close()
 
 
 def is_begun(raw: Any) -> bool:
