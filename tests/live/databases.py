@@ -50,9 +50,9 @@ def folder(path):
     return path
 
 
-def settings_of(kind="desk", **given):
+def settings_of(kind="desk", *, is_postgres=ON_POSTGRES, **given):
     """Settings whose database is new; of kind "template" it outlives the test."""
-    return DeskSettings(**given, database=new_address(kind=kind) if ON_POSTGRES else "")
+    return DeskSettings(**given, database=new_address(kind=kind) if is_postgres else "")
 
 
 def copy(folder, target):

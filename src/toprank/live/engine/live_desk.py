@@ -56,6 +56,7 @@ from toprank.payments.model_files import FORGET, LATE
 _log = logging.getLogger("toprank.live")
 
 _DAY = 86_400_000_000  # microseconds
+_BETWEEN_RELOADS = 1.0  # seconds
 _LONGEST_WAIT = 0.2  # seconds for another process to finish writing
 
 
@@ -88,6 +89,7 @@ class LiveDesk:
         self._lookups = AuditedLookups(desk.database)
         self._unscored: deque[_Unscored] = deque()
         self.n_changes = 0
+        self._tried, self._trouble = 0.0, ""  # the last time that all was read again
         self.online: OnlineModel | None = None
         self._load()
 
@@ -421,7 +423,8 @@ class LiveDesk:
         After a failure, try to read everything again.
         """
         if not self.is_sound:
-            self._reload()
+            if time.monotonic() - self._tried > _BETWEEN_RELOADS:
+                self._reload()
         elif (version := self._n_changed()) != self._seen:
             self._seen = version
             self.n_changes += 1
@@ -440,7 +443,13 @@ class LiveDesk:
             self._connection = self.desk.database.engine_connection(_LONGEST_WAIT)
             self._load()
         except Exception as error:
-            _log.error("the desk cannot be read, and takes in nothing until it can: %s", error)
+            if str(error) != self._trouble:
+                _log.error("the desk cannot be read, and takes in nothing until it can: %s", error)
+            self._trouble = str(error)
+        else:
+            self._trouble = ""
+            _log.warning("the desk has been read again, and takes in payments.")
+        self._tried = time.monotonic()
 
     def _n_changed(self) -> int:
         """Return a number that changes when another connection has committed something."""

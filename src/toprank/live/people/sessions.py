@@ -112,6 +112,7 @@ class SessionBook:
             session = session_table.by_hash(connection, hash_of(cookie))
             role = None if session is None else account_table.role_of(connection, session.name)
         if session is not None and role is not None:
+            self._state = None  # the next time, all are read
             self._found[session.hash] = LoggedIn(session, Person(session.name, role))
 
     def is_current(self, session: Session) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from toprank.live.store import desk_migrations
-from toprank.live.store.database_address import shown
+from toprank.live.store.database_address import VARIABLE, shown
 from toprank.live.store.desk_database import Database, Durability
 from toprank.live.store.transactions import ENGINE_LOCK, run
 
@@ -181,7 +181,7 @@ class PostgresDatabase(Database):
         except LockNotAvailable:
             raise EngineTakenError(
                 f"another process takes the payments of the desk in {self.address}; there can be "
-                "one. To serve its pages beside it, use --pages-only."
+                "only one. To serve its pages beside it, use --pages-only."
             ) from None
 
     def _connected(self) -> sa.Connection:
@@ -196,5 +196,8 @@ class PostgresDatabase(Database):
 
 def _reason(error: sa.exc.OperationalError) -> str:
     """Return what the server or the system says, in one line."""
-    lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]
-    return " ".join(lines).rstrip(".") + "."
+    lines = " ".join(str(error.orig).split())
+    _, _, said = lines.rpartition(" failed: ")
+    if "no password supplied" in said:
+        return f"a password is required; give the whole address as {VARIABLE}."
+    return said.removeprefix("FATAL: ").strip().rstrip(".?") + "."

@@ -195,7 +195,10 @@ class ApiRoutes:
     def _check_ready(self) -> None:
         if not self._desk.engine.is_ready:
             raise RequestError(
-                503, "not_ready", "the desk is starting or stopping.", headers={"Retry-After": "1"}
+                503,
+                "not_ready",
+                "the desk is starting or stopping, or waits for its database.",
+                headers={"Retry-After": "1"},
             )
 
 
