@@ -1,4 +1,4 @@
-"""What only PostgreSQL has to be told: turns of writers, one engine, its order of texts."""
+"""What is special of PostgreSQL: turns of writers, one engine, the order of texts."""
 
 import asyncio
 import threading

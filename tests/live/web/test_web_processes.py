@@ -128,11 +128,7 @@ def test_fifty_people_at_four_servers_never_have_the_same_card_at_once(desk, ser
     assert sum(map(len, spans.values())) == N_CLAIMS
     for found in spans.values():
         found.sort()
-        twice = [
-            (before, after)
-            for before, after in pairwise(found)
-            if after[0] < before[1]
-        ]
+        twice = [(before, after) for before, after in pairwise(found) if after[0] < before[1]]
         assert twice == []
 
     # the audit, which every server has written to, says the same

@@ -61,7 +61,7 @@ class DeskView:
 
 
 class EngineElsewhere:
-    """Stands for the engine, where that is another process: looks things up, and decides nothing.
+    """In place of the engine, where that is another process: looks things up, and decides nothing.
 
     Attributes
     ----------

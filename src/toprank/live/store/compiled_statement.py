@@ -58,7 +58,15 @@ class CompiledStatement:
 
     def many(self, connection: sa.Connection, rows: Iterable[Sequence[Any]]) -> None:
         """Run it for each row of parameters."""
-        self._run(connection, lambda cursor, text: cursor.executemany(text, rows))
+        all_rows = list(rows)
+
+        def add(cursor: Any, text: str) -> None:
+            if len(all_rows) == 1:  # psycopg sends a list as a pipeline, which takes longer
+                cursor.execute(text, all_rows[0])
+            else:
+                cursor.executemany(text, all_rows)
+
+        self._run(connection, add)
 
     def _run(self, connection: sa.Connection, work: Callable[[Any, str], Result]) -> Result:
         """Return what is done with a cursor and the text of the statement."""

@@ -103,7 +103,7 @@ def running(connection: sa.Connection) -> dict[int, int]:
     """Return when the trials that are not finished were started, by their numbers."""
     columns = rule_trials.c.number, rule_trials.c.started_at
     query = sa.select(*columns).where(rule_trials.c.state == "running")
-    return dict(connection.execute(query).tuples().all())
+    return {row.number: row.started_at for row in connection.execute(query)}
 
 
 def drop_before(connection: sa.Connection, before: int) -> None:
