@@ -12,13 +12,19 @@ TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 # Only these files are read where kernels run uncompiled.
 KERNEL_TESTS = $(shell grep -rlF --include="test_*.py" pytest.mark.kernel tests)
 
+# These read or write the database of a desk; the others of tests/live learn, draw or parse.
+DATABASE_TESTS = $(addprefix tests/live/,checks engine monitor pages people store served_days \
+	learning/test_model_jobs.py learning/test_model_life.py learning/test_model_shadow.py \
+	rules/test_rule_life.py rules/test_circuit_breaker.py web/test_desk_service.py \
+	web/test_pages_service.py test_desk.py test_upkeep.py test_log_replay.py test_kept_promise.py)
+
 # What is imported is compiled then; all of what is installed would take most of a minute.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 # Processes share their compiled sources, or each of them would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo live test test-slow test-schedulers lint examples docs changelog bench-setup bench-autogluon clean
+.PHONY: demo live test test-slow test-postgres test-schedulers lint examples docs changelog bench-setup bench-autogluon clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)  ## train on made-up payments and show the alert list
@@ -41,6 +47,9 @@ test-schedulers: $(READY)  ## the example of docs/daily.md with Airflow
 	.venv-airflow/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		"apache-airflow==3.3.2" "apache-airflow-providers-standard==1.21.0"
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "slow or not slow" tests/schedulers/test_airflow_example.py
+
+test-postgres: $(READY)  ## what touches the database of the live system, on PostgreSQL
+	TOPRANK_TEST_DATABASE=postgresql $(TESTS) $(DATABASE_TESTS)
 
 lint: $(READY)  ## formatting, lint rules, types of the public modules
 	$(BIN)/ruff format --check .

@@ -8,7 +8,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from postgres_server import new_database, running_postgres, why_no_postgres
+import postgres_server
 from s3_server import KEY_ID, SECRET, new_bucket, running_s3
 
 # tests run beside each other, and a process that is forked beside threads of OpenMP can hang
@@ -47,13 +47,13 @@ def store(_s3_server, monkeypatch):
 
 @pytest.fixture(scope="session")
 def _postgres_server():
-    if reason := why_no_postgres():
+    if reason := postgres_server.missing():
         pytest.skip(reason)
-    with running_postgres() as url:
+    with postgres_server.running_postgres() as url:
         yield url
 
 
 @pytest.fixture
 def postgres(_postgres_server):
     """The URL of an empty database of a PostgreSQL server that the session has started."""
-    return new_database(_postgres_server)
+    return postgres_server.new_database(_postgres_server)

@@ -1,67 +1,130 @@
-"""A PostgreSQL server of its own for a test, in a temporary folder.
+"""A PostgreSQL server in a temporary folder, made from the binaries of the machine."""
 
-PostgreSQL refuses to run as root: there, its programs are started as the user `postgres`.
-"""
-
+import getpass
 import os
 import shutil
+import signal
 import socket
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from uuid import uuid4
 
-_START_SECONDS = 60
-_OPTIONS = (
-    "fsync=off", "full_page_writes=off", "synchronous_commit=off", "max_wal_size=4GB",
-    "listen_addresses=127.0.0.1", "unix_socket_directories=",
-)  # fmt: skip
-PASSWORD = "opensesame"
+USER, PASSWORD = "toprank", "opensesame"
+_LONGEST_START = 60.0  # seconds
+_QUICK = {
+    "fsync": "off", "full_page_writes": "off", "autovacuum": "off", "max_connections": "200",
+    "shared_buffers": "64MB", "listen_addresses": "127.0.0.1", "unix_socket_directories": "",
+}  # fmt: skip
+"""A test's server need not survive a power failure."""
 
 
-def why_no_postgres() -> str:
-    """Return why PostgreSQL cannot be started here, as a sentence; "" where it can."""
-    if _program("initdb") is None or _program("pg_ctl") is None:
-        return "PostgreSQL is not installed: initdb and pg_ctl are not found."
-    if os.geteuid() == 0:
-        if shutil.which("runuser") is None:
-            return "PostgreSQL does not run as root, and runuser is not found."
-        found = subprocess.run(["id", "-u", "postgres"], capture_output=True, check=False)
-        if found.returncode:
-            return "PostgreSQL does not run as root, and there is no user postgres."
+def binaries():
+    """The folder of the newest server on this machine, None if there is none."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version)
+    on_path = shutil.which("postgres")
+    if found:
+        return found[-1].parent
+    return Path(on_path).resolve().parent if on_path else None
+
+
+def missing():
+    """Why no server can be started here, in a sentence; empty if one can."""
+    if binaries() is None:
+        return "PostgreSQL is not installed: no `postgres` in /usr/lib/postgresql or on the PATH."
+    if _other_user() is None and os.geteuid() == 0:
+        return "PostgreSQL refuses to run as root, and there is no user `nobody` to run it as."
     return ""
 
 
+class PostgresServer:
+    """A server on a free port of this machine; `start` it again after `stop`."""
+
+    def __init__(self, folder, **settings):
+        self._data, self._settings = Path(folder) / "data", {**_QUICK, **settings}
+        self.port = _free_port()
+        # an order of texts that is not that of their bytes, as most servers have it
+        secret = Path(folder) / "password"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)
+        self._run(
+            "initdb", "--pgdata", self._data, "--username", USER,
+            "--auth", "scram-sha-256", "--pwfile", secret,
+            "--encoding", "UTF8", "--locale-provider", "icu", "--icu-locale", "en-US",
+            "--locale", "C.UTF-8", "--no-sync",
+        )  # fmt: skip
+        self._process = None
+
+    def url(self, database="postgres"):
+        """The address of a database of this server."""
+        return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+
+    def start(self):
+        """Start the server and wait until it answers."""
+        options = [f"-c{name}={value}" for name, value in self._settings.items()]
+        command = [binaries() / "postgres", "-D", self._data, f"-p{self.port}", *options]
+        log = (self._data.parent / "log").open("ab")
+        self._process = subprocess.Popen(
+            command, stdout=log, stderr=log, cwd="/", **_as_other_user()
+        )
+        log.close()
+        give_up = time.monotonic() + _LONGEST_START
+        while not self._answers():
+            assert self._process.poll() is None, (self._data.parent / "log").read_text()
+            assert time.monotonic() < give_up, "the server does not answer"
+            time.sleep(0.02)
+
+    def stop(self, how=signal.SIGQUIT):
+        """Stop the server; connections are cut."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(30)
+            self._process = None
+
+    def _answers(self):
+        import psycopg
+
+        with suppress(psycopg.OperationalError), psycopg.connect(self.url(), connect_timeout=2):
+            return True
+        return False
+
+    def _run(self, name, *words):
+        command = [str(each) for each in (binaries() / name, *words)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd="/", **_as_other_user(), check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 @contextmanager
-def running_postgres() -> Iterator[str]:
-    """Give the URL of an empty database, `postgresql://user:password@host:port/name`."""
-    with TemporaryDirectory(prefix="toprank-postgres-") as parent:
-        folder = Path(parent, "cluster")
-        Path(parent, "password").write_text(PASSWORD)
-        if os.geteuid() == 0:
-            shutil.chown(parent, "postgres")
-            shutil.chown(Path(parent, "password"), "postgres")
-        _run(
-            "initdb", "--pgdata", folder, "--username", "toprank", "--no-sync",
-            "--auth", "scram-sha-256", "--pwfile", Path(parent, "password"), "--encoding", "UTF8",
-        )  # fmt: skip
-        port = _free_port()
-        options = " ".join(f"-c {each}" for each in (*_OPTIONS, f"port={port}"))
-        log = Path(parent, "log")
-        _run(
-            "pg_ctl", "start", "--pgdata", folder, "--options", options, "--log", log,
-            "--wait", "--timeout", _START_SECONDS,
-        )  # fmt: skip
-        try:
-            yield f"postgresql://toprank:{PASSWORD}@127.0.0.1:{port}/postgres"
-        finally:
-            _run("pg_ctl", "stop", "--pgdata", folder, "--mode", "immediate")
+def server(**settings):
+    """Yield a server that is running, and remove it afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="toprank-postgres-"))
+    other = _other_user()
+    if os.geteuid() == 0 and other is not None:
+        shutil.chown(folder, other)
+    made = None
+    try:
+        made = PostgresServer(folder, **settings)
+        made.start()
+        yield made
+    finally:
+        if made is not None:
+            made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def new_database(url: str) -> str:
-    """Return the URL of a new database of the same server, with nothing in it."""
+@contextmanager
+def running_postgres():
+    """Yield the address of an empty database on a server of its own."""
+    with server() as made:
+        yield made.url()
+
+
+def new_database(url):
+    """The address of a new database of the same server, with nothing in it."""
     import psycopg
 
     name = f"test_{uuid4().hex[:12]}"
@@ -70,30 +133,39 @@ def new_database(url: str) -> str:
     return f"{url.rpartition('/')[0]}/{name}"
 
 
-def _run(name: str, *arguments: object) -> None:
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    command = [*as_user, str(_program(name)), *map(str, arguments)]
-    # not captured: the server would keep the pipe open, and the call would wait for its end
-    subprocess.run(
-        command, check=True, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def _as_other_user():
+    """The options of `subprocess` that give up the rights of root."""
+    if os.geteuid() != 0:
+        return {}
+    return {"user": _other_user(), "group": _group_of(_other_user()), "extra_groups": []}
 
 
-def _program(name: str) -> Path | None:
-    """Return where a program of PostgreSQL is: on the path, or the newest of Debian's folders."""
-    found = shutil.which(name)
-    if found is not None:
-        return Path(found)
-    versions = sorted(
-        Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4])
-    )
-    return versions[-1] if versions else None
+def _other_user():
+    import pwd
+
+    if os.geteuid() != 0:
+        return getpass.getuser()
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            return pwd.getpwnam(name).pw_name
+    return None
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+def _group_of(user):
+    import pwd
+
+    return pwd.getpwnam(user).pw_gid
+
+
+def _version(path):
+    number = path.parents[1].name
+    return int(number) if number.isdigit() else 0
+
+
+def _free_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
 
 
 if __name__ == "__main__":

@@ -3,14 +3,14 @@
 import pyarrow as pa
 import pytest
 
-from postgres_server import running_postgres, why_no_postgres
+from postgres_server import missing, running_postgres
 from s3_server import KEY_ID, SECRET, new_bucket, running_s3
 from toprank_bench.speed.large_sources import in_any_order, ranked_from_both
 
 
 @pytest.mark.slow
 def test_memory_is_flat_and_lists_are_the_same(monkeypatch):
-    if reason := why_no_postgres():
+    if reason := missing():
         pytest.skip(reason)
     with running_s3() as server, running_postgres() as database:
         for name, value in {

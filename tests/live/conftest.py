@@ -1,6 +1,23 @@
 import pytest
 
-from live import desks
+import postgres_server
+from live import databases, desks
+
+
+@pytest.fixture(scope="session", autouse=databases.ON_POSTGRES)
+def postgres():
+    """A server of PostgreSQL; a test that uses it is skipped where there is none."""
+    if why := postgres_server.missing():
+        pytest.skip(why)
+    with postgres_server.server() as server:
+        databases.serve(server)
+        yield server
+        databases.serve(None)
+
+
+@pytest.fixture(autouse=databases.ON_POSTGRES)
+def databases_of_this_test(postgres):
+    yield from databases.drop_new()
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,13 @@
 """Desks to try things on: a tiny model of made payments, and payments after those it learned."""
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from live import databases
 from toprank.live.desk import Desk, init_desk
-from toprank.live.desk_settings import DeskSettings
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.messages import Payment
 from toprank.payments.payment_model import PaymentModel
@@ -52,12 +51,11 @@ def payments_of(table):
 def new_desk(folder, model, **settings):
     """A desk whose clock is that of its payments."""
     # which cards would be shown without reasons is drawn anew for each desk
-    chosen = DeskSettings(**({"clock": "payments", "blind_share": 0.0} | settings))
+    chosen = {"clock": "payments", "blind_share": 0.0} | settings
     if {"clock", "keep"} & settings.keys():
-        init_desk(folder, model, chosen)  # may refuse the model
+        init_desk(folder, model, databases.settings_of(**chosen))  # may refuse the model
     else:
-        shutil.copytree(_made_once(Path(model)), folder)
-        chosen.write(folder)
+        databases.from_template(_made_once(Path(model)), folder, **chosen)
     return Desk.open(folder)
 
 
@@ -65,11 +63,13 @@ def _made_once(model):
     """The folder of a desk to copy, beside its model: to make one takes ten times as long."""
     folder = model.with_name(f"{model.stem}-{model.stat().st_mtime_ns}.desk")
     if not folder.exists():
-        init_desk(folder, model, DeskSettings(clock="payments"))
+        init_desk(folder, model, databases.settings_of("template", clock="payments"))
     return folder
 
 
 def live(desk):
+    """The desk in memory; one that was there before is as if its process had been killed."""
+    databases.end_engines(desk.settings.database)
     return LiveDesk(desk)
 
 

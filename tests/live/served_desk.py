@@ -12,12 +12,13 @@ from contextlib import suppress
 class ServedProcess:
     """A server; `start` it again after `kill`."""
 
-    def __init__(self, folder, key):
+    def __init__(self, folder, key, *options):
         self._folder, self._key, self.address = folder, key, ""
+        self._options = options
 
     def start(self):
         command = [sys.executable, "-c", "import toprank.cli; toprank.cli.main()", "serve"]
-        command += [str(self._folder), "--port", "0"]
+        command += [str(self._folder), "--port", "0", *self._options]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         line = self._process.stderr.readline()
         assert " at " in line, line + self._process.stderr.read()

@@ -197,7 +197,7 @@ def test_a_change_of_rules_while_a_desk_is_loaded_is_noticed(desk, monkeypatch):
     seen = live._seen
     with desk.database.writing() as connection:
         connection.execute(sa.text("CREATE TABLE other (x INTEGER)"))
-    assert live._data_version() != seen
+    assert live._n_changed() != seen
 
 
 def test_errors_of_the_database_do_not_repeat_cards(desk):

@@ -1,6 +1,6 @@
 import pytest
 
-from live import desks
+from live import databases, desks
 from toprank.live.desk import Desk, fields_of, init_desk
 from toprank.live.store import audit_chain, label_table
 from toprank.payments.payment_model import PaymentModel
@@ -20,7 +20,8 @@ def test_a_new_desk_is_whole_private_and_audited(desk):
     with desk.database.reading() as connection:
         (entry,) = audit_chain.entries(connection)
     assert entry.action == "desk made"
-    assert (desk.folder / "desk.db").stat().st_mode & 0o777 == 0o600
+    private = ["desk.toml"] if databases.ON_POSTGRES else ["desk.toml", "desk.db"]
+    assert all((desk.folder / each).stat().st_mode & 0o777 == 0o600 for each in private)
     assert desks.live(desk).history.position == 0
 
 

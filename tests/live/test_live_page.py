@@ -13,7 +13,7 @@ from live.served_desk import ServedProcess
 from toprank.live.desk import Desk
 from toprank.live.rules import rule_life
 from toprank.live.rules.model_fields import rule_fields
-from toprank.live.store import api_keys
+from toprank.live.store import api_keys, payment_log
 from toprank.payments.payment_model import PaymentModel
 
 PAGE = Path(__file__).parents[2] / "docs" / "live.md"
@@ -56,5 +56,5 @@ def test_the_commands_of_the_page_answer_as_it_says(served, made, tmp_path):
             ["bash", "-c", command], env=environment, capture_output=True, text=True, check=True
         )
         assert result.stdout == answer
-    with Desk.open(tmp_path / "desk") as desk:
-        assert desks.live(desk).history.position == 2
+    with Desk.open(tmp_path / "desk") as desk, desk.database.reading() as connection:
+        assert payment_log.last_position(connection) == 2

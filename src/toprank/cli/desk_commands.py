@@ -11,6 +11,7 @@ Examples:
   toprank serve desk
   toprank desk status desk
   toprank desk backup desk backups/monday        # also while it is running
+  toprank desk move desk --to postgresql://toprank@db.example/desk
 """
 
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
@@ -53,6 +54,12 @@ def desk() -> None:
     "--card-key", type=click.Path(path_type=Path),
     help="File of the key of cards, if the model was fitted with one.",
 )  # fmt: skip
+@click.option(
+    "--database",
+    envvar="TOPRANK_DATABASE",
+    help="Empty database of PostgreSQL for the data, postgresql://user@host:5432/name; also as "
+    "TOPRANK_DATABASE.  [default: a file in FOLDER]",
+)
 def init(
     folder: Path,
     model: Path,
@@ -61,6 +68,7 @@ def init(
     clock: str,
     durability: str,
     card_key: Path | None,
+    database: str | None,
 ) -> None:
     """Make FOLDER for a live system that ranks with a fitted model.
 
@@ -75,10 +83,16 @@ def init(
 
     paths.check_inputs(model)
     settings = DeskSettings(
-        capacity=capacity or model_budget(model), keep=keep, clock=clock, durability=durability
+        capacity=capacity or model_budget(model),
+        keep=keep,
+        clock=clock,
+        durability=durability,
+        database="" if database is None else desk_extra.without_password(database, "--database"),
     )
     with screen.busy("computing the features of the model's payments"):
         init_desk(folder, model, settings, card_key=card_key)
+    if database is not None and settings.database != database:
+        screen.remark(desk_extra.PASSWORD_IS_NOT_KEPT)
     screen.show(
         f"{folder} is ready. Make an account for whoever looks after it, give a key to whoever "
         "sends payments, and start it:\n"
@@ -125,6 +139,40 @@ def backup(folder: Path, target: Path, by: str) -> None:
     with Desk.open(folder) as opened:
         n_bytes = back_up(opened, target, f"person:{by}")
     screen.show(f"{target} is a copy of {folder}, {n_bytes / 1e6:,.1f} MB.")
+
+
+@desk.command(short_help="Move the data of a live system to PostgreSQL.")
+@FOLDER
+@click.option(
+    "--to",
+    "database",
+    required=True,
+    envvar="TOPRANK_DATABASE",
+    help="Empty database of PostgreSQL, postgresql://user@host:5432/name; also as "
+    "TOPRANK_DATABASE.",
+)
+@click.option("--by", default="command line", help="Who moves them, for the audit.")
+def move(folder: Path, database: str, by: str) -> None:
+    """Move the data of the live system in FOLDER to an empty database of PostgreSQL.
+
+    Stop the server first. All data are copied in one step and compared, the audit included; if
+    anything fails, FOLDER is as it was. Models, snapshots and archive stay in FOLDER.
+    """
+    from toprank.cli import desk_extra, screen
+
+    desk_extra.check_installed()
+    address = desk_extra.without_password(database, "--to")
+    from toprank.live.desk_move import MOVED, DeskMove
+
+    with DeskMove(folder, database) as moving, screen.progress_bar() as progress:
+        moved = moving.run(f"person:{by}", progress)
+    screen.show(
+        f"{moved.n_rows:,} rows of {folder} are now in {address}; its audit of "
+        f"{moved.audit.n_entries:,} entries was verified there.\n"
+        f"{folder / MOVED} has the data as they were; remove it when all works as before."
+    )
+    if address != database:
+        screen.remark(desk_extra.PASSWORD_IS_NOT_KEPT)
 
 
 @desk.command(short_help="Write a snapshot and remove what is too old.")

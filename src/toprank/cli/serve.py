@@ -14,6 +14,7 @@ Examples:
   toprank desk init desk --model payments.toprank
   toprank keys add desk loader --scope payments
   toprank serve desk
+  toprank serve desk --pages-only --port 8322    # beside it, for data in PostgreSQL
 """
 
 
@@ -38,6 +39,17 @@ Examples:
     help="File of the key of cards, if the model was fitted with one.",
 )
 @click.option(
+    "--database",
+    help="Address of the database of a FOLDER whose data are in PostgreSQL, with its password; "
+    "better as TOPRANK_DATABASE, which others cannot see.  [default: as in FOLDER/desk.toml]",
+)
+@click.option(
+    "--pages-only",
+    is_flag=True,
+    help="Only serve pages, beside the process that takes the payments; the data must be in "
+    "PostgreSQL.",
+)
+@click.option(
     "--demo",
     is_flag=True,
     help="Make a world that pays in fast time, in FOLDER.  [default: demo-desk]",
@@ -58,7 +70,7 @@ Examples:
 )
 def serve(
     folder: Path | None, host: str, port: int, card_key: Path | None, demo: bool, seed: int,
-    seconds_per_day: float,
+    seconds_per_day: float, database: str | None, pages_only: bool,
 ) -> None:  # fmt: skip
     """Serve the live system in FOLDER, which `toprank desk init` has made.
 
@@ -77,9 +89,11 @@ def serve(
         _make_world(folder, seed)
     if folder is None:
         raise click.UsageError("name the folder of a live system, or use --demo.")
+    if database is not None:
+        desk_extra.use_database(folder, database)
     from toprank.live.web.serving import Serving
 
-    serving = Serving(folder, host, port, card_key)
+    serving = Serving(folder, host, port, card_key, pages_only=pages_only)
     for each in serving.notes:
         screen.remark(f"note: {each}")
     feeding: list[Any] = []

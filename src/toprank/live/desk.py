@@ -37,6 +37,9 @@ from toprank.payments.payment_model import PaymentModel
 _LONGEST_UPKEEP = 600.0  # seconds to wait for another process that does it
 _DAY = 86_400_000_000  # microseconds
 
+SERVE_LOCK = "serve.lock"
+"""The file that is locked while the desk is served, or moved."""
+
 MODELS, SNAPSHOTS, ARCHIVE = "models", "snapshots", "archive"
 _KINDS: dict[str, FieldKind] = {"number": "number", "category": "text", "boolean": "boolean"}
 
@@ -62,9 +65,11 @@ class Desk:
         folder = Path(folder)
         database = Database.open(folder)
         settings = DeskSettings.read(folder)
-        database.close()
         durability = cast(Durability, settings.durability)  # checked by the settings
-        return cls(folder, settings, Database.open(folder, durability))
+        if durability != database.durability:
+            database.close()
+            database = Database.open(folder, durability)
+        return cls(folder, settings, database)
 
     @property
     def model_path(self) -> Path:
@@ -194,9 +199,14 @@ def check_model(model: PaymentModel, path: Path) -> None:
 
 def archive_of(desk: Desk, model: PaymentModel) -> PaymentArchive:
     """Return the archive of a desk with this model."""
+    return archive_in(desk.folder, model)
+
+
+def archive_in(folder: Path, model: PaymentModel) -> PaymentArchive:
+    """Return the archive in the folder of a desk with this model."""
     assert model.state_ is not None
     names = model.state_.history.names
-    return PaymentArchive(desk.folder / ARCHIVE, fields_of(model), names)
+    return PaymentArchive(folder / ARCHIVE, fields_of(model), names)
 
 
 def check_age(model: PaymentModel, settings: DeskSettings) -> None:
@@ -253,12 +263,12 @@ def _fill(
     target = folder / MODELS / model_table.file_name(model_table.FIRST)
     shutil.copyfile(path, target)
     target.chmod(0o600)
-    database = Database.create(folder)
-    desk = Desk(folder, settings, database)
     labels = _labels_before(model)
     assert model.state_ is not None
-    desk.snapshots.write(model.state_.history, LogPlace(label_number=len(labels)))
-    archive_of(desk, model).add_before(model)
+    Snapshots(folder / SNAPSHOTS).write(model.state_.history, LogPlace(label_number=len(labels)))
+    archive_in(folder, model).add_before(model)
+    # the last, since it may not be in the folder: it is complete, or not there
+    database = Database.create(folder)
     with database.writing() as connection:
         label_table.add(connection, labels)
         model_table.add(connection, _first_model(model, actor))

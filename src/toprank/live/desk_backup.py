@@ -6,13 +6,14 @@ whoever opens the copy reads the log after the newest snapshot, as after any res
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from toprank.live.desk import ARCHIVE, MODELS, SNAPSHOTS, Desk
 from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import NAME as SETTINGS
 from toprank.live.store import audit_chain
-from toprank.live.store.desk_database import NAME as DATABASE
+from toprank.live.store.sqlite_database import NAME as DATABASE
 
 
 def back_up(desk: Desk, target: str | os.PathLike[str], actor: str) -> int:
@@ -32,6 +33,8 @@ def back_up(desk: Desk, target: str | os.PathLike[str], actor: str) -> int:
             for name in (MODELS, SNAPSHOTS, ARCHIVE):
                 _copy_folder(desk.folder / name, unfinished / name)
             shutil.copy2(desk.folder / SETTINGS, unfinished / SETTINGS)
+            if desk.settings.database:  # the copy has its data in its folder
+                replace(desk.settings, database="").write(unfinished)
             desk.database.back_up(unfinished / DATABASE)
         unfinished.rename(target)
     except BaseException:

@@ -54,6 +54,11 @@ class DeskSettings:
         'What an answered payment survives: "process" for a killed process, "power" also for a '
         "power failure, at the price of waiting for the disk.",
     )
+    database: str = _setting(
+        "",
+        "Where the data are kept: in this folder if empty, or in PostgreSQL at an address such as "
+        "postgresql://user@host:5432/name; docs/postgresql.md.",
+    )
     most_waiting: int = _setting(
         2_000, "Payments that may wait for their answer; more are refused until there is room."
     )

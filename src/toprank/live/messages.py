@@ -72,6 +72,16 @@ class BusyError(Exception):
         self.retry_after = retry_after
 
 
+class PagesOnlyError(Exception):
+    """Payments and labels are taken by another process."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this server only has the pages of the desk; send payments and labels to the one that "
+            "was started without --pages-only."
+        )
+
+
 class ConflictError(ValueError):
     """A payment has the id of an earlier one and other content."""
 

@@ -68,7 +68,7 @@ def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> P
         with desk.database.writing() as connection:
             details = {"before": before, **purged._asdict()}
             audit_chain.add(connection, wall_time(), ACTOR, "purged", "desk", details)
-    desk.database.truncate_log()
+    desk.database.overwrite_removed()
     return purged
 
 

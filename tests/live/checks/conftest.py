@@ -1,11 +1,11 @@
 import pytest
 
-from toprank.live.store.desk_database import Database
+from live import databases
 
 
 @pytest.fixture
 def database(tmp_path):
-    found = Database.create(tmp_path)
+    found = databases.create(tmp_path)
     yield found
     found.close()
 

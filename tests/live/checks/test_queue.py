@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from live.checks.listed_cards import DAY, NOW, SETTINGS, add_alert, later
 from toprank.live.checks import check_verdicts, claims, queue
 from toprank.live.engine.card_chance import card_chance
@@ -84,6 +85,7 @@ def test_the_header_counts_today_and_compares_what_was_expected_with_what_was_fo
     assert queue.header(connection, tomorrow, SETTINGS).n_checked == 0
 
 
+@databases.only_sqlite
 def test_the_queue_and_its_header_are_read_from_indexes_alone(database):
     plans = []
 

@@ -1,16 +1,16 @@
 import pytest
 
+from live import databases
 from live.checks.listed_cards import NOW, SETTINGS, add_alert, later
 from toprank.live.checks import check_verdicts, claims
 from toprank.live.engine.rule_evidence import read_evidence
-from toprank.live.store.desk_database import Database
 
 ANNA = "person:anna"
 
 
 @pytest.fixture
 def connection(tmp_path):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     with database.writing() as found:
         yield found
     database.close()

@@ -1,8 +1,6 @@
-import shutil
-
 import pytest
 
-from live import desks
+from live import databases, desks
 from live.learning import learned_desks
 from toprank.live.desk import Desk
 from toprank.live.learning.retraining import retrain
@@ -20,7 +18,7 @@ def learned(tmp_path_factory):
     settings = learned_desks.SETTINGS
     with desks.new_desk(folder / "desk", folder / "payments.toprank", **settings) as desk:
         learned_desks.fill(desk, later, N_LAST)
-    shutil.copytree(folder / "desk", folder / "untrained")
+    databases.copy(folder / "desk", folder / "untrained")
     with Desk.open(folder / "desk") as desk:
         retrain(desk, "person:anna", n_jobs=1)
     return folder
@@ -35,12 +33,12 @@ def last_payments():
 @pytest.fixture
 def untrained(learned, tmp_path):
     """A desk with labels to learn from, and one model."""
-    with Desk.open(shutil.copytree(learned / "untrained", tmp_path / "untrained")) as desk:
+    with Desk.open(databases.copy(learned / "untrained", tmp_path / "untrained")) as desk:
         yield desk
 
 
 @pytest.fixture
 def desk(learned, tmp_path):
     """A desk whose challenger, model 2, was asked for by anna."""
-    with Desk.open(shutil.copytree(learned / "desk", tmp_path / "desk")) as desk:
+    with Desk.open(databases.copy(learned / "desk", tmp_path / "desk")) as desk:
         yield desk

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from live.learning.shadowed_days import CHAMPION, DAY, FIRST_DAY, SETTINGS, World, fill
 from toprank import metrics
 from toprank.live.learning.live_comparison import (
@@ -27,7 +28,6 @@ from toprank.live.store import (
     random_check_table,
 )
 from toprank.live.store.alert_table import CardAlert
-from toprank.live.store.desk_database import Database
 from toprank.live.store.listed_score_table import listed_scores
 from toprank.live.store.payment_log import NewScore, payments, scores
 from toprank.live.store.random_check_table import RandomDraw
@@ -44,7 +44,7 @@ def made(tmp_path):
     def make(world, settings=SETTINGS):
         folder = tmp_path / f"{len(found)}"
         folder.mkdir()
-        found.append(Database.create(folder))
+        found.append(databases.create(folder))
         return found[-1], fill(found[-1], world, settings)
 
     yield make

@@ -1,13 +1,12 @@
 """A desk whose models change while it is in use; `test_served_models` is the slow twin."""
 
 import asyncio
-import shutil
 
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from live import desks
+from live import databases, desks
 from live.learning import learned_desks
 from toprank.live.engine import shadow_model
 from toprank.live.engine.model_jobs import ModelJobs
@@ -145,7 +144,7 @@ def test_a_ranking_that_was_interrupted_is_completed_after_a_restart(live, desk)
 def test_a_challenger_scores_beside_the_champion_bit_for_bit_and_changes_nothing(
     live, desk, last_payments, tmp_path
 ):
-    alone = desks.live(type(desk).open(shutil.copytree(desk.folder, tmp_path / "alone")))
+    alone = desks.live(type(desk).open(databases.copy(desk.folder, tmp_path / "alone")))
     expected = batch_scores(desk, "0002.toprank", last_payments)
     step(live)
     assert live.shadow.number == 2

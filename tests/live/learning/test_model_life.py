@@ -1,10 +1,10 @@
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from toprank.live.learning import model_life
 from toprank.live.learning.model_life import LearnedFacts, ModelLifeError
 from toprank.live.store import audit_chain, model_table
-from toprank.live.store.desk_database import Database
 from toprank.live.store.model_table import StoredModel
 
 ANNA, BEN, NIGHTLY = "person:anna", "person:ben", "job:nightly retrain"
@@ -13,7 +13,7 @@ FACTS = LearnedFacts(10, 20, 5_000, {"claim": 7}, {"against": 1, "why_not": "too
 
 @pytest.fixture
 def connection(tmp_path):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     with database.writing() as connection:
         model_table.add(connection, StoredModel(1, "0001.toprank", "champion", ANNA, 0, 0))
         yield connection
@@ -113,7 +113,7 @@ def test_a_model_that_has_changed_meanwhile_is_not_promoted(connection):
 def test_a_promotion_or_rollback_that_is_cut_off_anywhere_leaves_everything_as_it_was(
     tmp_path, monkeypatch, n_steps
 ):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     with database.writing() as connection:
         model_table.add(connection, StoredModel(1, "0001.toprank", "champion", ANNA, 0, 0))
         for number in (2, 3):

@@ -1,10 +1,10 @@
 import pytest
 
+from live import databases
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.learning.model_shadow import CardList, shadow_summary
 from toprank.live.learning.model_words import shadow_line
 from toprank.live.store import payment_log, shadow_score_table
-from toprank.live.store.desk_database import Database
 from toprank.live.store.payment_log import LoggedPayment, StoredScore
 from toprank.live.store.shadow_score_table import ShadowScore
 
@@ -24,7 +24,7 @@ PAYMENTS = [
 
 @pytest.fixture
 def connection(tmp_path):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     with database.writing() as connection:
         for place, (card, at, champion, challenger) in enumerate(PAYMENTS, start=1):
             row = (place, f"p{place}", card, "t", at, at, "{}", b"", "accept", "[]", 0)

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,8 +26,8 @@ SILENCE = 2 * 86_400_000_000
 @pytest.fixture(params=["onlb"])
 def live(untrained, request):
     """A desk with two weeks of payments and claims that wants an online model."""
-    untrained.settings = DeskSettings(
-        clock="payments", online=True, online_learner=request.param, **learned_desks.SETTINGS
+    untrained.settings = replace(
+        untrained.settings, online=True, online_learner=request.param, **learned_desks.SETTINGS
     )
     untrained.settings.write(untrained.folder)
     live = desks.live(untrained)

@@ -1,10 +1,9 @@
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from live import desks
+from live import databases, desks
 from toprank.live.desk import Desk, archive_of
 from toprank.live.learning import retraining
 from toprank.live.learning.model_comparison import ModelComparison
@@ -33,7 +32,9 @@ def models_of(desk):
 def rows_of(desk, without=()):
     model, _ = desk.load_newest()
     with model:
-        return training_rows(desk, model, desks.live(desk).now(), without)
+        with desk.database.reading() as connection:
+            now = desk.now(connection)
+        return training_rows(desk, model, now, without)
 
 
 def test_a_challenger_says_what_it_learned_from_and_how_it_compares(desk):
@@ -269,7 +270,7 @@ def test_what_a_rule_denied_and_nobody_labelled_is_left_out(untrained):
 def test_a_challenger_is_the_same_bit_for_bit_from_the_archive_and_from_the_log(
     learned, desk, last_payments, tmp_path
 ):
-    with Desk.open(shutil.copytree(learned / "untrained", tmp_path / "other")) as other:
+    with Desk.open(databases.copy(learned / "untrained", tmp_path / "other")) as other:
         model, _ = other.load_newest()
         with model, other.database.reading() as connection:
             assert archive_of(other, model).add_from(connection, is_complete=True) > 1_000

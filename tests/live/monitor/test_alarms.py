@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from live import databases
 from live.checks.listed_cards import DAY, NOW, later
 from toprank.live.checks import outbox
 from toprank.live.checks.outbox import Delivery
@@ -17,7 +18,6 @@ from toprank.live.monitor.missed_frauds import MissedFrauds
 from toprank.live.store import alarm_table, audit_chain, outbox_table
 from toprank.live.store.blind_check_table import SaidOfCards
 from toprank.live.store.check_day_table import CheckDay
-from toprank.live.store.desk_database import Database
 from toprank.metrics.intervals import Interval
 
 SETTINGS = DeskSettings(alarm_url="http://localhost:1/alarms")
@@ -25,7 +25,7 @@ SETTINGS = DeskSettings(alarm_url="http://localhost:1/alarms")
 
 @pytest.fixture
 def database(tmp_path):
-    found = Database.create(tmp_path)
+    found = databases.create(tmp_path)
     yield found
     found.close()
 

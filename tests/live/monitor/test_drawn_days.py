@@ -2,6 +2,7 @@
 
 import pytest
 
+from live import databases
 from live.checks.listed_cards import DAY, NOW, add_alert
 from toprank.live.monitor.drawn_days import drawn_days
 from toprank.live.monitor.missed_frauds import DrawnDay
@@ -13,7 +14,6 @@ from toprank.live.store import (
     random_check_table,
 )
 from toprank.live.store.check_table import Check
-from toprank.live.store.desk_database import Database
 from toprank.live.store.digest_tables import known_frauds, log_hours
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.random_check_table import RandomDraw
@@ -24,7 +24,7 @@ HOUR = digest_tables.HOUR
 
 @pytest.fixture
 def connection(tmp_path):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     with database.writing() as found:
         hour = {"hour": NOW.desk // HOUR * HOUR - HOUR, "first_position": 1, "n_payments": 1}
         found.execute(log_hours.insert().values(hour | {"n_blocked": 0, "n_labelled": 0}))

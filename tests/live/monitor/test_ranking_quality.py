@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from live.learning.shadowed_days import CHAMPION, DAY, FIRST_DAY, World, fill
 from toprank import metrics
 from toprank.live.learning.model_comparison import PREVALENCE
 from toprank.live.monitor import ranking_quality as quality_of
 from toprank.live.monitor.ranking_quality import LEAST_FRAUDS, ranking_quality
 from toprank.live.store import label_table, payment_log
-from toprank.live.store.desk_database import Database
 from toprank.live.store.payment_log import NewScore, payments, scores
 from toprank.metrics.score_histogram import bins_of, lowest_scores
 
@@ -18,7 +18,7 @@ SILENCE = 15 * DAY
 
 
 def made(folder, world):
-    database = Database.create(folder)
+    database = databases.create(folder)
     return database, fill(database, world) + world.n_more_days * DAY
 
 

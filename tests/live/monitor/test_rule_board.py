@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from live import desks
+from live import databases, desks
 from live.monitor import board_desk
 from toprank.live.monitor import log_digest
 from toprank.live.rules.desk_rules import DeskRules
@@ -109,6 +109,7 @@ def test_a_backtest_of_the_mature_days_counts_as_the_board_does(counted):
     assert found.matches.precision == pytest.approx(row.mature_precision.value, abs=0.01)
 
 
+@databases.only_sqlite
 def test_the_frauds_of_the_board_are_read_from_an_index_of_frauds_alone(counted):
     columns = digest_tables.rule_matches.c
     query = sa.select(columns.card).where(columns.position >= 7, digest_tables.IS_FRAUD)

@@ -3,10 +3,10 @@
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from live.learning.shadowed_days import CHAMPION, FIRST_DAY, SETTINGS, World, fill
 from toprank.live.monitor import score_digest
 from toprank.live.store import listed_score_table, score_day_table
-from toprank.live.store.desk_database import Database
 from toprank.live.store.listed_score_table import listed_scores
 from toprank.live.store.payment_log import payments, scores
 from toprank.live.store.score_day_table import ScoreCounts, score_days, score_places
@@ -19,7 +19,7 @@ CHALLENGER = "0002.toprank"
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
     """Four days with scores of two models; some payments denied, some skipped in shadow."""
-    database = Database.create(tmp_path_factory.mktemp("scores"))
+    database = databases.create(tmp_path_factory.mktemp("scores"))
     fill(database, WORLD)
     with database.writing() as connection:
         is_denied = payments.c.position % 7 == 0

@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from toprank.live.pages.live_updates import LiveUpdates, Watched
+from toprank.live.store import payment_reads
 
 SOON = 5.0  # seconds in which a sentence must have come
 PATIENCE = 0.05
@@ -18,9 +19,7 @@ def newest(shift):
         number, card = connection.exec_driver_sql(
             "SELECT number, card FROM alerts ORDER BY number DESC LIMIT 1"
         ).one()
-        position = connection.exec_driver_sql(
-            "SELECT max(position) FROM payments WHERE card = ?", (card,)
-        ).scalar()
+        position = payment_reads.newest_of_card(connection, card)
     return number, position
 
 

@@ -6,6 +6,7 @@ import re
 import pytest
 from argon2 import PasswordHasher
 
+from live import databases
 from live.pages.browser import CHEAP, PASSWORD, Browser, add_person, logins_of
 from live.web.fake_desk import client_of
 from toprank.live.desk_clock import wall_time
@@ -104,8 +105,7 @@ def test_neither_cookie_nor_password_nor_link_is_stored(client, desk, anna):
     browser.log_in(anna)
     with desk.pages.database.writing() as connection:
         secret = accounts.new_link(connection, anna, wall_time(), "person:test")
-    desk.pages.database.truncate_log()
-    stored = desk.pages.database.path.read_bytes()
+    stored = databases.stored(desk.pages.database)
     assert anna.encode() in stored
     for each in (browser.cookies[SESSION], PASSWORD, secret):
         assert each.encode() not in stored

@@ -1,10 +1,10 @@
 import pytest
 
+from live import databases
 from toprank.live.people import unmasking
 from toprank.live.people.desk_roles import Person
 from toprank.live.people.unmasking import unmask, unmasked_cards
 from toprank.live.store import audit_chain
-from toprank.live.store.desk_database import Database
 
 ANNA, OTTO = Person("anna", "senior"), Person("otto", "senior")
 MINUTE = 60_000_000
@@ -12,7 +12,7 @@ MINUTE = 60_000_000
 
 @pytest.fixture
 def connection(tmp_path):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     with database.writing() as connection:
         yield connection
     database.close()

@@ -2,12 +2,12 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from toprank.live.rules import rule_life
 from toprank.live.rules.rule_fields import RuleError, RuleFields
 from toprank.live.rules.rule_life import RuleLifeError, load_rule_set
 from toprank.live.rules.snoozed_cards import load_snoozed_cards, snooze
 from toprank.live.store import audit_chain, rule_set_table, rule_table
-from toprank.live.store.desk_database import Database
 
 FIELDS = RuleFields({"amount": "number"})
 ANNA, BEN = "person:anna", "person:ben"
@@ -16,7 +16,7 @@ DAY = 86_400_000_000
 
 @pytest.fixture
 def database(tmp_path):
-    made = Database.create(tmp_path)
+    made = databases.create(tmp_path)
     yield made
     made.close()
 

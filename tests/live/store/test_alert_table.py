@@ -3,9 +3,9 @@
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from toprank.live.store import alert_table
 from toprank.live.store.alert_table import CardAlert
-from toprank.live.store.desk_database import Database
 
 FIRST = CardAlert(
     1, "A", "open", 10, 11, 0.5, 2.25, 7, ["much"], ["little"], ["large"], "m1", ["amount"], 0.6,
@@ -19,7 +19,7 @@ LATER = CardAlert(
 
 @pytest.fixture
 def connection(tmp_path):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     with database.writing() as connection:
         yield connection
     database.close()
@@ -56,5 +56,6 @@ def test_only_alerts_that_someone_was_unsure_of_are_reopened(connection):
     ]
     alert_table.open_new(connection, found)
     alert_table.reopen(connection, [0, 1])
-    stored = connection.execute(sa.select(alert_table.alerts.c.state)).scalars()
+    alerts = alert_table.alerts
+    stored = connection.execute(sa.select(alerts.c.state).order_by(alerts.c.number)).scalars()
     assert list(stored) == ["open", "taken", "unsure"]

@@ -1,16 +1,15 @@
 import re
-import sqlite3
 
 import pytest
 
+from live import databases
 from toprank.live.store import api_keys, audit_chain
 from toprank.live.store.api_keys import KeyRing
-from toprank.live.store.desk_database import Database
 
 
 @pytest.fixture
 def database(tmp_path):
-    made = Database.create(tmp_path)
+    made = databases.create(tmp_path)
     yield made
     made.close()
 
@@ -87,17 +86,17 @@ def test_the_hour_of_the_last_use_is_written_when_asked_and_once_an_hour(databas
     ring.write_uses()
     assert used_at(database) == 10 * hour
 
-    watching = sqlite3.connect(database.path)
-    before = watching.execute("PRAGMA data_version").fetchone()
+    watching = database.engine.connect()
+    before = database.n_changes(watching)
     now[0] += hour // 2
     ring.find(key)
     ring.write_uses()
-    assert watching.execute("PRAGMA data_version").fetchone() == before
+    assert database.n_changes(watching) == before
     now[0] += hour
     ring.find(key)
     ring.write_uses()
     assert used_at(database) == 11 * hour
-    assert watching.execute("PRAGMA data_version").fetchone() != before
+    assert database.n_changes(watching) != before
     watching.close()
 
 

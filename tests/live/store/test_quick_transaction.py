@@ -5,14 +5,15 @@ import sqlite3
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from toprank.live.store import audit_chain
 from toprank.live.store.audit_chain import audit
-from toprank.live.store.desk_database import Database, QuickTransaction
+from toprank.live.store.transactions import QuickTransaction
 
 
 @pytest.fixture
 def database(tmp_path):
-    database = Database.create(tmp_path)
+    database = databases.create(tmp_path)
     yield database
     database.close()
 
@@ -70,8 +71,7 @@ def test_what_is_rolled_back_is_gone_and_another_can_follow(database, connection
 def test_the_next_writer_has_to_wait(database, connection):
     QuickTransaction(connection)
     with database.engine.connect() as other:
-        other.exec_driver_sql("PRAGMA busy_timeout = 0")
-        other.rollback()
+        databases.be_impatient(other)
         with pytest.raises(sa.exc.OperationalError):
             QuickTransaction(other.execution_options(is_writing=True))
 
@@ -79,11 +79,11 @@ def test_the_next_writer_has_to_wait(database, connection):
 class FailingConnection:
     """A connection of the driver to a disk that is full."""
 
-    def __init__(self, raw):
-        self.raw = raw
+    def __init__(self, raw, error):
+        self.raw, self.error = raw, error
 
     def commit(self):
-        raise sqlite3.OperationalError("database or disk is full")
+        raise self.error("database or disk is full")
 
     def rollback(self):
         self.raw.rollback()
@@ -95,7 +95,9 @@ def test_a_commit_that_fails_is_an_error_of_sqlalchemy_and_changes_nothing(
     transaction = QuickTransaction(connection)
     by_driver(connection)
     fairy = connection.connection
-    monkeypatch.setattr(type(fairy), "dbapi_connection", FailingConnection(fairy.dbapi_connection))
+    error = connection.dialect.loaded_dbapi.OperationalError
+    failing = FailingConnection(fairy.dbapi_connection, error)
+    monkeypatch.setattr(type(fairy), "dbapi_connection", failing)
     with pytest.raises(sa.exc.SQLAlchemyError, match="full"):
         transaction.commit()
     monkeypatch.undo()

@@ -2,13 +2,13 @@
 
 import time
 
+from live import databases
 from live.web.asgi_client import AsgiClient
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.messages import Answer, BusyError, ConflictError, PaymentField
 from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store import api_keys
 from toprank.live.store.api_keys import SCOPES, KeyRing
-from toprank.live.store.desk_database import Database
 from toprank.live.web.application import create_app
 from toprank.payments.features.past import LabelCounts
 
@@ -93,7 +93,7 @@ class FakeDesk:
 
 def with_key(folder):
     """A new database, and a key in it that may do everything."""
-    database = Database.create(folder)
+    database = databases.create(folder)
     with database.writing() as connection:
         return database, api_keys.add(connection, "loader", SCOPES, 0, "person:test")
 

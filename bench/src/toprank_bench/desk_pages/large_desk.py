@@ -16,7 +16,7 @@ from sqlalchemy.schema import CreateIndex
 
 from toprank.live.desk_settings import DeskSettings
 from toprank.live.monitor import log_digest
-from toprank.live.store import desk_database, rule_table
+from toprank.live.store import rule_table, sqlite_database
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.alert_terminal_table import alert_terminals
 from toprank.live.store.desk_database import Database
@@ -93,7 +93,7 @@ def _write_log(
     """Write payments and scores as fast as SQLite can: a crash would only mean to start again."""
     n, begin = len(cards), time.monotonic()
     (by_card,) = (each for each in payments.indexes if each.name == "payments_of_card")
-    writer = sqlite3.connect(folder / desk_database.NAME, isolation_level=None)
+    writer = sqlite3.connect(folder / sqlite_database.NAME, isolation_level=None)
     for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -400000"):
         writer.execute(f"PRAGMA {pragma}")
     # an index of rows in no order is made much faster when all of them are there

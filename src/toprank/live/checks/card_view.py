@@ -12,7 +12,7 @@ from toprank.live.checks.check_errors import NoAlertError
 from toprank.live.checks.linked_cards import LinkedCard, linked_cards
 from toprank.live.checks.unusual_cells import CardPayment, unusual_cells
 from toprank.live.desk import archive_of
-from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.engine.desk_view import ModelledDesk
 from toprank.live.messages import PaymentField
 from toprank.live.store import (
     alert_table,
@@ -95,7 +95,7 @@ class CardView(NamedTuple):
     newest: int  # position of the card's newest payment, to notice later ones
 
 
-def card_view(connection: sa.Connection, live: LiveDesk, alert: int, now: int) -> CardView:
+def card_view(connection: sa.Connection, live: ModelledDesk, alert: int, now: int) -> CardView:
     """Return what is known of the card of an alert; `now` by the desk's clock.
 
     NoAlertError if there is none of this number.
@@ -149,7 +149,7 @@ def _payments(connection: sa.Connection, alert: CardAlert, now: int) -> list[Log
 
 
 def _payments_before(
-    connection: sa.Connection, live: LiveDesk, alert: CardAlert, now: int
+    connection: sa.Connection, live: ModelledDesk, alert: CardAlert, now: int
 ) -> list[LoggedPayment]:
     """Return the payments of a card from before the desk, while these are among the days shown.
 

@@ -202,7 +202,7 @@ class DecisionEngine:
     def _is_scoring_due(self) -> bool:
         """Return whether payments should be scored now."""
         n_unscored = self.desk.n_unscored
-        if not n_unscored:
+        if not n_unscored or not self.desk.is_sound:
             return False
         if self._n_waiting:
             return self.desk.lag() > _LONGEST_LAG

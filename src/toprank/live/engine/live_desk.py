@@ -22,8 +22,9 @@ from toprank.live.checks.opened_cards import AlertFacts
 from toprank.live.checks.random_checks import PlannedDraw
 from toprank.live.desk import Desk, check_kept, clock_of, fields_of, stored_payments
 from toprank.live.desk_clock import Moment, wall_time
-from toprank.live.engine import alerting, lookups, rescoring
+from toprank.live.engine import alerting, rescoring
 from toprank.live.engine.alerting import Sentences, Suspect
+from toprank.live.engine.audited_lookups import AuditedLookups
 from toprank.live.engine.decisions import decide
 from toprank.live.engine.live_history import LiveHistory
 from toprank.live.engine.live_rules import LiveRules
@@ -42,19 +43,21 @@ from toprank.live.store import (
     payment_reads,
     purge_table,
     shadow_score_table,
+    transactions,
 )
 from toprank.live.store.check_table import Check
-from toprank.live.store.desk_database import QuickTransaction
 from toprank.live.store.label_table import DeskLabel
 from toprank.live.store.payment_log import LoggedPayment, StoredScore, matched_text
 from toprank.live.store.purge_table import Purge
+from toprank.live.store.transactions import QuickTransaction
 from toprank.payments.features.past import LabelCounts
 from toprank.payments.model_files import FORGET, LATE
 
 _log = logging.getLogger("toprank.live")
 
 _DAY = 86_400_000_000  # microseconds
-_LONGEST_WAIT = 200  # milliseconds for another process to finish writing
+_BETWEEN_RELOADS = 1.0  # seconds
+_LONGEST_WAIT = 0.2  # seconds for another process to finish writing
 
 
 class _Unscored(NamedTuple):
@@ -82,21 +85,18 @@ class LiveDesk:
 
     def __init__(self, desk: Desk, card_key: str | os.PathLike[str] | None = None) -> None:
         self.desk, self.settings, self._card_key = desk, desk.settings, card_key
-        self._connection = desk.database.engine.connect().execution_options(is_writing=True)
-        # a commit must not wait until the write-ahead log is in the database: see `checkpoint`
-        self._connection.exec_driver_sql("PRAGMA wal_autocheckpoint = 0")
-        # whoever else writes is quick, or the payment is asked to come again
-        self._connection.exec_driver_sql(f"PRAGMA busy_timeout = {_LONGEST_WAIT}")
-        self._connection.rollback()
+        self._connection = desk.database.engine_connection(_LONGEST_WAIT)
+        self._lookups = AuditedLookups(desk.database)
         self._unscored: deque[_Unscored] = deque()
         self.n_changes = 0
+        self._tried, self._trouble = 0.0, ""  # the last time that all was read again
         self.online: OnlineModel | None = None
         self._load()
 
     def _load(self) -> None:
         """Read model, history, rules and what is not scored yet from the folder."""
         self.is_sound = False
-        self._seen = self._data_version()  # before what it is about, or a change would be missed
+        self._seen = self._n_changed()  # before what it is about, or a change would be missed
         path = self.desk.model_path
         self.model, snapshot = self.desk.load_newest(self._card_key, path)
         self.shadow: ShadowModel | None = None
@@ -133,7 +133,7 @@ class LiveDesk:
         """Write a snapshot, so that the next start is quick, and close the connection."""
         if self.is_sound and self.history.place != self.desk.snapshots.all()[-1]:
             self.desk.snapshots.write(self.history.history, self.history.place)
-        self._connection.close()
+        transactions.close(self._connection)
 
     @property
     def n_unscored(self) -> int:
@@ -366,30 +366,13 @@ class LiveDesk:
 
         With `who`, the audit has that they have seen it.
         """
-        with self.desk.database.reading() as connection:
-            found = lookups.payment(connection, payment_id)
-        if who and found is not None:
-            self._saw(who, "payment viewed", f"payment:{payment_id}", {})
-        return found
+        return self._lookups.payment(payment_id, who)
 
     def alerts(
         self, state: str, limit: int, after: str | None, who: str = ""
     ) -> list[dict[str, Any]]:
         """Return alerts of a state in plain values, the most probable first; see `payment`."""
-        with self.desk.database.reading() as connection:
-            found = lookups.alerts(connection, state, limit, after)
-        if who and found:
-            seen = [each["alert"] for each in found]
-            self._saw(who, "alerts viewed", f"{len(seen)} {state}", {"alerts": seen})
-        return found
-
-    def _saw(self, who: str, action: str, subject: str, details: dict[str, Any]) -> None:
-        """Write to the audit who has seen what; from any thread."""
-        try:
-            with self.desk.database.writing() as connection:
-                audit_chain.add(connection, wall_time(), who, action, subject, details)
-        except sa.exc.OperationalError:
-            raise BusyError(1.0) from None
+        return self._lookups.alerts(state, limit, after, who)
 
     def n_open(self) -> int:
         """Return how many alerts are open or taken."""
@@ -440,8 +423,9 @@ class LiveDesk:
         After a failure, try to read everything again.
         """
         if not self.is_sound:
-            self._reload()
-        elif (version := self._data_version()) != self._seen:
+            if time.monotonic() - self._tried > _BETWEEN_RELOADS:
+                self._reload()
+        elif (version := self._n_changed()) != self._seen:
             self._seen = version
             self.n_changes += 1
             with self.desk.database.reading() as connection:
@@ -455,15 +439,27 @@ class LiveDesk:
 
     def _reload(self) -> None:
         try:
+            transactions.close(self._connection)
+            self._connection = self.desk.database.engine_connection(_LONGEST_WAIT)
             self._load()
         except Exception as error:
-            _log.error("the desk cannot be read, and takes in nothing until it can: %s", error)
+            if str(error) != self._trouble:
+                _log.error("the desk cannot be read, and takes in nothing until it can: %s", error)
+            self._trouble = str(error)
+        else:
+            self._trouble = ""
+            _log.warning("the desk has been read again, and takes in payments.")
+        self._tried = time.monotonic()
+
+    def _n_changed(self) -> int:
+        """Return a number that changes when another connection has committed something."""
+        return self.desk.database.n_changes(self._connection)
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         """Yield the connection for a change; BusyError, before any, if someone else writes."""
         turn = self.desk.database.turn
-        if not turn.acquire(timeout=_LONGEST_WAIT / 1000):
+        if not turn.acquire(timeout=_LONGEST_WAIT):
             raise BusyError(1.0)
         try:
             try:
@@ -478,12 +474,6 @@ class LiveDesk:
             transaction.commit()
         finally:
             turn.release()
-
-    def _data_version(self) -> int:
-        """Return a number that changes when another connection has committed something."""
-        raw = self._connection.connection.dbapi_connection
-        assert raw is not None
-        return raw.execute("PRAGMA data_version").fetchone()[0]
 
 
 def _day(moment: int) -> int:

@@ -17,6 +17,7 @@ from toprank.live.rules.rule_board import share_with_interval
 from toprank.live.store import digest_tables
 from toprank.live.store.alert_table import IS_LISTED, alerts
 from toprank.live.store.check_day_table import CheckDay
+from toprank.live.store.desk_database import sum_of
 from toprank.live.store.digest_tables import DAY, HOUR, known_frauds, log_hours
 from toprank.metrics.intervals import Interval
 
@@ -192,7 +193,7 @@ def _maturity(connection: sa.Connection, now: int, silence: int) -> float | None
     final = sa.case(
         (log_hours.c.hour < now - silence, log_hours.c.n_payments), else_=log_hours.c.n_labelled
     )
-    query = sa.select(sa.func.sum(final), sa.func.sum(log_hours.c.n_payments)).where(
+    query = sa.select(sum_of(final), sum_of(log_hours.c.n_payments)).where(
         log_hours.c.hour >= now - N_DAYS * DAY
     )
     n_final, n_payments = connection.execute(query).one()

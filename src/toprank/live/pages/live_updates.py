@@ -98,7 +98,7 @@ class LiveUpdates:
             seen: int | None = None
             while self._watchers:
                 try:
-                    version = await asyncio.to_thread(_data_version, connection)
+                    version = await asyncio.to_thread(self._database.n_changes, connection)
                     # a page may have missed something between its making and its first look
                     if version != seen or self._is_new_watcher:
                         self._is_new_watcher = False
@@ -146,13 +146,6 @@ def _sentence(watched: Watched, n_new: int) -> str:
         is_one = n_new == 1
         return "A new card is on the list." if is_one else f"{n_new:,} new cards are on the list."
     return "This card has paid again." if n_new == 1 else f"This card has paid {n_new} more times."
-
-
-def _data_version(connection: sa.Connection) -> int:
-    """Return a number that changes whenever another connection commits."""
-    raw = connection.connection.dbapi_connection
-    assert raw is not None
-    return int(raw.execute("PRAGMA data_version").fetchone()[0])
 
 
 def _put(watcher: _Watcher, text: str | None) -> None:

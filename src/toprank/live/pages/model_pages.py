@@ -83,14 +83,14 @@ def _read(page: PageRequest) -> _Found:
             if champion is not None:
                 found = live_comparison(connection, champion, number, page.now, settings)
                 shadow = live_lines(found) + shadow
-    return _Found(models, shadow, online, is_training(database.path.parent))
+    return _Found(models, shadow, online, is_training(database.folder))
 
 
 def _online_lines(
     connection: sa.Connection, page: PageRequest, champion: StoredModel
 ) -> list[str]:
     """Return what the online model has learned from, and how it compares."""
-    lessons = saved_lessons(page.desk.database.path.parent / MODELS / FILE)
+    lessons = saved_lessons(page.desk.database.folder / MODELS / FILE)
     now, settings = page.now, page.desk.settings
     return [
         online_line(lessons or OnlineLessons(0, 0)),

@@ -28,6 +28,7 @@ from toprank.live.pages.page_kit import (
 from toprank.live.pages.page_templates import PageTemplates
 from toprank.live.pages.session_cookie import cookie_of
 from toprank.live.people.desk_roles import ForbiddenError, authorize
+from toprank.live.people.sessions import LoggedIn
 from toprank.live.web.gate import ROUTE
 
 _LARGEST_FORM = 256 << 10
@@ -102,9 +103,11 @@ class _PageDoor:
 
     async def _answer(self, page: PageRequest) -> Response:
         route, is_post = self._route, page.request.method == "POST"
+        if any("\0" in each for each in page.query.values()):  # PostgreSQL refuses to look for it
+            raise PageError(400, "This address cannot be read.")
         cookie = cookie_of(page)
         if cookie is not None:
-            page.logged_in = self._desk.sessions.find(cookie, is_use=route.is_use)
+            page.logged_in = await self._logged_in(cookie)
         is_public = route.action == PUBLIC
         if page.logged_in is None and not is_public and not is_post:
             url = page.request.url
@@ -120,6 +123,14 @@ class _PageDoor:
             owner = None if route.owner is None else await route.owner(page)
             authorize(page.person, route.action, owner)
         return await route.handler(page)
+
+    async def _logged_in(self, cookie: str) -> LoggedIn | None:
+        sessions, is_use = self._desk.sessions, self._route.is_use
+        found = sessions.find(cookie, is_use=is_use)
+        if found is None and self._desk.database.is_shared:
+            await self._desk.run(sessions.fetch, cookie)
+            found = sessions.find(cookie, is_use=is_use)
+        return found
 
 
 class _StaticDoor:
@@ -178,6 +189,8 @@ async def _form_of(request: Request) -> dict[str, list[str]]:
         fields = parse_qsl(text, True, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise PageError(400, "This form cannot be read.") from None
+    if any("\0" in value for _, value in fields):  # nor can PostgreSQL keep it
+        raise PageError(400, "This form cannot be read.")
     for name, value in fields:
         found.setdefault(name, []).append(value)
     return found

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from toprank.live.desk_clock import wall_time
 from toprank.live.desk_settings import DeskSettings
-from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.engine.desk_view import ModelledDesk
 from toprank.live.pages.live_updates import LiveUpdates
 from toprank.live.pages.page_templates import PageTemplates
 from toprank.live.people.desk_roles import ACTIONS, OWNED_ACTIONS, Person
@@ -69,7 +69,7 @@ class PageDesk:
         settings: DeskSettings,
         now: Callable[[], int] = wall_time,
         *,
-        live: LiveDesk | None = None,
+        live: ModelledDesk | None = None,
         engine: Any = None,
         keys: KeyRing | None = None,
         sessions: SessionBook | None = None,

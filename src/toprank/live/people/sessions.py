@@ -106,6 +106,15 @@ class SessionBook:
             self._seen[found.session.hash] = wall_time()
         return found
 
+    def fetch(self, cookie: str) -> None:
+        """Read one session: it may have begun, or been used, at another server of the desk."""
+        with self._database.reading() as connection:
+            session = session_table.by_hash(connection, hash_of(cookie))
+            role = None if session is None else account_table.role_of(connection, session.name)
+        if session is not None and role is not None:
+            self._state = None  # the next time, all are read
+            self._found[session.hash] = LoggedIn(session, Person(session.name, role))
+
     def is_current(self, session: Session) -> bool:
         """Return whether a session has not ended, by time or by somebody."""
         if session.hash not in self._found:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from toprank.live.checks.queue import WORTH
 from toprank.live.rules.rule_backtest import Outcomes
 from toprank.live.store import alert_table, digest_tables, rule_table
+from toprank.live.store.desk_database import sum_of
 from toprank.live.store.digest_tables import DAY, known_frauds, log_hours, rule_days, rule_matches
 from toprank.live.store.rule_table import StoredRule
 from toprank.metrics.intervals import Interval
@@ -217,7 +218,7 @@ def _period(connection: sa.Connection, now: int, silence: int, n_days: int) -> B
     since = max(now // DAY - n_days + 1, 0) * DAY
     mature_until = max((now - silence) // DAY * DAY, since)
     hours, frauds = log_hours.c, known_frauds.c
-    n_payments = sa.select(sa.func.coalesce(sa.func.sum(hours.n_payments), 0)).where(
+    n_payments = sa.select(sa.func.coalesce(sum_of(hours.n_payments), 0)).where(
         hours.hour >= since
     )
     first = digest_tables.first_position(connection, since)

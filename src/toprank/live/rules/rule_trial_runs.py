@@ -15,16 +15,23 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
+
 from toprank.live.desk_clock import wall_time
 from toprank.live.rules.rule_backtest import LEAST_MATURITY, RuleBacktest
 from toprank.live.rules.rule_fields import RuleError
 from toprank.live.store import audit_chain, rule_trial_table
 from toprank.live.store.desk_database import Database
 from toprank.live.store.rule_trial_table import RuleTrial, TrialTask
+from toprank.payments.history_store.writer_lock import WriterLock, is_locked
 
 _STOPPED = "it was stopped before it was finished; start it again."
 _DAY = 86_400_000_000
 _KEPT = 180 * _DAY
+_LONGEST_START = 60_000_000  # microseconds until the process of a trial has begun
+
+LOCK = "trial.lock"
+"""The file that is locked while a trial is running."""
 
 Start = Callable[[Path, int], "subprocess.Popen[bytes]"]
 
@@ -47,6 +54,7 @@ class RuleTrials:
     def __init__(self, database: Database, start: Start | None = None) -> None:
         self._database, self._start = database, start or start_process
         self._process: subprocess.Popen[bytes] | None = None
+        self._number: int | None = None  # of the last trial that was started here
         self._lock = threading.Lock()
 
     def start(
@@ -68,14 +76,15 @@ class RuleTrials:
             if self._is_running():
                 raise TrialBusyError("another backtest is running; try again in a moment.")
             with self._database.writing() as connection:
-                _end_stopped(connection)
+                self._end_stopped(connection)
                 rule_trial_table.drop_before(connection, at - _KEPT)
                 number = rule_trial_table.add(connection, trial)
                 audit_chain.add(
                     connection, at, who, f"rule.{task}", f"trial:{number}",
                     {"rule": rule, "text": text, **trial.options},
                 )  # fmt: skip
-            self._process = self._start(self._database.path.parent, number)
+            self._process = self._start(self._database.folder, number)
+            self._number = number
         return number
 
     def find(self, number: int) -> RuleTrial | None:
@@ -85,7 +94,7 @@ class RuleTrials:
         found = self._read(number)
         if found is not None and found.state == "running" and not is_running:
             with self._database.writing() as connection:
-                _end_stopped(connection)
+                self._end_stopped(connection)
             found = self._read(number)
         return found
 
@@ -99,7 +108,18 @@ class RuleTrials:
             return rule_trial_table.by_number(connection, number)
 
     def _is_running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+        """Return whether a trial is running, in a shared database also one of another server."""
+        if self._process is not None and self._process.poll() is None:
+            return True
+        return self._database.is_shared and is_locked(self._database.folder / LOCK)
+
+    def _end_stopped(self, connection: sa.Connection) -> None:
+        """Say of trials whose process has ended that they have, too."""
+        for number, started in rule_trial_table.running(connection).items():
+            is_theirs = self._database.is_shared and number != self._number
+            if is_theirs and started > wall_time() - _LONGEST_START:
+                continue  # its process may not have the lock yet
+            rule_trial_table.finish(connection, number, wall_time(), error=_STOPPED)
 
 
 def start_process(folder: Path, number: int) -> subprocess.Popen[bytes]:
@@ -156,12 +176,6 @@ def _without_cards(found: RuleBacktest) -> dict[str, Any]:
     return values
 
 
-def _end_stopped(connection: Any) -> None:
-    """Say of trials whose process has ended that they have, too."""
-    for number in rule_trial_table.running(connection):
-        rule_trial_table.finish(connection, number, wall_time(), error=_STOPPED)
-
-
 def check_days(since: str, until: str) -> dict[str, str]:
     """Return the days of a period as options; RuleError if one of them is none.
 
@@ -185,4 +199,8 @@ if __name__ == "__main__":
     parser.add_argument("number", type=int)
     arguments = parser.parse_args()
     os.nice(10)
-    run_trial(arguments.folder, arguments.number)
+    lock = WriterLock(arguments.folder / LOCK, arguments.folder, wait=1.0)
+    try:
+        run_trial(arguments.folder, arguments.number)
+    finally:
+        lock.release()

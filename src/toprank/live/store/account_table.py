@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 accounts = sa.Table(
     "accounts",
     metadata,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("role", sa.Text, nullable=False),
-    sa.Column("password", sa.Text),  # argon2's hash with its parameters; null before the first
+    sa.Column("name", Text, primary_key=True),
+    sa.Column("role", Text, nullable=False),
+    sa.Column("password", Text),  # argon2's hash with its parameters; null before the first
     sa.Column("made_at", sa.BigInteger, nullable=False),
     sa.Column("seen_at", sa.BigInteger),  # of the last login
     sa.Column("disabled_at", sa.BigInteger),
@@ -48,6 +48,12 @@ def password_of(connection: sa.Connection, name: str) -> str | None:
     """Return the hash of a password; None if there is no such account in use, or none yet."""
     is_theirs = (accounts.c.name == name) & accounts.c.disabled_at.is_(None)
     return connection.execute(sa.select(accounts.c.password).where(is_theirs)).scalar()
+
+
+def role_of(connection: sa.Connection, name: str) -> str | None:
+    """Return the role of an account that is in use; None if there is no such one."""
+    is_theirs = (accounts.c.name == name) & accounts.c.disabled_at.is_(None)
+    return connection.execute(sa.select(accounts.c.role).where(is_theirs)).scalar()
 
 
 def change(connection: sa.Connection, name: str, **values: object) -> bool:

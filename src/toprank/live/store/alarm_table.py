@@ -8,20 +8,19 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, Text, metadata
 
 alarms = sa.Table(
     "alarms",
     metadata,
     sa.Column("number", Number, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("name", Text, nullable=False),
     sa.Column("raised_at", sa.BigInteger, nullable=False),  # by the desk's clock
     sa.Column("value", sa.Double, nullable=False),
     sa.Column("limit", sa.Double, nullable=False),
-    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("text", Text, nullable=False),
     sa.Column("n_calm", sa.Integer, nullable=False),  # looks in a row at which it was back
-    sa.Column("acknowledged_by", sa.Text),
+    sa.Column("acknowledged_by", Text),
     sa.Column("acknowledged_at", sa.BigInteger),
     sa.Column("ended_at", sa.BigInteger),
 )

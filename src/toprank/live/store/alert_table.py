@@ -16,35 +16,35 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.compiled_statement import CompiledStatement
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Number, Text, insert_new, metadata
 from toprank.live.store.label_table import labels
-from toprank.live.store.payment_log import Number, StoredScore, payments, scores
+from toprank.live.store.payment_log import StoredScore, payments, scores
 
 alerts = sa.Table(
     "alerts",
     metadata,
     sa.Column("number", Number, primary_key=True),
-    sa.Column("card", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("card", Text, nullable=False),
+    sa.Column("state", Text, nullable=False),
     sa.Column("opened_at", sa.BigInteger, nullable=False),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
     sa.Column("probability", sa.Double, nullable=False),
     sa.Column("suspicion", sa.Double, nullable=False),
     sa.Column("position", sa.BigInteger, nullable=False),  # of the most suspicious payment
-    sa.Column("reasons", sa.Text, nullable=False),
-    sa.Column("less_suspicious", sa.Text, nullable=False),
-    sa.Column("rules", sa.Text, nullable=False),
-    sa.Column("model", sa.Text, nullable=False),
-    sa.Column("reason_features", sa.Text, nullable=False),  # of the reasons, in their order
+    sa.Column("reasons", Text, nullable=False),
+    sa.Column("less_suspicious", Text, nullable=False),
+    sa.Column("rules", Text, nullable=False),
+    sa.Column("model", Text, nullable=False),
+    sa.Column("reason_features", Text, nullable=False),  # of the reasons, in their order
     sa.Column("expected", sa.Double, nullable=False),  # chance that any of its payments is fraud
     sa.Column("rank_value", sa.Double, nullable=False),  # that, or one drawn for a random check
     sa.Column("n_payments", sa.Integer, nullable=False),
     sa.Column("amount", sa.Double, nullable=False),  # of all its payments
     sa.Column("last_at", sa.BigInteger, nullable=False),  # when the newest of them was paid
-    sa.Column("held_by", sa.Text),
+    sa.Column("held_by", Text),
     sa.Column("lease_until", sa.BigInteger),  # by the machine's clock
     sa.Column("hidden_until", sa.BigInteger),  # of a snoozed one
-    sa.Column("escalated_by", sa.Text),
+    sa.Column("escalated_by", Text),
     sa.Index("alerts_in_order", "state", "probability", "opened_at"),
     sa.Index("alerts_by_age", "opened_at", "state", "rules", "probability"),
     sa.Index("alerts_by_change", "state", "updated_at"),
@@ -98,9 +98,7 @@ STATES = ("open", "taken", "decided", "unsure", "snoozed", "escalated", "closed"
 _LAST = CompiledStatement(sa.select(sa.func.max(alerts.c.number)))
 _INSERT = CompiledStatement(alerts.insert())
 # an alert drawn at random may have payments already that the model has not seen yet
-_INSERT_PAYMENTS = CompiledStatement(
-    alert_payments.insert().prefix_with("OR IGNORE", dialect="sqlite")
-)
+_INSERT_PAYMENTS = CompiledStatement(insert_new(alert_payments))
 _OPEN_OF = CompiledStatement(
     sa.select(alerts).where(alerts.c.card == sa.bindparam("card"), _IS_OPEN)
 )

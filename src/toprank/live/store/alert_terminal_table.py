@@ -8,22 +8,20 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from toprank.live.store.compiled_statement import CompiledStatement
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, insert_new, metadata
 from toprank.live.store.payment_log import payments
 
 alert_terminals = sa.Table(
     "alert_terminals",
     metadata,
-    sa.Column("terminal", sa.Text, primary_key=True),
+    sa.Column("terminal", Text, primary_key=True),
     sa.Column("alert", sa.BigInteger, sa.ForeignKey("alerts.number"), primary_key=True),
     sa.Index("alert_terminals_of_alert", "alert"),
     sqlite_with_rowid=False,
 )
 
 _ADD = CompiledStatement(
-    alert_terminals.insert()
-    .prefix_with("OR IGNORE", dialect="sqlite")
-    .from_select(
+    insert_new(alert_terminals).from_select(
         ["terminal", "alert"],
         sa.select(payments.c.terminal, sa.bindparam("of_alert", type_=sa.BigInteger)).where(
             payments.c.position == sa.bindparam("of_position")

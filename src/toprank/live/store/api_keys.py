@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from toprank.data import checks
 from toprank.live.store import audit_chain
-from toprank.live.store.desk_database import Database, metadata
+from toprank.live.store.desk_database import Database, Text, metadata
 from toprank.live.store.secret_hash import hash_of
 
 SCOPES = ("payments", "labels", "read", "metrics")
@@ -18,9 +18,9 @@ SCOPES = ("payments", "labels", "read", "metrics")
 api_keys = sa.Table(
     "api_keys",
     metadata,
-    sa.Column("hash", sa.Text, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False, unique=True),
-    sa.Column("scopes", sa.Text, nullable=False),  # separated by spaces
+    sa.Column("hash", Text, primary_key=True),
+    sa.Column("name", Text, nullable=False, unique=True),
+    sa.Column("scopes", Text, nullable=False),  # separated by spaces
     sa.Column("made_at", sa.BigInteger, nullable=False),
     sa.Column("used_at", sa.BigInteger),  # to the hour
     sa.Column("revoked_at", sa.BigInteger),

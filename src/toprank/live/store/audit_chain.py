@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.compiled_statement import CompiledStatement
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Number, Text, metadata
 
 audit = sa.Table(
     "audit",
     metadata,
-    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("number", Number, primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("actor", sa.Text, nullable=False),
-    sa.Column("action", sa.Text, nullable=False),
-    sa.Column("subject", sa.Text, nullable=False),
-    sa.Column("details", sa.Text, nullable=False),
-    sa.Column("hash", sa.Text, nullable=False),
+    sa.Column("actor", Text, nullable=False),
+    sa.Column("action", Text, nullable=False),
+    sa.Column("subject", Text, nullable=False),
+    sa.Column("details", Text, nullable=False),
+    sa.Column("hash", Text, nullable=False),
 )
 
 _IS_OF_RULE = sa.text("substr(subject, 1, 5) = 'rule:'")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.check_table import checks
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 check_days = sa.Table(
     "check_days",
@@ -26,7 +26,7 @@ check_days = sa.Table(
     sa.Column("variance", sa.Double, nullable=False),
     sa.Column("n_random", sa.Integer, nullable=False),
     sa.Column("n_random_found", sa.Integer, nullable=False),
-    sa.Column("chances", sa.Text, nullable=False),  # [[tenths of log-odds, cards], ...]
+    sa.Column("chances", Text, nullable=False),  # [[tenths of log-odds, cards], ...]
 )
 
 _LARGEST = 100  # tenths of log-odds

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.alert_table import alerts
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, Text, metadata
 
 Verdict = Literal["fraud", "genuine", "unsure"]
 CheckState = Literal["pending", "finished", "undone", "proposed", "rejected"]
@@ -25,12 +24,12 @@ checks = sa.Table(
     metadata,
     sa.Column("number", Number, primary_key=True),
     sa.Column("alert", sa.BigInteger, nullable=False, index=True),
-    sa.Column("who", sa.Text, nullable=False),
-    sa.Column("verdict", sa.Text, nullable=False),
-    sa.Column("positions", sa.Text, nullable=False),  # of the payments it is about, as JSON
-    sa.Column("reason_code", sa.Text, nullable=False),
-    sa.Column("note", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("who", Text, nullable=False),
+    sa.Column("verdict", Text, nullable=False),
+    sa.Column("positions", Text, nullable=False),  # of the payments it is about, as JSON
+    sa.Column("reason_code", Text, nullable=False),
+    sa.Column("note", Text, nullable=False),
+    sa.Column("state", Text, nullable=False),
     sa.Column("at", sa.BigInteger, nullable=False),  # by the desk's clock
     sa.Column("day", sa.Integer, nullable=False),
     sa.Column("decided_at", sa.BigInteger, nullable=False),  # by the machine's clock, as below
@@ -39,7 +38,7 @@ checks = sa.Table(
     sa.Column("is_random", sa.Boolean, nullable=False),
     sa.Column("seen", sa.BigInteger, nullable=False),  # the alert's newest payment then
     sa.Column("corrects", sa.BigInteger),
-    sa.Column("approver", sa.Text),
+    sa.Column("approver", Text),
     sa.Index("checks_in_state", "state", "due_at"),
     sa.Index("checks_of_day", "day"),
     sa.Index("checks_of_person", "who", "day"),

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from toprank.live.store.transactions import as_sqlalchemy
+
 Result = TypeVar("Result")
 
 
@@ -56,7 +58,15 @@ class CompiledStatement:
 
     def many(self, connection: sa.Connection, rows: Iterable[Sequence[Any]]) -> None:
         """Run it for each row of parameters."""
-        self._run(connection, lambda cursor, text: cursor.executemany(text, rows))
+        all_rows = list(rows)
+
+        def add(cursor: Any, text: str) -> None:
+            if len(all_rows) == 1:  # psycopg sends a list as a pipeline, which takes longer
+                cursor.execute(text, all_rows[0])
+            else:
+                cursor.executemany(text, all_rows)
+
+        self._run(connection, add)
 
     def _run(self, connection: sa.Connection, work: Callable[[Any, str], Result]) -> Result:
         """Return what is done with a cursor and the text of the statement."""
@@ -66,8 +76,7 @@ class CompiledStatement:
         try:
             return work(raw.cursor(), text)
         except dialect.loaded_dbapi.Error as error:
-            # as SQLAlchemy reports errors, without the parameters: they contain cards
-            raise sa.exc.DBAPIError(text, None, error, hide_parameters=True) from None
+            raise as_sqlalchemy(dialect, text, error) from None
 
     def _compiled(self, dialect: sa.Dialect) -> str:
         style = "qmark" if dialect.name == "sqlite" else "format"

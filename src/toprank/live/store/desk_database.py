@@ -1,93 +1,104 @@
-"""The database of a desk: SQLite in its folder, read by many and written by one at a time.
+"""The database of a desk: SQLite in its folder, or PostgreSQL by an address.
 
-Readers never wait for a writer, and see what was committed when they began. Statements are those
-of SQLAlchemy Core, so that other databases run them, too; what only SQLite needs is in this file.
+Readers never wait for a writer, and see what was committed when they began. Writers take turns,
+also those of other processes: a transaction that writes sees all that was committed before it, and
+numbers that it gives are in the order of the commits. Statements are those of SQLAlchemy Core, so
+that both databases run them; what only one of them needs is in the file of its class.
 """
 
 import os
-import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import ClassVar, Literal
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import Insert, insert
 
 from toprank.data import checks
-from toprank.data.atomic import PRIVATE
+from toprank.live.store.transactions import begin
 
 Durability = Literal["process", "power"]
-
-NAME = "desk.db"
-FORMAT = 5
-"""The version of the tables; it is written into the database."""
 
 metadata = sa.MetaData()
 """All tables: each module of this folder adds its own."""
 
-_WAIT = 10_000  # milliseconds for another writer to finish
+Text = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+"""Texts, in the order of their bytes wherever the database is."""
+
+Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+"""Whole numbers that the database gives by itself: SQLite's row number."""
 
 
-class Database:
+def insert_new(table: sa.Table) -> Insert:
+    """Return the insertion of rows that leaves out those that are there already.
+
+    SQLite and PostgreSQL have the same words for it; SQLAlchemy has it in its dialects alone.
+    """
+    return insert(table).on_conflict_do_nothing()
+
+
+def sum_of(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """Return the sum of whole numbers as one; PostgreSQL makes it a decimal number."""
+    return sa.cast(sa.func.sum(column), sa.BigInteger)
+
+
+class Database(ABC):
     """The tables of a desk; made by `create` and `open`.
 
     Parameters
     ----------
-    path
-        The file.
+    folder
+        The folder of the desk.
     durability
         "process": what was committed survives a killed process; "power": also a power failure,
         at the price of waiting for the disk at every commit.
 
     Attributes
     ----------
+    is_shared
+        Whether several processes may serve pages from it.
     turn
         A lock that whoever writes in this process holds: SQLite itself would make others wait in
         growing steps of milliseconds.
     """
 
-    def __init__(self, path: Path, durability: Durability = "process") -> None:
+    is_shared: ClassVar[bool]
+
+    def __init__(self, folder: Path, durability: Durability = "process") -> None:
         checks.one_of(durability, "durability", ("process", "power"))
         self.turn = threading.RLock()
-        self.path, self.durability = path, durability
-        self.engine = sa.create_engine(
-            sa.URL.create("sqlite", database=os.fspath(path)),
-            connect_args={"timeout": _WAIT / 1000},
-            hide_parameters=True,  # cards must not get into the log of errors
-        )
-        sa.event.listen(self.engine, "connect", self._prepare)
-        sa.event.listen(self.engine, "begin", _begin)
+        self.folder, self.durability = folder, durability
+        self.engine = self._engine()
+        sa.event.listen(self.engine, "begin", begin)
 
-    @classmethod
-    def create(cls, folder: str | os.PathLike[str], durability: Durability = "process") -> Self:
-        """Make the database of a new desk."""
+    @staticmethod
+    def create(folder: str | os.PathLike[str], durability: Durability = "process") -> "Database":
+        """Make the database of a new desk, where the settings in its folder say."""
         import_tables()
-        path = Path(folder, NAME)
-        path.touch(PRIVATE, exist_ok=False)
-        database = cls(path, durability)
-        with database.writing() as connection:
-            metadata.create_all(connection)
-            connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
+        database = _of(Path(folder), durability)
+        try:
+            database.make()
+        except BaseException:
+            database.close()
+            raise
         return database
 
-    @classmethod
-    def open(cls, folder: str | os.PathLike[str], durability: Durability = "process") -> Self:
+    @staticmethod
+    def open(folder: str | os.PathLike[str], durability: Durability = "process") -> "Database":
         """Return the database of a desk; ValueError if it is none or of a later version.
 
         One of an earlier version is brought up to this one.
         """
         import_tables()
-        path = Path(folder, NAME)
-        if not path.is_file():
-            raise FileNotFoundError(_no_desk(Path(folder)))
-        database = cls(path, durability)
+        database = _of(Path(folder), durability)
         try:
-            with database.reading() as connection:
-                found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-        except sa.exc.DatabaseError as error:
-            raise ValueError(f"{path} cannot be read as a database: {error.orig}.") from None
-        database._bring_up(found)
+            database.check()
+        except BaseException:
+            database.close()
+            raise
         return database
 
     @contextmanager
@@ -107,140 +118,61 @@ class Database:
         with self.engine.connect() as connection, connection.begin():
             yield connection
 
-    def checkpoint(self) -> None:
-        """Move as much of the write-ahead log into the database as nobody is using."""
-        with self.engine.connect() as connection:
-            raw = connection.connection.dbapi_connection
-            assert raw is not None
-            raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    @abstractmethod
+    def make(self) -> None:
+        """Make the tables; an error if there are some already."""
 
-    def truncate_log(self) -> None:
-        """Move the write-ahead log into the database and empty it, if nobody is reading it.
+    @abstractmethod
+    def check(self) -> None:
+        """Raise unless there is a desk; bring one of an earlier version up to this one."""
 
-        To wait for readers would keep writers waiting as well; it is tried again soon.
+    @abstractmethod
+    def engine_connection(self, longest_wait: float) -> sa.Connection:
+        """Return the connection of the one process that decides; nobody else can have it.
+
+        Its transactions write, and wait at most so many seconds for other writers. ValueError if
+        another process has it.
         """
-        with self.engine.connect() as connection:
-            raw = connection.connection.dbapi_connection
-            assert raw is not None
-            raw.execute("PRAGMA busy_timeout = 0")
-            try:
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                raw.execute(f"PRAGMA busy_timeout = {_WAIT}")
 
+    @abstractmethod
+    def n_changes(self, connection: sa.Connection) -> int:
+        """Return a number that changes when others have committed something.
+
+        It is asked on the connection that is meant by "others", outside of transactions.
+        """
+
+    @abstractmethod
+    def checkpoint(self) -> None:
+        """Do now what would keep commits waiting later."""
+
+    @abstractmethod
+    def truncate_log(self) -> None:
+        """Empty the log of what was written, if nobody is reading it."""
+
+    @abstractmethod
+    def overwrite_removed(self) -> None:
+        """Let nothing that was deleted be left in the files, as far as the database can do it."""
+
+    @abstractmethod
     def back_up(self, path: Path) -> None:
-        """Write a copy as of one moment to another file, while the database is in use."""
-        path.touch(PRIVATE, exist_ok=False)
-        with self.engine.connect() as connection, sqlite3.connect(path) as copy:
-            raw = connection.connection.dbapi_connection
-            assert isinstance(raw, sqlite3.Connection)
-            raw.backup(copy)
-        copy.close()
+        """Write a copy as of one moment to a file of SQLite, while the database is in use."""
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
 
-    def _bring_up(self, found: int) -> None:
-        """Bring a database of an earlier version up to this one; ValueError if it cannot be."""
-        from toprank.live.store.desk_migrations import STEPS
+    @staticmethod
+    def make_tables(connection: sa.Connection) -> None:
+        """Make the tables as they are in this version."""
+        from toprank.live.store import change_table, desk_migrations
 
-        if found == FORMAT:
-            return
-        if found not in STEPS:
-            raise ValueError(
-                f"{self.path} must be of version {FORMAT} for this toprank; it is of version "
-                f"{found}."
-            )
-        with self.writing() as connection:
-            # another process may have done it meanwhile
-            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-            while version in STEPS:
-                STEPS[version](connection)
-                version += 1
-            connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+        metadata.create_all(connection)
+        change_table.begin_to_count(connection)
+        desk_migrations.stamp(connection)
 
-    def _prepare(self, connection: sqlite3.Connection, _: Any) -> None:
-        # the driver must not begin transactions by itself: `_begin` does
-        connection.isolation_level = None
-        is_synced = self.durability == "power"
-        for pragma in (
-            "journal_mode = WAL",
-            f"synchronous = {'FULL' if is_synced else 'NORMAL'}",
-            f"busy_timeout = {_WAIT}",
-            "foreign_keys = ON",
-            "secure_delete = ON",  # what was purged must not be left in free pages
-            "trusted_schema = OFF",
-        ):
-            connection.execute(f"PRAGMA {pragma}")
-
-
-def _no_desk(folder: Path) -> str:
-    if folder.is_file():
-        return f"{folder} must be the folder of a desk; it is a file."
-    what = f"it has no {NAME}" if folder.is_dir() else "there is no such folder"
-    return f"{folder} is not a desk: {what}; make one with: toprank desk init"
-
-
-class QuickTransaction:
-    """A transaction on a connection: what its own `begin` gives, in a third of the time.
-
-    SQLAlchemy's objects and events take longer than the database does to begin and to commit,
-    which counts where there is a transaction per payment.
-
-    Parameters
-    ----------
-    connection
-        A connection that is in no transaction. It is in one afterwards: OperationalError if
-        another process writes.
-    """
-
-    def __init__(self, connection: sa.Connection) -> None:
-        raw: Any = connection.connection.dbapi_connection
-        if raw.in_transaction:
-            raise RuntimeError("a transaction must have ended before the next; one has not.")
-        self._connection = connection
-        _begin(connection)
-
-    def commit(self) -> None:
-        """Make the changes last; if that fails, they are undone."""
-        try:
-            self._end("commit")
-        except BaseException:
-            self.rollback()
-            raise
-
-    def rollback(self) -> None:
-        """Undo the changes."""
-        # after a commit that failed, SQLAlchemy has a transaction that is over, and needs this
-        if self._connection.get_transaction() is not None:
-            self._connection.rollback()
-        self._end("rollback")
-
-    def _end(self, how: Literal["commit", "rollback"]) -> None:
-        if self._connection.in_transaction():  # SQLAlchemy has run a statement, and knows of it
-            getattr(self._connection, how)()
-            return
-        raw = self._connection.connection.dbapi_connection
-        assert raw is not None
-        try:
-            getattr(raw, how)()
-        except sqlite3.Error as error:
-            raise sa.exc.DBAPIError(how.upper(), None, error) from None
-
-
-def _begin(connection: sa.Connection) -> None:
-    """Begin a transaction; a writer takes its turn here, not half-way."""
-    is_writing = connection.get_execution_options().get("is_writing", False)
-    statement = "BEGIN IMMEDIATE" if is_writing else "BEGIN"
-    raw = connection.connection.dbapi_connection
-    assert isinstance(raw, sqlite3.Connection)
-    if raw.in_transaction:  # a quick one, in which SQLAlchemy runs its first statement
-        return
-    try:
-        raw.execute(statement)
-    except sqlite3.OperationalError as error:
-        raise sa.exc.OperationalError(statement, None, error) from None
+    @abstractmethod
+    def _engine(self) -> sa.Engine:
+        """Return what connects to it."""
 
 
 def import_tables() -> None:
@@ -252,3 +184,16 @@ def import_tables() -> None:
 
     for module in pkgutil.iter_modules(store.__path__):
         importlib.import_module(f"{store.__name__}.{module.name}")
+
+
+def _of(folder: Path, durability: Durability) -> Database:
+    from toprank.live.store.database_address import address_of
+
+    address = address_of(folder)
+    if address is None:
+        from toprank.live.store.sqlite_database import SqliteDatabase
+
+        return SqliteDatabase(folder, durability)
+    from toprank.live.store.postgres_database import PostgresDatabase
+
+    return PostgresDatabase(folder, address, durability)

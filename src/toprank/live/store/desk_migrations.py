@@ -1,72 +1,68 @@
-"""Databases of earlier versions, brought up to the present one in the transaction of a step each.
+"""Databases of earlier versions, brought up to the present one by Alembic's operations.
 
-Nothing that was stored is changed: each step only adds.
+Each version is a file in `migrations/versions`, with what leads to it from the one before. Nothing
+that was stored is changed: each step only adds. A new database is made as it is today, which a
+test compares with all steps after one another.
 """
 
-from collections.abc import Callable
+from pathlib import Path
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+NEWEST = "0006"
+"""The version of the tables; it is written into the database."""
 
-_DEFAULTS = {("check_days", "chances"): "[]", ("outbox", "kind"): "block"}
-"""What earlier rows have in columns that were added to tables."""
-
-
-def _to_version_3(connection: sa.Connection) -> None:
-    """Add models, shadow scores, alarms, the terminals of alerts, and two columns."""
-    _add_columns(connection)
-    metadata.create_all(connection)
-    for table in metadata.tables.values():
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
-    _add_terminals(connection)
-    _add_first_model(connection)
+_FOLDER = Path(__file__).with_name("migrations")
+# the table in which Alembic keeps the version: as it makes it itself
+_versions = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
 
 
-def _to_version_4(connection: sa.Connection) -> None:
-    """Add the counts of scores, counted from the log by and by, and alerts that fill the list."""
-    metadata.create_all(connection)
+def version_of(connection: sa.Connection) -> str | None:
+    """Return the version of a database, None of one without tables of a desk."""
+    if sa.inspect(connection).has_table(_versions.name):
+        return connection.execute(sa.select(_versions.c.version_num)).scalar()
+    if connection.dialect.name == "sqlite":  # versions 2 to 5 were written there
+        found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        return f"{found:04}" if found else None
+    return None
 
 
-def _to_version_5(connection: sa.Connection) -> None:
-    """Add which checks were made without reasons."""
-    metadata.create_all(connection)
+def stamp(connection: sa.Connection, version: str = NEWEST) -> None:
+    """Write down the version of a database."""
+    _versions.create(connection, checkfirst=True)
+    connection.execute(_versions.delete())
+    connection.execute(_versions.insert().values(version_num=version))
+    if connection.dialect.name == "sqlite":
+        # earlier releases look here, and must not take it for theirs
+        connection.exec_driver_sql(f"PRAGMA user_version = {int(version)}")
 
 
-def _add_columns(connection: sa.Connection) -> None:
-    for (table, column), default in _DEFAULTS.items():
-        connection.exec_driver_sql(
-            f"ALTER TABLE {table} ADD COLUMN {column} TEXT NOT NULL DEFAULT '{default}'"
+def bring_up(connection: sa.Connection, where: object, target: str = NEWEST) -> None:
+    """Bring a database up to a version; ValueError if it is of a later or an unknown one.
+
+    `where` says in sentences which it is. One without tables gets those of each version in turn.
+    """
+    from alembic.migration import MigrationContext
+    from alembic.operations import Operations
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory(_FOLDER)
+    found = version_of(connection)  # another process may have done it meanwhile
+    if found == target:
+        return
+    known = {each.revision for each in scripts.walk_revisions()}
+    if found is not None and found not in known:
+        raise ValueError(
+            f"{where} must be of version {int(NEWEST)} for this toprank; it is of version "
+            f"{found.lstrip('0')}."
         )
-
-
-def _add_terminals(connection: sa.Connection) -> None:
-    """Fill the terminals of alerts, from their payments."""
-    from toprank.live.store import alert_terminal_table
-    from toprank.live.store.alert_table import alert_payments
-
-    pairs = connection.execute(sa.select(alert_payments.c.alert, alert_payments.c.position))
-    alert_terminal_table.add(connection, [(row.alert, row.position) for row in pairs])
-
-
-def _add_first_model(connection: sa.Connection) -> None:
-    """Store the model that there was as the first, and the champion."""
-    from toprank.live.store import model_table
-    from toprank.live.store.audit_chain import audit
-    from toprank.live.store.model_table import FIRST, StoredModel
-
-    made = sa.select(audit.c.at, audit.c.actor).where(audit.c.action == "desk made")
-    found = connection.execute(made.order_by(audit.c.number).limit(1)).first()
-    at, who = found or (0, "person:command line")
-    file = model_table.file_name(FIRST)
-    day = at // 86_400_000_000
-    model_table.add(connection, StoredModel(FIRST, file, "champion", who, at, day, trained_at=at))
-
-
-STEPS: dict[int, Callable[[sa.Connection], None]] = {
-    2: _to_version_3,
-    3: _to_version_4,
-    4: _to_version_5,
-}
-"""What leads from a version to the next one."""
+    steps = list(scripts.iterate_revisions(target, found))
+    with Operations.context(MigrationContext.configure(connection)):
+        for step in reversed(steps):
+            step.module.upgrade()
+            stamp(connection, step.revision)

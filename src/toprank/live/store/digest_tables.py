@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, Text, metadata
 
 HOUR = 3_600_000_000  # microseconds
 DAY = 24 * HOUR
@@ -33,11 +32,11 @@ rule_matches = sa.Table(
     "rule_matches",
     metadata,
     sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("name", sa.Text, primary_key=True),  # of the rule, or the file of the model
+    sa.Column("name", Text, primary_key=True),  # of the rule, or the file of the model
     sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),  # 0 of a model
     sa.Column("is_live", sa.Boolean, nullable=False),  # or in shadow
     sa.Column("at", sa.BigInteger, nullable=False),  # when the payment was received
-    sa.Column("card", sa.Text, nullable=False),
+    sa.Column("card", Text, nullable=False),
     sa.Column("is_fraud", sa.Boolean),  # null while there is no label
     sqlite_with_rowid=False,
 )
@@ -54,7 +53,7 @@ rule_days = sa.Table(
     "rule_days",
     metadata,
     sa.Column("day", sa.Integer, primary_key=True, autoincrement=False),  # from 1970
-    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("name", Text, primary_key=True),
     sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("n_fraud", sa.Integer, nullable=False),
     sa.Column("n_genuine", sa.Integer, nullable=False),
@@ -67,9 +66,9 @@ known_frauds = sa.Table(
     metadata,
     sa.Column("position", Number, primary_key=True, autoincrement=False),
     sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("card", sa.Text, nullable=False),
+    sa.Column("card", Text, nullable=False),
     sa.Column("known_at", sa.BigInteger, nullable=False),
-    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("source", Text, nullable=False),
 )
 
 digest_places = sa.Table(

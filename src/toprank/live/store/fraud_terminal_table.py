@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number, payments
+from toprank.live.store.desk_database import Number, Text, metadata
+from toprank.live.store.payment_log import payments
 
 fraud_terminals = sa.Table(
     "fraud_terminals",
     metadata,
     sa.Column("position", Number, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False),
-    sa.Column("card", sa.Text, nullable=False),
-    sa.Column("terminal", sa.Text, nullable=False),
+    sa.Column("id", Text, nullable=False),
+    sa.Column("card", Text, nullable=False),
+    sa.Column("terminal", Text, nullable=False),
     sa.Column("paid_at", sa.BigInteger, nullable=False),
     sa.Index("frauds_at_terminal", "terminal", "paid_at"),
 )

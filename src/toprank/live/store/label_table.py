@@ -11,20 +11,19 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.compiled_statement import CompiledStatement
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, Text, metadata
 from toprank.payments.ledger import SOURCES, strength
 
 labels = sa.Table(
     "labels",
     metadata,
     sa.Column("number", Number, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False, index=True),
-    sa.Column("card", sa.Text, index=True),
+    sa.Column("id", Text, nullable=False, index=True),
+    sa.Column("card", Text, index=True),
     sa.Column("is_fraud", sa.Boolean, nullable=False),
     sa.Column("known_at", sa.BigInteger, nullable=False),
-    sa.Column("source", sa.Text, nullable=False),
-    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("source", Text, nullable=False),
+    sa.Column("who", Text, nullable=False),
     sa.Column("after_position", sa.BigInteger, nullable=False, index=True),
     sa.Column("at", sa.BigInteger, nullable=False),
 )

@@ -2,13 +2,13 @@
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 links = sa.Table(
     "links",
     metadata,
-    sa.Column("name", sa.Text, primary_key=True),  # one per person: a new one replaces it
-    sa.Column("hash", sa.Text, nullable=False, unique=True),
+    sa.Column("name", Text, primary_key=True),  # one per person: a new one replaces it
+    sa.Column("hash", Text, nullable=False, unique=True),
     sa.Column("until", sa.BigInteger, nullable=False),
 )
 

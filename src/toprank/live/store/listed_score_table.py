@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, insert_new, metadata
 from toprank.live.store.digest_tables import DAY
 from toprank.live.store.payment_log import payments, scores
 from toprank.live.store.score_day_table import score_places
@@ -19,9 +19,9 @@ listed_scores = sa.Table(
     "listed_scores",
     metadata,
     sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("model", sa.Text, primary_key=True),  # its file
+    sa.Column("model", Text, primary_key=True),  # its file
     sa.Column("at", sa.BigInteger, nullable=False),  # when the payment was received
-    sa.Column("card", sa.Text, nullable=False),
+    sa.Column("card", Text, nullable=False),
     sa.Column("suspicion", sa.Double, nullable=False),
     sa.Column("is_listed", sa.Boolean, nullable=False),  # by this model
     sqlite_with_rowid=False,
@@ -67,8 +67,7 @@ def keep_first(connection: sa.Connection, positions: Sequence[int]) -> None:
         .where(p.position.in_(list(positions)), p.decision != "block", is_counted)
     )
     names = [column.name for column in listed_scores.c]
-    add_new = listed_scores.insert().prefix_with("OR IGNORE", dialect="sqlite")
-    connection.execute(add_new.from_select(names, first))
+    connection.execute(insert_new(listed_scores).from_select(names, first))
 
 
 def cards_by_day(connection: sa.Connection, model: str, first: int, most: int) -> list[ListedCard]:

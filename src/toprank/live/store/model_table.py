@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, Text, metadata
 
 ModelState = Literal["training", "challenger", "champion", "retired", "failed"]
 
@@ -21,22 +20,22 @@ models = sa.Table(
     "models",
     metadata,
     sa.Column("number", Number, primary_key=True),
-    sa.Column("file", sa.Text, nullable=False, unique=True),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("who", sa.Text, nullable=False),  # who asked for it
+    sa.Column("file", Text, nullable=False, unique=True),
+    sa.Column("state", Text, nullable=False),
+    sa.Column("who", Text, nullable=False),  # who asked for it
     sa.Column("asked_at", sa.BigInteger, nullable=False),  # by the machine's clock
     sa.Column("asked_on", sa.Integer, nullable=False),  # the desk's day, counted from 1970
     sa.Column("first_day", sa.Integer),  # learned from, counted from 1970
     sa.Column("last_day", sa.Integer),
     sa.Column("n_rows", sa.Integer),
-    sa.Column("frauds", sa.Text, nullable=False),  # by the source of their labels
-    sa.Column("figures", sa.Text),  # of the comparison
+    sa.Column("frauds", Text, nullable=False),  # by the source of their labels
+    sa.Column("figures", Text),  # of the comparison
     sa.Column("trained_at", sa.BigInteger),
-    sa.Column("approver", sa.Text),
+    sa.Column("approver", Text),
     sa.Column("approved_at", sa.BigInteger),
     sa.Column("replaced", sa.BigInteger),  # the champion whose place it took
     sa.Column("ended_at", sa.BigInteger),
-    sa.Column("why", sa.Text),  # it ended
+    sa.Column("why", Text),  # it ended
 )
 
 _IS_ALONE = models.c.state.in_(

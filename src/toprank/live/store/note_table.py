@@ -5,17 +5,16 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, Text, metadata
 
 notes = sa.Table(
     "notes",
     metadata,
     sa.Column("number", Number, primary_key=True),
     sa.Column("alert", sa.BigInteger, nullable=False, index=True),
-    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("who", Text, nullable=False),
     sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("text", Text, nullable=False),
 )
 
 

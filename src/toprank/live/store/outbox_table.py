@@ -7,23 +7,22 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, Text, metadata
 
 outbox = sa.Table(
     "outbox",
     metadata,
     sa.Column("number", Number, primary_key=True),
     sa.Column("alert", sa.BigInteger, nullable=False, index=True),
-    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("who", Text, nullable=False),
     sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("key", sa.Text, nullable=False, unique=True),
-    sa.Column("body", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("key", Text, nullable=False, unique=True),
+    sa.Column("body", Text, nullable=False),
+    sa.Column("state", Text, nullable=False),
     sa.Column("n_tries", sa.Integer, nullable=False),
     sa.Column("next_at", sa.BigInteger, nullable=False),  # by the machine's clock
-    sa.Column("outcome", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),  # "block", or "alarm", whose alert is 0
+    sa.Column("outcome", Text, nullable=False),
+    sa.Column("kind", Text, nullable=False),  # "block", or "alarm", whose alert is 0
     sa.Index("outbox_in_state", "state", "next_at"),
 )
 

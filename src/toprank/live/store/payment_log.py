@@ -14,23 +14,21 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from toprank.live.store.compiled_statement import CompiledStatement
-from toprank.live.store.desk_database import metadata
-
-Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # SQLite's row number
+from toprank.live.store.desk_database import Number, Text, metadata
 
 payments = sa.Table(
     "payments",
     metadata,
     sa.Column("position", Number, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False, unique=True),
-    sa.Column("card", sa.Text, nullable=False),
-    sa.Column("terminal", sa.Text, nullable=False),
+    sa.Column("id", Text, nullable=False, unique=True),
+    sa.Column("card", Text, nullable=False),
+    sa.Column("terminal", Text, nullable=False),
     sa.Column("paid_at", sa.BigInteger, nullable=False),
     sa.Column("received_at", sa.BigInteger, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("body", Text, nullable=False),
     sa.Column("features", sa.LargeBinary, nullable=False),
-    sa.Column("decision", sa.Text, nullable=False),
-    sa.Column("matched", sa.Text, nullable=False),
+    sa.Column("decision", Text, nullable=False),
+    sa.Column("matched", Text, nullable=False),
     sa.Column("rule_set", sa.BigInteger, nullable=False),
     sa.Index("payments_of_card", "card", "paid_at"),
 )
@@ -41,9 +39,9 @@ scores = sa.Table(
     sa.Column("position", Number, primary_key=True),
     sa.Column("suspicion", sa.Double, nullable=False),
     sa.Column("probability", sa.Double, nullable=False),
-    sa.Column("matched", sa.Text, nullable=False),
+    sa.Column("matched", Text, nullable=False),
     sa.Column("rule_set", sa.BigInteger, nullable=False),
-    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("model", Text, nullable=False),
     sa.Column("scored_at", sa.BigInteger, nullable=False),
 )
 

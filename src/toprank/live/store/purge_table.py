@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, metadata
 
 purges = sa.Table(
     "purges",

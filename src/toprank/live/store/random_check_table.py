@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 random_draws = sa.Table(
     "random_draws",
@@ -19,7 +19,7 @@ random_draws = sa.Table(
     sa.Column("since", sa.BigInteger, nullable=False),  # cards active from here on
     sa.Column("n_cards", sa.Integer, nullable=False),
     sa.Column("n_drawn", sa.Integer, nullable=False),
-    sa.Column("seed", sa.Text, nullable=False),
+    sa.Column("seed", Text, nullable=False),
 )
 
 random_checks = sa.Table(

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store import rule_table, snooze_table
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 rule_sets = sa.Table(
     "rule_sets",
     metadata,
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("members", sa.Text, nullable=False),
+    sa.Column("members", Text, nullable=False),
     sa.Column("last_snooze", sa.Integer, nullable=False),  # snoozes up to this number count
 )
 

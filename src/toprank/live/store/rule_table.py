@@ -5,22 +5,22 @@ from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 RuleState = Literal["draft", "shadow", "live", "retired"]
 
 rule_versions = sa.Table(
     "rule_versions",
     metadata,
-    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("name", Text, primary_key=True),
     sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("text", sa.Text, nullable=False),
-    sa.Column("description", sa.Text, nullable=False),
-    sa.Column("author", sa.Text, nullable=False),
+    sa.Column("kind", Text, nullable=False),
+    sa.Column("text", Text, nullable=False),
+    sa.Column("description", Text, nullable=False),
+    sa.Column("author", Text, nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("approver", sa.Text),
+    sa.Column("state", Text, nullable=False),
+    sa.Column("approver", Text),
 )
 
 

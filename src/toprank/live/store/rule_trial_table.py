@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
-from toprank.live.store.payment_log import Number
+from toprank.live.store.desk_database import Number, Text, metadata
 
 TrialTask = Literal["backtest", "suggest"]
 TrialState = Literal["running", "done", "failed"]
@@ -18,17 +17,17 @@ rule_trials = sa.Table(
     "rule_trials",
     metadata,
     sa.Column("number", Number, primary_key=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("rule", sa.Text, index=True),  # null of one that is not stored
-    sa.Column("text", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("options", sa.Text, nullable=False),
-    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("task", Text, nullable=False),
+    sa.Column("rule", Text, index=True),  # null of one that is not stored
+    sa.Column("text", Text, nullable=False),
+    sa.Column("kind", Text, nullable=False),
+    sa.Column("options", Text, nullable=False),
+    sa.Column("who", Text, nullable=False),
     sa.Column("started_at", sa.BigInteger, nullable=False),  # by the machine's clock
-    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("state", Text, nullable=False),
     sa.Column("finished_at", sa.BigInteger),
-    sa.Column("result", sa.Text),
-    sa.Column("error", sa.Text),
+    sa.Column("result", Text),
+    sa.Column("error", Text),
 )
 
 _LISTED = [each for each in rule_trials.c if each.name != "result"]
@@ -100,10 +99,11 @@ def newest(
     ]
 
 
-def running(connection: sa.Connection) -> list[int]:
-    """Return the numbers of the trials that are not finished."""
-    query = sa.select(rule_trials.c.number).where(rule_trials.c.state == "running")
-    return list(connection.execute(query).scalars())
+def running(connection: sa.Connection) -> dict[int, int]:
+    """Return when the trials that are not finished were started, by their numbers."""
+    columns = rule_trials.c.number, rule_trials.c.started_at
+    query = sa.select(*columns).where(rule_trials.c.state == "running")
+    return {row.number: row.started_at for row in connection.execute(query)}
 
 
 def drop_before(connection: sa.Connection, before: int) -> None:

@@ -17,15 +17,15 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 from toprank.metrics.score_histogram import bins_of
 
 score_days = sa.Table(
     "score_days",
     metadata,
     sa.Column("day", sa.Integer, primary_key=True, autoincrement=False),  # from 1970
-    sa.Column("model", sa.Text, primary_key=True),  # its file
-    sa.Column("against", sa.Text, primary_key=True),
+    sa.Column("model", Text, primary_key=True),  # its file
+    sa.Column("against", Text, primary_key=True),
     sa.Column("first_position", sa.BigInteger, nullable=False),
     sa.Column("n_payments", sa.BigInteger, nullable=False),
     sa.Column("counts", sa.LargeBinary, nullable=False),

@@ -4,18 +4,18 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 sessions = sa.Table(
     "sessions",
     metadata,
     sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("hash", sa.Text, nullable=False, unique=True),
-    sa.Column("name", sa.Text, nullable=False, index=True),
-    sa.Column("token", sa.Text, nullable=False),  # what the forms of its pages send back
+    sa.Column("hash", Text, nullable=False, unique=True),
+    sa.Column("name", Text, nullable=False, index=True),
+    sa.Column("token", Text, nullable=False),  # what the forms of its pages send back
     sa.Column("made_at", sa.BigInteger, nullable=False),
     sa.Column("seen_at", sa.BigInteger, nullable=False),  # to the minute
-    sa.Column("address", sa.Text, nullable=False),
+    sa.Column("address", Text, nullable=False),
     sqlite_autoincrement=True,  # the number of an ended session is never that of another
 )
 
@@ -47,6 +47,12 @@ def all_sessions(connection: sa.Connection) -> list[Session]:
     """Return all sessions, the newest first."""
     query = sa.select(sessions).order_by(sessions.c.number.desc())
     return [Session(*row) for row in connection.execute(query)]
+
+
+def by_hash(connection: sa.Connection, hashed: str) -> Session | None:
+    """Return the session of a cookie, None if there is none."""
+    row = connection.execute(sa.select(sessions).where(sessions.c.hash == hashed)).first()
+    return None if row is None else Session(*row)
 
 
 def state(connection: sa.Connection) -> tuple[int, int]:

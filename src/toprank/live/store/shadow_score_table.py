@@ -6,9 +6,9 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from toprank.live.store.compiled_statement import CompiledStatement
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Number, metadata
 from toprank.live.store.model_table import file_name
-from toprank.live.store.payment_log import Number, payments, scores
+from toprank.live.store.payment_log import payments, scores
 
 shadow_scores = sa.Table(
     "shadow_scores",

@@ -4,18 +4,18 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 snoozes = sa.Table(
     "snoozes",
     metadata,
     sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("card", sa.Text, nullable=False),
-    sa.Column("rule", sa.Text),  # null for all rules
-    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("card", Text, nullable=False),
+    sa.Column("rule", Text),  # null for all rules
+    sa.Column("reason", Text, nullable=False),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("until", sa.BigInteger, nullable=False, index=True),
-    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("who", Text, nullable=False),
 )
 
 

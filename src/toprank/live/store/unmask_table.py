@@ -2,13 +2,13 @@
 
 import sqlalchemy as sa
 
-from toprank.live.store.desk_database import metadata
+from toprank.live.store.desk_database import Text, metadata
 
 unmasks = sa.Table(
     "unmasks",
     metadata,
-    sa.Column("who", sa.Text, primary_key=True),
-    sa.Column("card", sa.Text, primary_key=True),
+    sa.Column("who", Text, primary_key=True),
+    sa.Column("card", Text, primary_key=True),
     sa.Column("until", sa.BigInteger, nullable=False),
 )
 

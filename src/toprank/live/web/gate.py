@@ -9,11 +9,12 @@ import secrets
 import time
 from collections.abc import Collection, Mapping
 
+import sqlalchemy as sa
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toprank.live.messages import BusyError, ConflictError
+from toprank.live.messages import BusyError, ConflictError, PagesOnlyError
 from toprank.live.web.request_errors import RequestError, shown
 from toprank.live.web.service_metrics import ServiceMetrics
 
@@ -132,6 +133,13 @@ def _as_request_error(error: Exception) -> RequestError:
     if isinstance(error, BusyError):
         retry = {"Retry-After": str(max(1, round(error.retry_after)))}
         return RequestError(503, "busy", str(error), headers=retry)
+    if isinstance(error, sa.exc.OperationalError):
+        return RequestError(
+            503, "busy", "the database of the desk cannot be used now; try again in a moment.",
+            headers={"Retry-After": "2"},
+        )  # fmt: skip
+    if isinstance(error, PagesOnlyError):
+        return RequestError(421, "pages_only", str(error))
     if isinstance(error, ConflictError):
         value = shown(error.payment_id)
         message = (

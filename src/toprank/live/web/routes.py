@@ -130,6 +130,8 @@ class ApiRoutes:
         key = self._check_key(request, "read")
         payment_id = request.path_params["id"]
         who = f"key:{key.name}"
+        if "\0" in payment_id:  # PostgreSQL refuses to look for it
+            raise _unknown_payment(payment_id)
         found = await asyncio.to_thread(self._desk.engine.payment, payment_id, who)
         if found is None:
             raise _unknown_payment(payment_id)
@@ -193,7 +195,10 @@ class ApiRoutes:
     def _check_ready(self) -> None:
         if not self._desk.engine.is_ready:
             raise RequestError(
-                503, "not_ready", "the desk is starting or stopping.", headers={"Retry-After": "1"}
+                503,
+                "not_ready",
+                "the desk is starting or stopping, or waits for its database.",
+                headers={"Retry-After": "1"},
             )
 
 

@@ -7,22 +7,21 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from toprank.live.desk import Desk
+from toprank.live.desk import SERVE_LOCK, Desk
 from toprank.live.engine.live_desk import LiveDesk
 from toprank.live.store import account_table
 from toprank.live.web.application import create_app
 from toprank.live.web.desk_service import DeskService
 from toprank.live.web.gate import LOOPBACK
+from toprank.live.web.pages_service import PagesService
 from toprank.live.web.server import run
 from toprank.payments.history_store.writer_lock import WriterLock
-
-LOCK = "serve.lock"
 
 _SWITCH = 0.0001  # seconds: other threads let an answer through after this
 
 
 class Serving:
-    """A desk that is about to be served, by this process alone.
+    """A desk that is about to be served; its payments are taken by one process alone.
 
     Parameters
     ----------
@@ -30,6 +29,8 @@ class Serving:
         The desk, and the file of the key of its cards.
     host, port
         Where to listen.
+    pages_only
+        Whether another process takes the payments.
 
     Attributes
     ----------
@@ -45,13 +46,19 @@ class Serving:
         host: str = "127.0.0.1",
         port: int = 8321,
         card_key: str | os.PathLike[str] | None = None,
+        *,
+        pages_only: bool = False,
     ) -> None:
         desk = Desk.open(folder)
-        self._lock = WriterLock(folder / LOCK, folder, wait=0.0)
+        self._lock: WriterLock | None = None
         try:
-            self._live = LiveDesk(desk, card_key)
+            if pages_only:
+                self._served: LiveDesk | PagesService = PagesService(desk, card_key)
+            else:
+                self._lock = WriterLock(folder / SERVE_LOCK, folder, wait=0.0)
+                self._served = LiveDesk(desk, card_key)
         except BaseException:
-            self._lock.release()
+            self._release()
             raise
         self._host, self._port = host, port
         self.notes = []
@@ -67,7 +74,7 @@ class Serving:
         """Serve until SIGTERM or Ctrl-C, then close the desk."""
         logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
         hosts = LOOPBACK if self._host in LOOPBACK else None
-        service = DeskService(self._live)
+        service = DeskService(self._served) if isinstance(self._served, LiveDesk) else self._served
         app = create_app(service, hosts)
         sys.setswitchinterval(_SWITCH)
         # what was loaded stays: looking through it for garbage would keep payments waiting
@@ -76,4 +83,9 @@ class Serving:
         try:
             run(app, self._host, self._port, started, service.pages.updates.stop)
         finally:
+            self._release()
+
+    def _release(self) -> None:
+        """Let others serve the desk."""
+        if self._lock is not None:
             self._lock.release()

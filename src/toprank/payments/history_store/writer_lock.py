@@ -80,6 +80,18 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
+def is_locked(path: Path) -> bool:
+    """Return whether another process has the lock of the file at `path`."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        return not try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def check_system() -> None:
     """Raise where the system has no locks that end with the process."""
     if os.name != "posix":
