@@ -20,7 +20,7 @@ from toprank.data.atomic import PRIVATE
 Durability = Literal["process", "power"]
 
 NAME = "desk.db"
-FORMAT = 5
+FORMAT = 6
 """The version of the tables; it is written into the database."""
 
 metadata = sa.MetaData()

@@ -34,6 +34,11 @@ def _to_version_5(connection: sa.Connection) -> None:
     metadata.create_all(connection)
 
 
+def _to_version_6(connection: sa.Connection) -> None:
+    """Add how far streams were read, and which of their messages were rejected."""
+    metadata.create_all(connection)
+
+
 def _add_columns(connection: sa.Connection) -> None:
     for (table, column), default in _DEFAULTS.items():
         connection.exec_driver_sql(
@@ -68,5 +73,6 @@ STEPS: dict[int, Callable[[sa.Connection], None]] = {
     2: _to_version_3,
     3: _to_version_4,
     4: _to_version_5,
+    5: _to_version_6,
 }
 """What leads from a version to the next one."""
