@@ -35,6 +35,7 @@ from toprank.cli.rule_commands import rules
 from toprank.cli.serve import serve
 from toprank.cli.simulate import simulate
 from toprank.cli.stream import stream
+from toprank.cli.stream_commands import streams
 from toprank.cli.users import users
 from toprank.cli.version_option import print_versions
 from toprank.cli.warm_up import warm_up
@@ -61,7 +62,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, export, compare, anomalies, stream,
-    simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
+    simulate, feedback, desk, users, keys, rules, retrain, models, serve, streams, replay,
     audit, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)

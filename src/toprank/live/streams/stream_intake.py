@@ -88,8 +88,8 @@ class StreamIntake:
             await self.source.commit(stream_reading.newest_offsets(messages))
             if rejects:
                 self._watcher.saw_rejects(self.source.name, len(rejects))
-                folder = {"folder": str(self._engine.desk.desk.folder)}
-                _log.warning("%s", stream_reading.summary(self.source.name, rejects, folder))
+                folder = str(self._engine.desk.desk.folder)
+                _log.warning("%s", stream_reading.summary(rejects, folder))
             break
         if len(messages) < _AT_ONCE:
             self.n_ends += 1

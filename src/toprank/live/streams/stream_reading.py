@@ -1,6 +1,6 @@
 """Messages of a stream as payments or labels; those that are neither, with the reason."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from toprank.live.desk_clock import wall_time
@@ -72,12 +72,14 @@ def unknown(stream: str, message: StreamMessage, payment_id: str) -> StreamRejec
     )
 
 
-def summary(stream: str, rejects: Sequence[StreamReject], settings: Mapping[str, str]) -> str:
+def summary(rejects: Sequence[StreamReject], folder: str) -> str:
     """Return a sentence for the log about messages that were rejected together."""
-    first = rejects[0]
+    first = min(rejects, key=lambda each: each[1:3])
+    one = len(rejects) == 1
+    count = "a message" if one else f"{len(rejects)} messages"
     where = f"partition {first.partition}, " if first.partition else ""
+    place = f"{where}offset {first.position}"
     return (
-        f"{len(rejects)} of the messages of {stream} could not be taken in, the first "
-        f"({where}offset {first.position}): {first.reason} All of them: toprank streams "
-        f"{settings['folder']}"
+        f"{count} of {first.stream} rejected ({'' if one else 'the first at '}{place}): "
+        f"{first.reason} To list all: toprank streams {folder}"
     )
