@@ -138,7 +138,12 @@ class MemoryBroker:
 
 class MemorySource:
     def __init__(self, broker, stream):
-        self._broker, self._stream, self.name, self.notes = broker, stream, f"memory://{stream}", []
+        self._broker, self._stream, self.name, self.notes = (
+            broker,
+            stream,
+            f"memory://{stream}",
+            [],
+        )
 
     async def open(self, taken):
         self._broker.check(self._stream)

@@ -21,4 +21,6 @@ def broker(request):
     """Each broker that there is an adapter for, and the one in memory that other tests use."""
     if request.param == "memory":
         return MemoryBroker()
-    return AtAddresses(request.getfixturevalue({"nats": "nats_server"}.get(request.param, "kafka")))
+    return AtAddresses(
+        request.getfixturevalue({"nats": "nats_server"}.get(request.param, "kafka"))
+    )

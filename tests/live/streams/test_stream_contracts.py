@@ -5,6 +5,9 @@ import itertools
 
 import pytest
 
+from live.streams.brokers import AtAddresses, free_port
+from toprank.live.streams.broker_adapters import sink_at, source_at
+from toprank.live.streams.stream_address import StreamAddress
 from toprank.live.streams.stream_contracts import BrokerError, OutMessage
 from toprank.live.streams.stream_reading import newest_offsets
 
@@ -119,3 +122,62 @@ def test_a_stream_that_is_not_there_is_named_with_those_that_are(broker, name):
 
     asyncio.run(work(broker.source("nowhere")))
     asyncio.run(work(broker.sink("nowhere")))
+
+
+@pytest.mark.parametrize("scheme", ["nats", "kafka"])
+def test_a_broker_that_is_not_there_is_named_within_seconds(scheme):
+    address = StreamAddress.of(f"{scheme}://bank:secret@127.0.0.1:{free_port()}/payments", "x")
+
+    async def work(made):
+        with pytest.raises(BrokerError, match=r"cannot connect to .*/payments: no") as error:
+            await asyncio.wait_for(made.open({} if hasattr(made, "poll") else 10), 30)
+        assert "secret" not in str(error.value)
+        await made.close()
+
+    asyncio.run(work(source_at(address)))
+    asyncio.run(work(sink_at(address)))
+
+
+def test_a_nats_stream_that_was_made_anew_is_read_from_its_beginning(nats_server):
+    made = next(names)
+    nats_server.make(made)
+    nats_server.send(made, [b"1", b"2"])
+
+    async def work():
+        source = AtAddresses(nats_server).source(made)
+        await source.open({0: 40})
+        found = await read_all(source, 2)
+        await source.close()
+        return found, source.notes
+
+    found, (note,) = asyncio.run(work())
+    assert bodies_of(found) == [b"1", b"2"] and "made anew" in note
+
+
+def test_messages_that_the_broker_dropped_before_they_were_read_are_noted(nats_server):
+    made = next(names)
+    nats_server.make(made, max_msgs=3)
+    nats_server.send(made, [b"%d" % number for number in range(1, 9)])
+
+    async def work():
+        source = AtAddresses(nats_server).source(made)
+        await source.open({0: 2})
+        found = await read_all(source, 3)
+        await source.close()
+        return found, source.notes
+
+    found, (note,) = asyncio.run(work())
+    assert bodies_of(found) == [b"6", b"7", b"8"] and "from 3 on were dropped" in note
+
+
+def test_a_nats_stream_that_does_not_keep_its_messages_is_refused(nats_server):
+    made = next(names)
+    nats_server.make(made, retention="workqueue")
+
+    async def work():
+        source = AtAddresses(nats_server).source(made)
+        with pytest.raises(BrokerError, match=r"must keep its messages.*workqueue"):
+            await source.open({})
+        await source.close()
+
+    asyncio.run(work())

@@ -1,4 +1,4 @@
-"""Payments and labels from streams into a desk, with a broker in memory that can be made to fail."""
+"""Payments and labels from streams into a desk, with a broker in memory that can fail."""
 
 import asyncio
 import json
@@ -106,7 +106,9 @@ def test_payments_of_a_stream_are_decided_in_order_and_their_decisions_published
     assert streaming.taken(PAYMENTS) == 150 and streaming.rejects() == []
 
 
-def test_features_are_those_of_payments_that_came_by_http(streaming, broker, later, model_file, tmp_path):
+def test_features_are_those_of_payments_that_came_by_http(
+    streaming, broker, later, model_file, tmp_path
+):
     broker.send(PAYMENTS, [body(each) for each in later[:60]])
     streaming.run(lambda: streaming.taken(PAYMENTS) == 60)
     with desks.new_desk(tmp_path / "other", model_file) as other:

@@ -26,6 +26,7 @@ from toprank.live.streams.stream_contracts import BrokerError, OutMessage, Strea
 _TIMEOUT = 5.0  # seconds for an answer of the broker
 _LOOK = 30.0  # seconds between two looks for new partitions
 _ID = "id"  # the header that has a message's id
+_UNREACHABLE = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT)
 # the library reconnects by itself after these
 _PASSING = (KafkaError._PARTITION_EOF, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 
@@ -113,7 +114,7 @@ class KafkaSource:
     def _is_passing(self, message: Message) -> bool:
         error = message.error()
         if error is not None and error.code() not in _PASSING:
-            raise BrokerError(f"{self.name}: {error.str()}")
+            raise BrokerError(f"{self.name}: {error.str()}.")
         return error is not None
 
     def _message(self, message: Message) -> StreamMessage:
@@ -212,7 +213,7 @@ class KafkaSink:
             n_left = producer.flush(25.0)
         if failed or n_left:
             reason = failed[0].str() if failed else "no answer in time"
-            raise BrokerError(f"{self.name}: {reason}")
+            raise BrokerError(f"{self.name}: {reason}.")
 
     async def close(self) -> None:
         """End the connection."""
@@ -280,5 +281,7 @@ def _broker_errors(name: str) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
-        reason = error.args[0].str() if error.args else "it does not answer"
-        raise BrokerError(f"{name}: {reason}") from error
+        fault = error.args[0] if error.args else None
+        if fault is None or fault.code() in _UNREACHABLE:
+            raise BrokerError(f"cannot connect to {name}: no broker answers there.") from error
+        raise BrokerError(f"{name}: {fault.str()}.") from error

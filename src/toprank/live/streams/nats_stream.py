@@ -38,17 +38,29 @@ class NatsConnection:
     async def open(self) -> None:
         """Connect, and find the stream; BrokerError says what is missing."""
         await self.close()
-        with broker_errors(self.name):
+        faults: list[Exception] = []
+
+        async def note(error: Exception) -> None:
+            del faults[:]  # what happens later is noticed where the connection is used
+            faults.append(error)
+
+        try:
             self._client = await nats.connect(
                 [f"nats://{each}" for each in self._address.servers],
                 name="toprank",
                 connect_timeout=int(_TIMEOUT),
                 allow_reconnect=False,  # the reader begins anew, where it has stored that it was
+                max_reconnect_attempts=1,  # of the first connection
+                reconnect_time_wait=0,
                 ping_interval=_PING,
                 max_outstanding_pings=2,
-                error_cb=_ignore,
+                error_cb=note,
                 **_login(self._address),
             )
+        except (nats.errors.Error, OSError, ValueError) as error:
+            reason = faults[0] if faults else error
+            raise BrokerError(f"cannot connect to {self.name}: {_words(reason)}.") from error
+        with broker_errors(self.name):
             self.streams = self._client.jetstream(timeout=_TIMEOUT, publish_async_max_pending=1000)
             self.info = await self._found()
 
@@ -232,8 +244,16 @@ def broker_errors(name: str) -> Iterator[None]:
             f"the server of {name} must have JetStream on (nats-server -js); it has not."
         ) from error
     except (TimeoutError, nats.errors.Error, OSError, ValueError) as error:
-        words = str(error).removeprefix("nats: ") or type(error).__name__
-        raise BrokerError(f"{name}: {words}") from error
+        raise BrokerError(f"{name}: {_words(error)}.") from error
+
+
+def _words(error: Exception) -> str:
+    """Return what an error of the library says, as part of a sentence."""
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).removeprefix("nats: ").rstrip(".") or type(error).__name__
 
 
 def _login(address: StreamAddress) -> dict[str, Any]:
@@ -250,7 +270,3 @@ def _login(address: StreamAddress) -> dict[str, Any]:
 
         login["tls"] = ssl.create_default_context()
     return login
-
-
-async def _ignore(error: Exception) -> None:
-    """What happens to a connection is noticed where it is used."""

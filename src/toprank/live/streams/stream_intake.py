@@ -74,6 +74,8 @@ class StreamIntake:
         await self.source.open(taken)
         for each in self.source.notes:
             _log.warning("%s", each)
+        if self._fault:
+            _log.warning("%s is read again.", self.source.name)
         self._fault = ""
         self._watcher.saw_connection(self.source.name, True)
 

@@ -81,6 +81,8 @@ class StreamOutlet:
             while True:
                 try:
                     await self.sink.open(2 * _AT_ONCE)
+                    if self._fault:
+                        _log.warning("%s is written to again.", self.sink.name)
                     self._fault, pause = "", _FIRST_PAUSE
                     self._watcher.saw_connection(self.sink.name, True)
                     while True:
