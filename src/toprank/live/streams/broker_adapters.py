@@ -3,12 +3,12 @@
 from importlib.util import find_spec
 
 from toprank.live.streams.stream_address import StreamAddress
-from toprank.live.streams.stream_contracts import Sink, Source
+from toprank.live.streams.stream_contracts import StreamSink, StreamSource
 
 _LIBRARIES = {"nats": ("nats", "nats-py"), "kafka": ("confluent_kafka", "confluent-kafka")}
 
 
-def source_at(address: StreamAddress) -> Source:
+def source_at(address: StreamAddress) -> StreamSource:
     """Return what reads the stream at an address; it is not connected yet."""
     check_library(address)
     if address.scheme == "nats":
@@ -20,7 +20,7 @@ def source_at(address: StreamAddress) -> Source:
     return KafkaSource(address)
 
 
-def sink_at(address: StreamAddress) -> Sink:
+def sink_at(address: StreamAddress) -> StreamSink:
     """Return what writes to the stream at an address; it is not connected yet."""
     check_library(address)
     if address.scheme == "nats":

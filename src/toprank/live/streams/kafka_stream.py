@@ -32,7 +32,7 @@ _PASSING = (KafkaError._PARTITION_EOF, KafkaError._TRANSPORT, KafkaError._ALL_BR
 
 
 class KafkaSource:
-    """A topic of Kafka that is read: see `Source`."""
+    """A topic of Kafka that is read: see `StreamSource`."""
 
     def __init__(self, address: StreamAddress) -> None:
         self._address, self.name = address, address.shown
@@ -143,7 +143,7 @@ class KafkaSource:
 
 
 class KafkaSink:
-    """A topic of Kafka that is written to: see `Sink`."""
+    """A topic of Kafka that is written to: see `StreamSink`."""
 
     def __init__(self, address: StreamAddress) -> None:
         self._address, self.name = address, address.shown

@@ -95,7 +95,7 @@ class NatsConnection:
 
 
 class NatsSource:
-    """A subject of JetStream that is read: see `Source`."""
+    """A subject of JetStream that is read: see `StreamSource`."""
 
     def __init__(self, address: StreamAddress) -> None:
         self._address, self.name = address, address.shown
@@ -185,7 +185,7 @@ class NatsSource:
 
 
 class NatsSink:
-    """A subject of JetStream that is written to: see `Sink`."""
+    """A subject of JetStream that is written to: see `StreamSink`."""
 
     def __init__(self, address: StreamAddress) -> None:
         self._address, self.name = address, address.shown

@@ -29,7 +29,7 @@ class StreamAddress(NamedTuple):
         """Return the parts of an address; ValueError names the setting that it is in.
 
         Several servers are separated by commas; a user and a password may precede them; options
-        follow a question mark. The errors do not contain the address, which may have a password.
+        follow a '?'. The errors do not contain the address, which may have a password.
 
         >>> StreamAddress.of("nats://a,b:4333/bank.payments", "payments_from").servers
         ('a:4222', 'b:4333')

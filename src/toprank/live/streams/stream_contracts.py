@@ -32,7 +32,7 @@ class BrokerError(Exception):
     """A broker does not do what is asked of it, in a sentence; another try may succeed."""
 
 
-class Source(Protocol):
+class StreamSource(Protocol):
     """A stream that is read. After a BrokerError, it is opened again.
 
     Attributes
@@ -63,7 +63,7 @@ class Source(Protocol):
         """End the connection; without an error, even if it has ended already."""
 
 
-class Sink(Protocol):
+class StreamSink(Protocol):
     """A stream that is written to, by this desk alone. After a BrokerError, it is opened again."""
 
     name: str

@@ -17,7 +17,7 @@ from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, 
 from toprank.live.store import stream_position_table, stream_reject_table
 from toprank.live.store.stream_reject_table import StreamReject
 from toprank.live.streams import stream_reading
-from toprank.live.streams.stream_contracts import BrokerError, Source, StreamMessage
+from toprank.live.streams.stream_contracts import BrokerError, StreamMessage, StreamSource
 from toprank.live.streams.stream_reading import read_messages
 from toprank.live.streams.stream_watcher import StreamWatcher
 from toprank.live.web.label_reader import label_given
@@ -34,7 +34,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # seconds after a failure, doubled up t
 class StreamIntake:
     """Reads a stream into the engine until it is cancelled; `take` is what its kinds differ in."""
 
-    def __init__(self, source: Source, engine: DecisionEngine, watcher: StreamWatcher) -> None:
+    def __init__(
+        self, source: StreamSource, engine: DecisionEngine, watcher: StreamWatcher
+    ) -> None:
         self.source, self._engine, self._watcher = source, engine, watcher
         self._fault = ""
         self.n_ends = 0
@@ -112,7 +114,11 @@ class PaymentIntake(StreamIntake):
     """Reads payments, which the engine decides."""
 
     def __init__(
-        self, source: Source, engine: DecisionEngine, watcher: StreamWatcher, reader: PaymentReader
+        self,
+        source: StreamSource,
+        engine: DecisionEngine,
+        watcher: StreamWatcher,
+        reader: PaymentReader,
     ) -> None:
         super().__init__(source, engine, watcher)
         self._reader = reader
@@ -148,7 +154,7 @@ class LabelIntake(StreamIntake):
 
     def __init__(
         self,
-        source: Source,
+        source: StreamSource,
         engine: DecisionEngine,
         watcher: StreamWatcher,
         payments: StreamIntake | None,

@@ -17,7 +17,7 @@ from toprank.live.messages import BusyError
 from toprank.live.store import alert_table, payment_log, stream_position_table
 from toprank.live.store.audit_chain import audit
 from toprank.live.store.payment_log import KnownPayment, payments
-from toprank.live.streams.stream_contracts import BrokerError, OutMessage, Sink
+from toprank.live.streams.stream_contracts import BrokerError, OutMessage, StreamSink
 from toprank.live.streams.stream_watcher import StreamWatcher
 from toprank.live.web.field_readers import iso_text
 
@@ -56,7 +56,7 @@ class StreamOutlet:
 
     def __init__(
         self,
-        sink: Sink,
+        sink: StreamSink,
         engine: DecisionEngine,
         watcher: StreamWatcher,
         read: ReadRows,
@@ -125,12 +125,16 @@ class StreamOutlet:
                 await asyncio.sleep(error.retry_after)
 
 
-def decisions_outlet(sink: Sink, engine: DecisionEngine, watcher: StreamWatcher) -> StreamOutlet:
+def decisions_outlet(
+    sink: StreamSink, engine: DecisionEngine, watcher: StreamWatcher
+) -> StreamOutlet:
     """Return what publishes the decision of each payment, in the order of the log."""
     return StreamOutlet(sink, engine, watcher, _decisions_after, payment_log.last_position)
 
 
-def alerts_outlet(sink: Sink, engine: DecisionEngine, watcher: StreamWatcher) -> StreamOutlet:
+def alerts_outlet(
+    sink: StreamSink, engine: DecisionEngine, watcher: StreamWatcher
+) -> StreamOutlet:
     """Return what publishes alerts whenever something has happened to them."""
     return StreamOutlet(sink, engine, watcher, _alerts_after, _newest_entry)
 
