@@ -39,6 +39,7 @@ from toprank.cli.stream_commands import streams
 from toprank.cli.users import users
 from toprank.cli.version_option import print_versions
 from toprank.cli.warm_up import warm_up
+from toprank.cli.worker import worker
 
 
 @click.group(
@@ -62,7 +63,7 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, export, compare, anomalies, stream,
-    simulate, feedback, desk, users, keys, rules, retrain, models, serve, streams, replay,
+    simulate, feedback, desk, users, keys, rules, retrain, models, serve, streams, worker, replay,
     audit, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)

@@ -26,7 +26,9 @@ class OrderedMerge(Generic[Item]):
     Parameters
     ----------
     complete
-        Each input, and the number up to which its entries have been released already.
+        Each input, and the number up to which its entries were added already.
+    until
+        The number up to which all entries were released already.
 
     Examples
     --------
@@ -39,12 +41,12 @@ class OrderedMerge(Generic[Item]):
     (['x', 'z'], 3)
     """
 
-    def __init__(self, complete: Mapping[Hashable, int]) -> None:
+    def __init__(self, complete: Mapping[Hashable, int], until: int = 0) -> None:
         self._complete = dict(complete)
         self._waiting: dict[Hashable, deque[NumberedItem[Item]]] = {
             each: deque() for each in complete
         }
-        self.until = min(complete.values())
+        self.until = max(until, min(complete.values()))
         """All entries up to this number were released."""
 
     def add(self, name: Hashable, entries: Iterable[NumberedItem[Item]], until: int) -> None:

@@ -34,6 +34,16 @@ class StagePage(NamedTuple):
         rows = [row for row in self.rows if row[0] > number]
         return StagePage(max(self.since, number), self.until, rows, self.features[is_left])
 
+    def parts(self, largest: int) -> "list[StagePage]":
+        """Return the page, or several in its place if its message has too many bytes."""
+        middle = len(self.rows) // 2
+        if not middle or len(self.body()) <= largest:
+            return [self]
+        until = self.rows[middle - 1][0]
+        first = StagePage(self.since, until, self.rows[:middle], self.features[:middle])
+        rest = StagePage(until, self.until, self.rows[middle:], self.features[middle:])
+        return [*first.parts(largest), *rest.parts(largest)]
+
     def body(self) -> bytes:
         """Return the page as a message."""
         values = np.ascontiguousarray(self.features, dtype="<f8").tobytes()

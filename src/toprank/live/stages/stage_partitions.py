@@ -53,6 +53,11 @@ class StagePartition:
             else History.load(history)
         )
 
+    @property
+    def columns(self) -> list[str]:
+        """The features, in the order of the columns of `take`."""
+        return self._live.names
+
     def take(
         self, entries: Sequence[NumberedItem[TakenRow | LabelGiven]]
     ) -> tuple[list[TakenRow], NDArray[np.float64]]:
@@ -111,7 +116,7 @@ class StageModel:
         names = self.model.state_.history.names
         self._terminal = [names.index(each) for each in self.features.terminal]
         self._card = [names.index(each) for each in self.features.card]
-        self._n_names = len(names)
+        self._n_names, self.n_terminal = len(names), len(self._terminal)
 
     def partition(self, stage: str, history: Path | None = None) -> StagePartition:
         """Return a partition of a stage, with its history from a file."""

@@ -120,7 +120,9 @@ class KafkaSource:
     def _message(self, message: Message) -> StreamMessage:
         partition, offset = message.partition(), message.offset()
         assert partition is not None and offset is not None
-        return StreamMessage(message.value() or b"", partition, offset)
+        return StreamMessage(
+            message.value() or b"", partition, offset, message.timestamp()[1] * 1000
+        )
 
     async def commit(self, taken: Mapping[int, int]) -> None:
         """Store the offsets in the group `toprank`, for those who look at the broker."""

@@ -6,7 +6,7 @@ offset taken; the broker removes it a minute after the connection has ended.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -29,14 +29,14 @@ _AT_ONCE = 200  # messages sent before their answers are awaited
 class NatsConnection:
     """A connection to a server with JetStream, and the stream that has the subject."""
 
-    def __init__(self, address: StreamAddress) -> None:
-        self._address, self.name = address, address.shown
+    def __init__(self, address: StreamAddress, stream: str = "") -> None:
+        self._address, self.name, self._stream = address, address.shown, stream
         self._client: Any = None
         self.streams: JetStreamContext
         self.info: api.StreamInfo
 
-    async def open(self) -> None:
-        """Connect, and find the stream; BrokerError says what is missing."""
+    async def open(self, make: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Connect, and find the stream, after `make`; BrokerError says what is missing."""
         await self.close()
         faults: list[Exception] = []
 
@@ -62,9 +62,13 @@ class NatsConnection:
             raise BrokerError(f"cannot connect to {self.name}: {_words(reason)}.") from error
         with broker_errors(self.name):
             self.streams = self._client.jetstream(timeout=_TIMEOUT, publish_async_max_pending=1000)
+            if make is not None:
+                await make()
             self.info = await self._found()
 
     async def _found(self) -> api.StreamInfo:
+        if self._stream:
+            return await self.streams.stream_info(self._stream)
         try:
             stream = await self.streams.find_stream_name_by_subject(self._address.name)
         except NotFoundError:
@@ -95,12 +99,15 @@ class NatsConnection:
 
 
 class NatsSource:
-    """A subject of JetStream that is read: see `StreamSource`."""
+    """A subject of JetStream that is read: see `StreamSource`.
 
-    def __init__(self, address: StreamAddress) -> None:
+    With the name of a stream, the subject of the address may be a pattern of several in it.
+    """
+
+    def __init__(self, address: StreamAddress, stream: str = "") -> None:
         self._address, self.name = address, address.shown
         self.notes: list[str] = []
-        self._connection = NatsConnection(address)
+        self._connection = NatsConnection(address, stream)
 
     async def open(self, taken: Mapping[int, int]) -> None:
         """Begin after an offset."""
@@ -160,9 +167,23 @@ class NatsSource:
                 raise BrokerError(f"messages of {self.name} were lost on their way.")
             if place.stream > self._last:  # others have come before, and were kept
                 self._last = place.stream
-                messages.append(StreamMessage(each.data, 0, place.stream))
+                at = int(each.metadata.timestamp.timestamp() * 1e6)
+                messages.append(StreamMessage(each.data, 0, place.stream, at))
         self._newest = found[-1] if found else self._newest
         return messages
+
+    async def complete_until(self) -> int:
+        """Return the sequence number of the stream up to which all messages were returned.
+
+        Those of other subjects of the stream count, too: it grows while there is none of this one.
+        """
+        with broker_errors(self.name):
+            info = await self._connection.streams.stream_info(self._connection.stream)
+            state = await self._read.consumer_info()
+        n_sent = state.delivered.consumer_seq if state.delivered else 0
+        if state.num_pending == 0 and n_sent == self._n_read:
+            self._last = max(self._last, info.state.last_seq)
+        return self._last
 
     async def _check_consumer(self, seconds: float) -> None:
         """Raise if the server has no consumer any more: nothing would come for ever."""

@@ -10,11 +10,12 @@ from typing import NamedTuple, Protocol
 
 
 class StreamMessage(NamedTuple):
-    """A message and its place in a stream."""
+    """A message, its place in a stream, and when the broker stored it, in microseconds."""
 
     body: bytes
     partition: int
     offset: int
+    at: int = 0
 
 
 class OutMessage(NamedTuple):
