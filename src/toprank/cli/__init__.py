@@ -34,12 +34,12 @@ from toprank.cli.retrain import retrain
 from toprank.cli.rule_commands import rules
 from toprank.cli.serve import serve
 from toprank.cli.simulate import simulate
+from toprank.cli.stage_commands import worker
 from toprank.cli.stream import stream
 from toprank.cli.stream_commands import streams
 from toprank.cli.users import users
 from toprank.cli.version_option import print_versions
 from toprank.cli.warm_up import warm_up
-from toprank.cli.worker import worker
 
 
 @click.group(

@@ -5,7 +5,7 @@ import pytest
 from toprank.live.stages.ordered_merge import NumberedItem, OrderedMerge
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.until.parametrize("seed", range(20))
 def test_entries_come_in_order_whatever_the_delays(seed):
     drawn = random.Random(seed)
     inputs = {name: [] for name in "abc"}
@@ -16,11 +16,11 @@ def test_entries_come_in_order_whatever_the_delays(seed):
     places, last = dict.fromkeys("abc", 0), numbers[-1]
     while min(places.values()) < last:
         name = drawn.choice("abc")
-        mark = min(places[name] + drawn.randrange(150), last)
+        until = min(places[name] + drawn.randrange(150), last)
         # a writer that was replaced sends again what it had sent
         begin = max(places[name] - drawn.choice([0, 0, 200]), 0)
-        merged.add(name, [each for each in inputs[name] if begin < each.number <= mark], mark)
-        places[name] = max(places[name], mark)
+        merged.add(name, [each for each in inputs[name] if begin < each.number <= until], until)
+        places[name] = max(places[name], until)
         found += merged.released()
         assert merged.until == min(places.values())
     assert [each.number for each in found] == numbers

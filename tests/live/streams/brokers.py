@@ -20,6 +20,14 @@ def free_port():
         return listening.getsockname()[1]
 
 
+def nats_binary():
+    """The server; the test is skipped where it is not installed."""
+    found = shutil.which("nats-server") or shutil.which("nats-server", path="/usr/sbin")
+    if found is None:
+        pytest.skip("nats-server is not installed (apt-get install nats-server)")
+    return found
+
+
 class NatsServer:
     """A server with JetStream in a folder; `start` it again after `kill`."""
 
@@ -28,11 +36,16 @@ class NatsServer:
         self._process = None
 
     def start(self):
-        binary = shutil.which("nats-server", path="/usr/sbin:/usr/local/bin:/usr/bin:/bin")
-        binary = shutil.which("nats-server") or binary
-        if binary is None:
-            pytest.skip("nats-server is not installed (apt-get install nats-server)")
-        command = [binary, "-js", "-a", "127.0.0.1", "-p", str(self.port), "-sd", str(self.folder)]
+        command = [
+            nats_binary(),
+            "-js",
+            "-a",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+            "-sd",
+            str(self.folder),
+        ]
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -5,6 +5,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from toprank.live.stages.partition_states import (
 from toprank.live.stages.stage_pages import StagePage
 from toprank.live.stages.stage_partitions import StageModel, StagePartition, TakenRow
 from toprank.live.stages.stage_streams import StageStreams
+from toprank.live.streams.ended_tasks import end_task
 from toprank.live.streams.nats_stream import NatsSource
 from toprank.live.streams.stream_contracts import BrokerError, StreamMessage
 from toprank.live.web import strict_json
@@ -126,8 +128,8 @@ class PartitionRun(ABC):
             await self._work(reading)
         finally:
             for task in reading:
-                task.cancel()
-            await asyncio.gather(*reading, return_exceptions=True)
+                with suppress(Exception):  # it was raised already, or comes again
+                    await end_task(task)
             for source in inputs.values():
                 await source.close()
             self._path.unlink(missing_ok=True)

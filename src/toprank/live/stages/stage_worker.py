@@ -14,6 +14,7 @@ from toprank.live.stages.partition_leases import PartitionLeases
 from toprank.live.stages.partition_run import RUNS, PartitionRun
 from toprank.live.stages.stage_partitions import StageModel
 from toprank.live.stages.stage_streams import LEASE, PartitionLostError, StageStreams
+from toprank.live.streams.ended_tasks import end_task
 from toprank.live.streams.stream_contracts import BrokerError
 
 _log = logging.getLogger("toprank.live")
@@ -119,11 +120,8 @@ class StageWorker:
     async def _drop(self, partition: int) -> None:
         """End the run of a partition as it is; what it has not stored is done again."""
         _, task = self._runs.pop(partition)
-        task.cancel()
         try:
-            await task
-        except asyncio.CancelledError:
-            pass
+            await end_task(task)
         except PartitionLostError:
             _log.warning("partition %d of %s went on elsewhere.", partition, self._stage)
             await self._leases.release(partition)

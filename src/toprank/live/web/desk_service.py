@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from toprank.live.engine.alarm_jobs import AlarmJobs
 from toprank.live.engine.check_jobs import CheckJobs
@@ -17,6 +17,7 @@ from toprank.live.monitor.alarm_readings import Answers
 from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store.api_keys import KeyRing
 from toprank.live.streams.desk_streams import DeskStreams, check_libraries
+from toprank.live.streams.ended_tasks import end_task
 from toprank.live.upkeep_schedule import UpkeepSchedule
 from toprank.live.web.payment_reader import PaymentReader
 from toprank.live.web.service_metrics import ServiceMetrics
@@ -100,9 +101,7 @@ class DeskService:
         # what has come from a stream is stored when it is answered, or comes again
         await self.engine.stop()
         for task in self._tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end_task(task)
         with _logged("the use of keys and sessions could not be written"):
             self._write_uses()
         self._upkeep.stop()
