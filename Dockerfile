@@ -10,7 +10,7 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 FROM python:3.11-slim
 COPY --from=build /wheels /wheels
 COPY --from=build /source/constraints.txt /wheels/
-RUN pip install --no-cache-dir --constraint /wheels/constraints.txt "$(ls /wheels/*.whl)[desk,postgres]" \
+RUN pip install --no-cache-dir --constraint /wheels/constraints.txt "$(ls /wheels/*.whl)[desk,kafka,nats,postgres]" \
     && rm -r /wheels \
     && useradd --create-home toprank \
     && mkdir /data /kernels \

@@ -36,7 +36,9 @@ from toprank.cli.rule_commands import rules
 from toprank.cli.serve import serve
 from toprank.cli.settings_command import settings
 from toprank.cli.simulate import simulate
+from toprank.cli.stage_commands import worker
 from toprank.cli.stream import stream
+from toprank.cli.stream_commands import streams
 from toprank.cli.users import users
 from toprank.cli.version_option import print_versions
 from toprank.cli.warm_up import warm_up
@@ -63,8 +65,8 @@ def commands() -> None:
 
 for command in (
     demo, fit, rank, label, refit, history, explain, evaluate, export, compare, anomalies, stream,
-    make_features, simulate, feedback, desk, users, keys, rules, retrain, models, serve, replay,
-    audit, settings, warm_up, completion,
+    make_features, simulate, feedback, desk, users, keys, rules, retrain, models, serve, streams,
+    worker, replay, audit, settings, warm_up, completion,
 ):  # fmt: skip
     commands.add_command(command)
 every_command.before_the_command(commands)

@@ -13,6 +13,7 @@ from toprank.data import checks
 from toprank.data.atomic import atomic_path
 from toprank.data.tables.spans import span_microseconds, span_of
 from toprank.live.messages import TimeRange
+from toprank.live.streams.stream_address import StreamAddress
 
 NAME = "desk.toml"
 ALARMS = (
@@ -20,6 +21,9 @@ ALARMS = (
     "reasons", "verdicts",
 )  # fmt: skip
 """What there are alarms about: docs/monitor.md."""
+
+STREAMS = ("payments_from", "labels_from", "decisions_to", "alerts_to")
+"""The settings that are addresses of streams: docs/streams.md."""
 
 
 def _setting(default: Any, says: str) -> Any:
@@ -138,6 +142,14 @@ class DeskSettings:
     alarm_key: str = _setting(
         "", "File with the secret that signs alarms that are sent; without it, none is signed."
     )
+    payments_from: str = _setting(
+        "",
+        "Stream that payments are read from, beside HTTP, such as nats://localhost:4222/payments "
+        "or kafka://localhost:9092/payments; none if empty.",
+    )
+    labels_from: str = _setting("", "Stream that labels are read from; none if empty.")
+    decisions_to: str = _setting("", "Stream that decisions are published to; none if empty.")
+    alerts_to: str = _setting("", "Stream that alerts are published to; none if empty.")
     least_recall: float = _setting(
         0.3, "Recall of the last 30 days, estimated from random checks, below which is an alarm."
     )
@@ -184,6 +196,18 @@ class DeskSettings:
             checks.one_of(name, "an alarm of alarms_that_page", ALARMS)
         _check_url(self.block_url, "block_url")
         _check_url(self.alarm_url, "alarm_url")
+        self._check_streams()
+
+    def _check_streams(self) -> None:
+        named: dict[str, str] = {}
+        for name in STREAMS:
+            if text := getattr(self, name):
+                shown = StreamAddress.of(text, name).shown
+                if shown in named:
+                    raise ValueError(
+                        f"{name} must be another stream than {named[shown]}; both are {shown}."
+                    )
+                named[shown] = name
 
     @property
     def times(self) -> TimeRange:

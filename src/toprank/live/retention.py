@@ -1,20 +1,27 @@
 """Forgetting: what is older than a desk keeps is removed from every one of its files.
 
 These are the log, scores, those of challengers, counts of scores, matches of rules, labels, alerts
-with their reasons, checks with their notes, requests to other systems, the archive and the
-snapshots. Models stay: they contain no cards, terminals or ids. What is removed from the database
-is overwritten there and in the write-ahead log. The audit stays: it names payments and alerts by
-their ids, never cards; so do the counts of each day's checks.
+with their reasons, checks with their notes, requests to other systems, rejected messages, the
+archive and the snapshots. Models stay: they contain no cards, terminals or ids. What is removed
+from the database is overwritten there and in the write-ahead log. The audit stays: it names
+payments and alerts by their ids, never cards; so do the counts of each day's checks.
 """
 
 from typing import NamedTuple
 
+import numpy as np
 import sqlalchemy as sa
 
 from toprank.live.desk import Desk, archive_of
 from toprank.live.desk_clock import wall_time
 from toprank.live.snapshots import LogPlace
-from toprank.live.store import audit_chain, digest_tables, score_day_table, unmask_table
+from toprank.live.store import (
+    audit_chain,
+    digest_tables,
+    score_day_table,
+    stream_reject_table,
+    unmask_table,
+)
 from toprank.live.store.alert_table import alert_payments, alerts
 from toprank.live.store.alert_terminal_table import alert_terminals
 from toprank.live.store.blind_check_table import blind_checks
@@ -61,8 +68,10 @@ def purge(desk: Desk, model: PaymentModel, snapshot: LogPlace, before: int) -> P
     with desk.database.writing() as connection:
         digest_tables.drop_before(connection, before)
         score_day_table.drop_before(connection, before // digest_tables.DAY)
+    kept = int(desk.settings.kept / np.timedelta64(1, "us"))
     with desk.database.writing() as connection:
         unmask_table.drop_ended(connection, wall_time())
+        stream_reject_table.drop_before(connection, wall_time() - kept)
     desk.snapshots.drop_before(snapshot)
     if any(purged):
         with desk.database.writing() as connection:

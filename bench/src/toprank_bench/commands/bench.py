@@ -12,6 +12,7 @@ from toprank_bench.commands.attack_command import attack
 from toprank_bench.commands.desk_command import desk
 from toprank_bench.commands.live_command import live
 from toprank_bench.commands.speed_command import speed
+from toprank_bench.commands.workers_command import workers
 
 EXAMPLES = """
 \b
@@ -53,6 +54,7 @@ bench.add_command(speed)
 bench.add_command(attack)
 bench.add_command(live)
 bench.add_command(desk)
+bench.add_command(workers)
 
 
 @bench.command("list", short_help="List all experiments.")

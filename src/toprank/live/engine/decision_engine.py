@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from toprank.live.checks.filled_list import PlannedFill
 from toprank.live.checks.random_checks import PlannedDraw
-from toprank.live.engine.live_desk import LiveDesk
+from toprank.live.engine.live_desk import Also, LiveDesk
 from toprank.live.messages import Answer, BusyError, ConflictError, LabelGiven, Payment
 from toprank.payments.features.past import LabelCounts
 
@@ -43,8 +43,9 @@ class _Request:
     """Payments that came together, and the answers that they have so far."""
 
     payments: Sequence[Payment]
-    future: asyncio.Future[list[Answer]]
+    future: asyncio.Future[Any]
     answers: list[Answer | ConflictError] = field(default_factory=list)
+    also: Also | None = None
 
     @property
     def n_left(self) -> int:
@@ -54,6 +55,9 @@ class _Request:
         """Give the answers to whoever waits for them."""
         if self.future.done():
             return  # the client has left
+        if self.also is not None:
+            self.future.set_result(self.answers)
+            return
         conflicts = [each for each in self.answers if isinstance(each, ConflictError)]
         if conflicts:
             self.future.set_exception(conflicts[0])
@@ -104,7 +108,24 @@ class DecisionEngine:
         BusyError where too many are waiting; ConflictError where one has the id of another, in
         which case the others are taken in.
         """
-        settings = self.desk.settings
+        return await self._decided(_Request(payments, asyncio.get_running_loop().create_future()))
+
+    async def take(self, payments: Sequence[Payment], also: Also) -> list[Answer | ConflictError]:
+        """Return the answers of a stream's payments; conflicts are among them.
+
+        `also` is called with all answers, in the commit of the last of them. BusyError as for
+        `decide`; then `also` has not been committed, but some of the payments may be in the log.
+        """
+        if payments:
+            future = asyncio.get_running_loop().create_future()
+            return await self._decided(_Request(payments, future, also=also))
+        if not self.is_ready:
+            raise BusyError(2.0)
+        return self.desk.decide([], also)
+
+    async def _decided(self, request: _Request) -> Any:
+        """Return the answers of a request that is put with those that wait."""
+        payments, settings = request.payments, self.desk.settings
         if not self.is_ready:
             raise BusyError(2.0)
         # a request that is larger than the limit is taken if no other waits
@@ -112,18 +133,22 @@ class DecisionEngine:
             raise BusyError(1.0)
         if self.desk.n_unscored > settings.most_unscored:
             raise BusyError(5.0)
-        request = _Request(payments, asyncio.get_running_loop().create_future())
         (self._single if len(payments) <= AT_ONCE else self._large).append(request)
         self._n_waiting += len(payments)
         self._wake.set()
         return await request.future
 
-    async def label(self, labels: Sequence[LabelGiven], who: str) -> LabelCounts:
-        """Add labels; return what became of them."""
+    async def label(
+        self,
+        labels: Sequence[LabelGiven],
+        who: str,
+        also: Callable[[sa.Connection, LabelCounts], None] | None = None,
+    ) -> LabelCounts:
+        """Add labels; return what became of them. `also` writes more in the same commit."""
         if not self.is_ready:
             raise BusyError(2.0)
         try:
-            return self.desk.label(labels, who)
+            return self.desk.label(labels, who, also)
         except BusyError:
             raise
         except Exception as error:  # memory may have labels that the database has not
@@ -253,7 +278,7 @@ class DecisionEngine:
         taken = self._taken()
         payments = [each for _, some in taken for each in some]
         try:
-            answers = self.desk.decide(payments)
+            answers = self.desk.decide(payments, _written_with(taken))
         except Exception as error:  # the log could not be written
             for request, _ in taken:
                 request.fail(BusyError(2.0))
@@ -297,3 +322,19 @@ class DecisionEngine:
         self._n_waiting -= request.n_left
         with suppress(ValueError):
             queue.remove(request)
+
+
+def _written_with(taken: Sequence[tuple[_Request, Sequence[Payment]]]) -> Also | None:
+    """Return what requests that end with this turn ask to be written with it."""
+    if all(request.also is None for request, _ in taken):
+        return None
+
+    def write(connection: sa.Connection, answers: Sequence[Answer | ConflictError]) -> None:
+        start = 0
+        for request, some in taken:
+            own = answers[start : start + len(some)]
+            start += len(some)
+            if request.also is not None and request.n_left == len(some):
+                request.also(connection, [*request.answers, *own])
+
+    return write

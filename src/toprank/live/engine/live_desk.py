@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -58,6 +58,10 @@ _log = logging.getLogger("toprank.live")
 _DAY = 86_400_000_000  # microseconds
 _BETWEEN_RELOADS = 1.0  # seconds
 _LONGEST_WAIT = 0.2  # seconds for another process to finish writing
+
+
+Also = Callable[[sa.Connection, Sequence[Answer | ConflictError]], None]
+"""Writes, in the commit of some payments, what else has to be stored with their answers."""
 
 
 class _Unscored(NamedTuple):
@@ -154,12 +158,19 @@ class LiveDesk:
 
     # Payments
 
-    def decide(self, payments: Sequence[Payment]) -> list[Answer | ConflictError]:
-        """Return the answers of payments, which are in the log by then."""
+    def decide(
+        self, payments: Sequence[Payment], also: Also | None = None
+    ) -> list[Answer | ConflictError]:
+        """Return the answers of payments, which are in the log by then.
+
+        `also` is called with the connection and the answers, to write more in the same commit.
+        """
         stored = [self._stored.stored(each) for each in payments]
         with self._writing() as connection:
             now = self.clock.after(each.paid_at for each in stored)
             decided = decide(connection, self.history, self.rules, stored, now)
+            if also is not None:
+                also(connection, decided.answers)
         for each in decided.payments:
             self.clock.see(each.paid_at)
         moment = time.monotonic()
@@ -228,10 +239,26 @@ class LiveDesk:
                 _log.exception("payment %s could not be scored.", failed.row.id)
         return n_tried
 
-    def label(self, labels: Sequence[LabelGiven], who: str) -> LabelCounts:
-        """Add the labels of known payments; return what became of all of them."""
+    def label(
+        self,
+        labels: Sequence[LabelGiven],
+        who: str,
+        also: Callable[[sa.Connection, LabelCounts], None] | None = None,
+    ) -> LabelCounts:
+        """Add the labels of known payments; return what became of all of them.
+
+        `also` is called with the connection and the counts, to write more in the same commit.
+        """
         with self._writing() as connection:
-            return self._label(connection, labels, who)
+            counts = self._label(connection, labels, who)
+            if also is not None:
+                also(connection, counts)
+        return counts
+
+    def unknown_of(self, ids: Sequence[str]) -> set[str]:
+        """Return those of the ids that no payment has."""
+        with self.desk.database.reading() as connection:
+            return set(ids) - self._cards_of(connection, ids).keys()
 
     def _label(
         self, connection: sa.Connection, labels: Sequence[LabelGiven], who: str

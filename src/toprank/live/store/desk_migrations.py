@@ -9,7 +9,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-NEWEST = "0006"
+NEWEST = "0007"
 """The version of the tables; it is written into the database."""
 
 _FOLDER = Path(__file__).with_name("migrations")

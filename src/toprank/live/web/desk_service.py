@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from toprank.live.engine.alarm_jobs import AlarmJobs
 from toprank.live.engine.check_jobs import CheckJobs
@@ -16,7 +16,11 @@ from toprank.live.messages import PaymentField, TimeRange
 from toprank.live.monitor.alarm_readings import Answers
 from toprank.live.pages.page_kit import PageDesk
 from toprank.live.store.api_keys import KeyRing
+from toprank.live.streams.desk_streams import DeskStreams, check_libraries
+from toprank.live.streams.ended_tasks import end_task
 from toprank.live.upkeep_schedule import UpkeepSchedule
+from toprank.live.web.payment_reader import PaymentReader
+from toprank.live.web.service_metrics import ServiceMetrics
 
 _log = logging.getLogger("toprank.live")
 
@@ -43,6 +47,7 @@ class DeskService:
             live=live, engine=self.engine, keys=self.keys,
         )  # fmt: skip
         self._tasks: list[asyncio.Task[None]] = []
+        check_libraries(live.settings)
         self._upkeep = UpkeepSchedule(live.desk, live.history.position)
         self._nightly = NightlyRetrain(live.desk)
 
@@ -67,6 +72,8 @@ class DeskService:
 
     async def start(self) -> None:
         """Begin to decide, to follow changes of keys and people, and to do what checks ask for."""
+        streams = self._streams()
+        streams.begin()
         await self.engine.start()
         jobs = (
             self._follow_changes(),
@@ -74,8 +81,16 @@ class DeskService:
             ModelJobs(self._live).run(),
             OnlineJobs(self._live).run(),
             AlarmJobs(self._live, self._answers).run(),
+            *streams.jobs(),
         )
         self._tasks = [asyncio.create_task(each) for each in jobs]
+
+    def _streams(self) -> DeskStreams:
+        """Return what reads and writes the streams of the settings."""
+        if self.pages.metrics is None:
+            self.pages.metrics = ServiceMetrics(self.engine.facts)
+        reader = PaymentReader(self.fields, self.is_tokenising, self.times)
+        return DeskStreams(self.engine, reader, self.pages.metrics)
 
     def _answers(self) -> Answers | None:
         """Return how long payments waited for answers since the start; None if nobody measures."""
@@ -83,11 +98,10 @@ class DeskService:
 
     async def close(self) -> None:
         """Answer and score what is waiting, then close everything."""
+        # what has come from a stream is stored when it is answered, or comes again
         await self.engine.stop()
         for task in self._tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end_task(task)
         with _logged("the use of keys and sessions could not be written"):
             self._write_uses()
         self._upkeep.stop()

@@ -6,7 +6,7 @@ What happens per request is counted when it happens; what the engine knows is re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
@@ -71,6 +71,14 @@ class ServiceMetrics:
             "toprank_labels", "Labels given, by what became of them.", ["outcome"],
             registry=self._registry,
         )  # fmt: skip
+        self._rejects = Counter(
+            "toprank_stream_rejects", "Messages of streams that could not be taken in.",
+            ["stream"], registry=self._registry,
+        )  # fmt: skip
+        self._connected = Gauge(
+            "toprank_stream_connected", "Whether a stream can be read or written to.", ["stream"],
+            registry=self._registry,
+        )  # fmt: skip
         self._known: dict[Any, Any] = {}
 
     def saw_request(self, route: str, status: int, seconds: float) -> None:
@@ -96,6 +104,14 @@ class ServiceMetrics:
         """Count labels."""
         for outcome in ("new", "corrected", "known", "overruled", "unknown"):
             self._child(self._labels, outcome).inc(getattr(counts, f"n_{outcome}"))
+
+    def saw_rejects(self, stream: str, n_rejects: int) -> None:
+        """Count messages of a stream that were rejected."""
+        self._child(self._rejects, stream).inc(n_rejects)
+
+    def saw_connection(self, stream: str, is_there: bool) -> None:
+        """Take in whether a stream can be read or written to."""
+        self._child(self._connected, stream).set(is_there)
 
     def latencies(self, route: str) -> list[tuple[float, int]]:
         """Return how many answers of a route took at most so many seconds, and no less bound."""

@@ -1,0 +1,1 @@
+"""Workers on a NATS server against one process: equality, throughput, kills."""
