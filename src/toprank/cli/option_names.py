@@ -41,7 +41,6 @@ OPTIONS = {
     "silence": "--silence",
     "sql": "--sql",
     "database": "--database",
-    "where": "DATA",
 }
 
 SEPARATORS = {" ": "space", "": "none"}
