@@ -77,7 +77,10 @@ def make_features(
         if was_resumed:
             plan = FolderPlan.read(work / _PLAN)
             _check_same(plan.settings, settings, target)
-            known = _made(plan, target, known, snapshot_seconds, report)
+            if _is_noted(plan, known):
+                _tidy(plan, target)
+            else:
+                known = _made(plan, target, known, snapshot_seconds, report)
         elif known is not None:
             _check_same(known.settings, settings, target)
         new = _planned(files, target, settings, known, gigabytes, progress)
@@ -183,11 +186,27 @@ def _made(
             path.unlink(missing_ok=True)
     progress("joining features and rows", len(days), len(days))
     made = _finished(plan, target, known)
-    for _, part in parts:
-        shutil.rmtree(part.folder, ignore_errors=True)
-    shutil.rmtree(rows_path)
-    (work / _PLAN).unlink()
+    _tidy(plan, target)
     return made
+
+
+def _tidy(plan: FolderPlan, target: Path) -> None:
+    """Remove what only the run of a plan needs, and the plan itself in the end."""
+    work = target / WORK
+    for group in plan.groups():
+        for number in range(group.n_parts):
+            shutil.rmtree(
+                PartOfKeys(plan.settings, group, number, work).folder, ignore_errors=True
+            )
+    shutil.rmtree(work / "days", ignore_errors=True)
+    (work / _PLAN).unlink()
+
+
+def _is_noted(plan: FolderPlan, known: FeatureFolder | None) -> bool:
+    """Return whether a finished folder has the days of a plan, which only was not removed yet."""
+    if known is None or not plan.days:
+        return False
+    return plan.days[-1].day <= known.days[-1].day
 
 
 def _finished(plan: FolderPlan, target: Path, known: FeatureFolder | None) -> FeatureFolder:
