@@ -1,7 +1,6 @@
 """Features of many files into a folder, step by step; a run that was ended is resumed."""
 
 import shutil
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,14 +11,18 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from toprank.data import checks, tables
-from toprank.data.tables import TableError, TableWarning
 from toprank.data.tables.labels import positive_and_negative
 from toprank.payments.feature_folder.feature_folder import NOTES, WORK, FeatureFolder, FolderDay
 from toprank.payments.feature_folder.folder_plan import FolderPlan
 from toprank.payments.feature_folder.folder_settings import FolderSettings
+from toprank.payments.feature_folder.folder_sources import (
+    carried_columns,
+    check_apart,
+    check_later,
+    new_files,
+)
 from toprank.payments.feature_folder.joined_days import day_path, join_day
 from toprank.payments.feature_folder.key_parts import (
-    DayRows,
     key_groups,
     with_parts,
 )
@@ -67,7 +70,7 @@ def make_features(
     target, report = Path(folder), progress or silent
     needed = [*settings.roles.names, settings.label, *settings.drop, *settings.history().columns]
     files = source_files(source, list(dict.fromkeys(needed)))
-    _check_apart(files, target)
+    check_apart(files, target)
     work = target / WORK
     work.mkdir(parents=True, exist_ok=True)
     with _locked(work / "lock", target):
@@ -77,7 +80,10 @@ def make_features(
         if was_resumed:
             plan = FolderPlan.read(work / _PLAN)
             _check_same(plan.settings, settings, target)
-            known = _made(plan, target, known, snapshot_seconds, report)
+            if _is_noted(plan, known):
+                _tidy(plan, target)
+            else:
+                known = _made(plan, target, known, snapshot_seconds, report)
         elif known is not None:
             _check_same(known.settings, settings, target)
         new = _planned(files, target, settings, known, gigabytes, progress)
@@ -120,10 +126,10 @@ def _planned(
 ) -> FolderPlan | None:
     """Split the new rows by day and return what is to be done with them; None if none are new."""
     work = target / WORK
-    files = list(found) if known is None else _new_files(found, known, target)
+    files = list(found) if known is None else new_files(found, known, target)
     if not files:
         return None
-    columns = _carried(found, settings) if known is None else known.columns
+    columns = carried_columns(found, settings) if known is None else known.columns
     schema = common_schema(files, columns)
     shutil.rmtree(work / "pieces", ignore_errors=True)
     (work / "pieces").mkdir()
@@ -136,7 +142,7 @@ def _planned(
         )
         parts = tuple((group.column, group.n_parts) for group in groups)
     else:
-        _check_later(split.days, known, target)
+        check_later(split.days, known, target)
         classes, parts = known.classes, known.parts
     sources = tuple(file.note for file in files)
     plan = FolderPlan(settings, classes, tuple(columns), tuple(split.days), sources, parts)
@@ -183,11 +189,27 @@ def _made(
             path.unlink(missing_ok=True)
     progress("joining features and rows", len(days), len(days))
     made = _finished(plan, target, known)
-    for _, part in parts:
-        shutil.rmtree(part.folder, ignore_errors=True)
-    shutil.rmtree(rows_path)
-    (work / _PLAN).unlink()
+    _tidy(plan, target)
     return made
+
+
+def _tidy(plan: FolderPlan, target: Path) -> None:
+    """Remove what only the run of a plan needs, and the plan itself in the end."""
+    work = target / WORK
+    for group in plan.groups():
+        for number in range(group.n_parts):
+            shutil.rmtree(
+                PartOfKeys(plan.settings, group, number, work).folder, ignore_errors=True
+            )
+    shutil.rmtree(work / "days", ignore_errors=True)
+    (work / _PLAN).unlink()
+
+
+def _is_noted(plan: FolderPlan, known: FeatureFolder | None) -> bool:
+    """Return whether a finished folder has the days of a plan, which only was not removed yet."""
+    if known is None or not plan.days:
+        return False
+    return bool(plan.days[-1].day <= known.days[-1].day)
 
 
 def _finished(plan: FolderPlan, target: Path, known: FeatureFolder | None) -> FeatureFolder:
@@ -231,66 +253,3 @@ def _counted(path: Path, day: np.datetime64, plan: FolderPlan) -> FolderDay:
     truths = tables.truths(labels, plan.settings.label, *plan.classes)
     n_positives = int(np.count_nonzero(truths.fill_null(False).to_numpy(zero_copy_only=False)))
     return FolderDay(day, len(truths), n_positives, truths.null_count)
-
-
-def _check_apart(files: Sequence[SourceFile], target: Path) -> None:
-    """Raise if the files to read include those of the folder to write."""
-    inside = [each.path for each in files if target.resolve() in each.path.resolve().parents]
-    if inside:
-        raise ValueError(
-            f"{inside[0]} is in the folder to write, {target}; name another folder for the "
-            "features, or a pattern that leaves it out."
-        )
-
-
-def _new_files(
-    files: Sequence[SourceFile], known: FeatureFolder, target: Path
-) -> list[SourceFile]:
-    """Return the files that were not read before; a file that has changed is refused."""
-    before = {path: counts for path, *counts in known.sources}
-    new = []
-    for file in files:
-        path, *counts = file.note
-        if path not in before:
-            new.append(file)
-        elif before[path] != counts:
-            raise ValueError(
-                f"{file.path} has changed since its features were computed: it has "
-                f"{file.n_rows:,} rows and had {before[path][0]:,}; make the features again in "
-                f"another folder than {target}."
-            )
-    return new
-
-
-def _check_later(days: Sequence[DayRows], known: FeatureFolder, target: Path) -> None:
-    last = known.days[-1].day
-    if days and days[0].day <= last:
-        raise TableError(
-            f"new files must have later days than {target}, which ends on {last}; they have "
-            f"{days[0].n_rows:,} rows of {days[0].day}; make the features again in another folder."
-        )
-
-
-def _carried(files: Sequence[SourceFile], settings: FolderSettings) -> tuple[str, ...]:
-    """Return the columns that all files have, without those to drop."""
-    shared = set.intersection(*(set(file.schema.names) for file in files))
-    everywhere = [name for name in files[0].schema.names if name in shared]
-    for file in files:
-        for name in file.schema.names:
-            if name not in shared:
-                lacking = next(each for each in files if name not in each.schema.names)
-                warnings.warn(
-                    f"column {name!r} of {file.path} is left out; {lacking.path} lacks it.",
-                    TableWarning,
-                    stacklevel=4,
-                )
-                shared.add(name)  # said once
-    names = [name for name in everywhere if name not in settings.drop]
-    history = settings.history()
-    for name in names:
-        if name in history.names and name not in history.columns:
-            raise TableError(
-                f"the files must not have a column with the name of a feature; they have "
-                f"{name!r}; rename it, or leave it out with `drop={[name]!r}`."
-            )
-    return tuple(names)
