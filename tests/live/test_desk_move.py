@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from cli.running import run_main
 from live import databases, desks
 from toprank.live import desk_move
 from toprank.live.desk import Desk
@@ -159,3 +160,40 @@ def test_an_address_of_something_else_is_refused_without_its_password(folder, ad
         DeskMove(folder, address)
     assert "secret" not in str(raised.value)
     assert desk_move.MOVED not in {each.name for each in folder.iterdir()}
+
+
+def with_password(address):
+    return address.replace("toprank@", "toprank:pass-word@")
+
+
+def test_the_command_says_what_was_moved_and_keeps_no_password(folder, monkeypatch):
+    monkeypatch.setenv("TOPRANK_DATABASE", "")  # set by the command, and put back by the test
+    address = databases.new_address()
+    done = run_main("desk", "move", folder, "--to", with_password(address), "--by", "anna")
+    assert done.exit_code == 0, done.stderr
+    assert f"rows of {folder} are now in {address}; its audit of" in done.stdout
+    assert "the password is not written down" in done.stderr
+    assert "pass-word" not in done.stdout + done.stderr + (folder / "desk.toml").read_text()
+    status = run_main("desk", "status", folder, "--json")
+    assert '"n_payments": 100' in status.stdout
+    again = run_main("desk", "move", folder, "--to", address)
+    assert again.exit_code == 1 and "in PostgreSQL already" in again.stderr
+
+
+def test_a_desk_is_made_there_and_its_settings_have_no_password(
+    databases_of_this_test, model_file, tmp_path, monkeypatch
+):
+    address = databases.new_address()
+    monkeypatch.setenv("TOPRANK_DATABASE", with_password(address))
+    made = run_main("desk", "init", tmp_path / "desk", "--model", model_file, "--clock=payments")
+    assert made.exit_code == 0, made.stderr
+    assert DeskSettings.read(tmp_path / "desk").database == address
+    with Desk.open(tmp_path / "desk") as desk:
+        assert desk.database.is_shared
+
+
+@pytest.mark.parametrize("option", [["--pages-only"], ["--database=postgresql://a:secret@b/c"]])
+def test_options_for_postgresql_say_how_to_move_a_desk_there(folder, option):
+    done = run_main("serve", folder, *option)
+    assert done.exit_code == 1
+    assert f"toprank desk move {folder} --to" in done.stderr and "secret" not in done.stderr

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 import sqlalchemy as sa
 
+from live import databases
 from toprank.live.pages.live_updates import LiveUpdates, Watched
 from toprank.live.store import payment_reads
 
@@ -97,3 +98,22 @@ def test_when_the_server_stops_no_page_is_waited_for(shift):
         return await waiting
 
     assert shift.client.run(whole()) is None
+
+
+@pytest.mark.skipif(not databases.ON_POSTGRES, reason="only a server can be away.")
+def test_pages_hear_of_what_is_new_after_the_server_was_away(shift, newest, postgres):
+    number, _ = newest
+    updates = LiveUpdates(shift.database)
+
+    async def after_an_outage():
+        nothing_new = asyncio.create_task(first_sentence(updates, Watched(None, number)))
+        await asyncio.sleep(0.2)
+        postgres.stop()
+        await asyncio.sleep(1.5)  # a look fails
+        postgres.start()
+        text = await first_sentence(updates, Watched(None, number - 1))
+        updates.stop()
+        await nothing_new
+        return text
+
+    assert shift.client.run(after_an_outage()) == "A new card is on the list."

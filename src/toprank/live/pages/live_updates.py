@@ -96,6 +96,7 @@ class LiveUpdates:
     async def _look_again_and_again(self) -> None:
         with self._database.engine.connect() as connection:
             seen: int | None = None
+            is_working = True
             while self._watchers:
                 try:
                     version = await asyncio.to_thread(self._database.n_changes, connection)
@@ -103,9 +104,12 @@ class LiveUpdates:
                     if version != seen or self._is_new_watcher:
                         self._is_new_watcher = False
                         await self._look()
-                    seen = version
+                    seen, is_working = version, True
                 except Exception:
-                    _log.exception("open pages could not be kept up to date; it is tried again.")
+                    if is_working:
+                        _log.exception("open pages cannot be kept up to date; it is tried again.")
+                    is_working = False
+                    connection.invalidate()  # it may be broken; the next look has another one
                 await asyncio.sleep(_BETWEEN_LOOKS)
 
     async def _look(self) -> None:

@@ -47,7 +47,8 @@ def begin(connection: sa.Connection) -> None:
     try:
         run(raw, statement)
     except dialect.loaded_dbapi.Error as error:
-        _roll_back(raw)
+        with suppress(dialect.loaded_dbapi.Error):  # a connection that is lost
+            connection.connection.rollback()
         raise as_sqlalchemy(dialect, statement, error) from None
 
 
@@ -125,10 +126,3 @@ class QuickTransaction:
             getattr(raw, how)()
         except dialect.loaded_dbapi.Error as error:
             raise as_sqlalchemy(dialect, how.upper(), error) from None
-
-
-def _roll_back(raw: Any) -> None:
-    """Leave a transaction that could not begin wholly; a connection that is lost has none."""
-    if getattr(raw, "closed", False):
-        return
-    raw.rollback()
