@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -65,14 +67,15 @@ def test_a_server_with_the_example_settings_divides_payments_by_terminal(tmp_pat
 
     port, settings = free_port(), EXAMPLES / "workers-nats.conf"
     command = [nats_binary(), "-c", str(settings), "-a", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen([*command, "-sd", str(tmp_path)], stderr=subprocess.DEVNULL)
+    command += ["-js", "-sd", str(tmp_path)]
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
 
     async def connected():
-        for _ in range(100):
-            try:
-                return await nats.connect(f"nats://127.0.0.1:{port}", max_reconnect_attempts=1)
-            except Exception:
-                time.sleep(0.05)
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return await nats.connect(f"nats://127.0.0.1:{port}")
+            time.sleep(0.05)
         raise AssertionError("nats-server did not start")
 
     async def work():

@@ -5,7 +5,7 @@ import pytest
 from toprank.live.stages.ordered_merge import NumberedItem, OrderedMerge
 
 
-@pytest.until.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(20))
 def test_entries_come_in_order_whatever_the_delays(seed):
     drawn = random.Random(seed)
     inputs = {name: [] for name in "abc"}

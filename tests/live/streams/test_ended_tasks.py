@@ -31,7 +31,9 @@ def test_what_a_task_has_failed_with_is_raised():
         async def failing():
             raise ValueError("it failed")
 
+        task = asyncio.create_task(failing())
+        await asyncio.sleep(0)
         with pytest.raises(ValueError, match="it failed"):
-            await end_task(asyncio.create_task(failing()))
+            await end_task(task)
 
     asyncio.run(work())

@@ -159,7 +159,9 @@ def _wait(
             return
         for name, each in workers.items():
             if each.poll() is not None:
-                raise ValueError(f"worker {name} has ended with code {each.returncode}.")
+                assert each.stderr is not None
+                last = each.stderr.read().decode().strip()[-500:]
+                raise ValueError(f"worker {name} has ended: {last}")
         time.sleep(0.5)
 
 
