@@ -78,9 +78,12 @@ class StageWorker:
                     await self._leave()
                 except BrokerError as error:
                     self._note(str(error))
-                    await self._drop_all()
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self._stopping.wait(), _PAUSE)
+                except Exception as error:
+                    _log.exception("%s has failed; it begins again.", self.name)
+                    self._note(str(error))
+                await self._drop_all()
+                if not self._stopping.is_set():
+                    await asyncio.sleep(_PAUSE)
         finally:
             await self._drop_all()
             await self._streams.close()
