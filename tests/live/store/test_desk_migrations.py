@@ -184,7 +184,7 @@ def test_a_desk_of_version_4_has_its_checks_and_room_for_blind_ones(tmp_path):
 def test_an_earlier_release_finds_that_the_desk_is_of_a_later_version(tmp_path):
     databases.create(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:  # where it looks
-        assert connection.execute("PRAGMA user_version").fetchone() == (6,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (int(desk_migrations.NEWEST),)
     connection.close()
 
 
@@ -193,7 +193,7 @@ def test_a_version_that_nobody_knows_is_refused_and_nothing_changed(tmp_path):
     with database.writing() as connection:
         desk_migrations.stamp(connection, "0099")
     before = shape(database)
-    with pytest.raises(ValueError, match=r"must be of version 6 .* of version 99"):
+    with pytest.raises(ValueError, match=r"must be of version 7 .* of version 99"):
         Database.open(tmp_path)
     assert shape(database) == before
     database.close()
