@@ -184,7 +184,8 @@ def test_a_desk_of_version_4_has_its_checks_and_room_for_blind_ones(tmp_path):
 def test_an_earlier_release_finds_that_the_desk_is_of_a_later_version(tmp_path):
     databases.create(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:  # where it looks
-        assert connection.execute("PRAGMA user_version").fetchone() == (int(desk_migrations.NEWEST),)
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    assert version == int(desk_migrations.NEWEST)
     connection.close()
 
 
