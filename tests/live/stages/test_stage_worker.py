@@ -11,6 +11,7 @@ from live.streams.brokers import NatsServer
 from live.streams.conftest import nats_server  # noqa: F401
 from toprank.live.messages import LabelGiven
 from toprank.live.stages.ordered_merge import NumberedItem
+from toprank.live.stages.partition_leases import PartitionLeases
 from toprank.live.stages.partition_run import partition_of
 from toprank.live.stages.stage_partitions import StageModel, TakenRow
 from toprank.live.stages.stage_streams import PartitionLostError, StageStreams
@@ -153,6 +154,24 @@ def test_a_worker_that_has_lost_a_partition_cannot_write_to_it(nats_server):  # 
         return await decisions(f"nats://127.0.0.1:{nats_server.port}", "fenced")
 
     assert sorted(asyncio.run(work())) == [5, 9]
+
+
+def test_a_lease_that_another_worker_has_by_now_is_left_to_it(nats_server):  # noqa: F811
+    address = StreamAddress.of(f"nats://127.0.0.1:{nats_server.port}/leases", "x")
+
+    async def work():
+        streams = StageStreams(address, 1)
+        await streams.open()
+        late, new = (PartitionLeases(streams, "card", name) for name in ("late", "new"))
+        assert await late.renew() == [] and late.held == {0}
+        await streams.leases.delete("card.partition.0")  # it has ended: its worker was away
+        await new.renew()
+        await late.release(0)
+        assert late.held == set() and new.held == {0}
+        assert await new.renew() == [] and new.held == {0}
+        await streams.close()
+
+    asyncio.run(work())
 
 
 @pytest.mark.slow

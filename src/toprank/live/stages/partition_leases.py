@@ -7,10 +7,12 @@ that joins waits until others have given some up.
 import json
 from typing import Any
 
-from nats.js.errors import KeyWrongLastSequenceError, NoKeysError
+from nats.js.errors import BadRequestError, KeyWrongLastSequenceError, NoKeysError
 
 from toprank.live.stages.stage_streams import StageStreams
 from toprank.live.streams.nats_stream import broker_errors
+
+_IS_ANOTHERS = 10071  # the server's code for a revision that is not the last one
 
 
 class PartitionLeases:
@@ -52,11 +54,16 @@ class PartitionLeases:
         return sorted(self._held)[share:]
 
     async def release(self, partition: int) -> None:
-        """Give up a partition at once."""
+        """Give up a partition at once; a lease that has ended is left to who has it by now."""
         revision = self._held.pop(partition, None)
-        if revision is not None:
-            with broker_errors(self._streams.address.shown):
+        if revision is None:
+            return
+        with broker_errors(self._streams.address.shown):
+            try:
                 await self._streams.leases.delete(self._key(partition), last=revision)
+            except BadRequestError as error:
+                if error.err_code != _IS_ANOTHERS:
+                    raise
 
     async def leave(self) -> None:
         """Give up everything, so that the others need not wait."""
