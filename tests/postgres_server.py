@@ -42,16 +42,17 @@ def missing():
 class PostgresServer:
     """A server on a free port of this machine; `start` it again after `stop`."""
 
-    def __init__(self, folder, **settings):
+    def __init__(self, folder, password="", **settings):
         self._data, self._settings = Path(folder) / "data", {**_QUICK, **settings}
+        self._login = f"{USER}:{password}" if password else USER
         self.port = _free_port()
         # an order of texts that is not that of their bytes, as most servers have it
         secret = Path(folder) / "password"
-        secret.write_text(PASSWORD)
+        secret.write_text(password or "none is asked for")
         secret.chmod(0o644)
         self._run(
             "initdb", "--pgdata", self._data, "--username", USER,
-            "--auth", "scram-sha-256", "--pwfile", secret,
+            "--auth", "scram-sha-256" if password else "trust", "--pwfile", secret,
             "--encoding", "UTF8", "--locale-provider", "icu", "--icu-locale", "en-US",
             "--locale", "C.UTF-8", "--no-sync",
         )  # fmt: skip
@@ -59,7 +60,7 @@ class PostgresServer:
 
     def url(self, database="postgres"):
         """The address of a database of this server."""
-        return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://{self._login}@127.0.0.1:{self.port}/{database}"
 
     def start(self):
         """Start the server and wait until it answers."""
@@ -99,7 +100,7 @@ class PostgresServer:
 
 
 @contextmanager
-def server(**settings):
+def server(password="", **settings):
     """Yield a server that is running, and remove it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="toprank-postgres-"))
     other = _other_user()
@@ -107,7 +108,7 @@ def server(**settings):
         shutil.chown(folder, other)
     made = None
     try:
-        made = PostgresServer(folder, **settings)
+        made = PostgresServer(folder, password, **settings)
         made.start()
         yield made
     finally:
@@ -118,8 +119,8 @@ def server(**settings):
 
 @contextmanager
 def running_postgres():
-    """Yield the address of an empty database on a server of its own."""
-    with server() as made:
+    """Yield the address of an empty database on a server of its own, which asks for a password."""
+    with server(PASSWORD) as made:
         yield made.url()
 
 

@@ -567,7 +567,7 @@ KINDS = [
         ("'a' comes 2",),
     ),
     Case("no such file", lambda frame: "nosuch.csv", FIT, 1, ("there is no file nosuch.csv",)),
-    Case("a folder", lambda frame: ".", FIT, 1, ("folder",)),
+    Case("a folder without a name", lambda frame: ".", FIT, 2, ("-o must name the model",)),
 ]
 
 COLUMNS = [

@@ -160,9 +160,17 @@ def test_every_option_of_every_command_can_be_set():
     for name, command in settings_file.all_commands(commands):
         known = settings_file.long_options(command)
         for long, option in known.items():
-            assert option.envvar == every_command.variable(name, long)
+            assert every_command.variables(option)[0] == every_command.variable(name, long)
         hidden = {option.name for option in command.params if getattr(option, "hidden", False)}
         assert {"settings", "log"} <= hidden, name
+
+
+def test_a_variable_that_several_commands_share_is_read_after_the_own_one(monkeypatch):
+    database = settings_file.long_options(commands.commands["rank"])["database"]
+    monkeypatch.setenv("TOPRANK_DATABASE", "sqlite:///shared.db")
+    assert every_command.set_variable(database) == "TOPRANK_DATABASE"
+    monkeypatch.setenv("TOPRANK_RANK_DATABASE", "sqlite:///own.db")
+    assert every_command.set_variable(database) == "TOPRANK_RANK_DATABASE"
 
 
 def test_the_example_of_the_docs_can_be_used():

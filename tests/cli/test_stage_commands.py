@@ -55,8 +55,9 @@ def commands_of(path):
 def test_files_that_start_workers_use_commands_and_options_that_there_are(name):
     stages = []
     for word, *options in commands_of(EXAMPLES / name):
-        command = commands.get_command(click.Context(commands), word)
-        context = command.make_context(word, list(options))
+        parent = click.Context(commands)
+        command = commands.get_command(parent, word)
+        context = command.make_context(word, list(options), parent=parent)
         stages.append(context.params["stage"])
     assert sorted(stages) == ["card", "terminal"]
 

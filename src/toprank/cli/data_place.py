@@ -73,6 +73,8 @@ class DataPlace:
             return False
         if path.is_file():
             return other.samefile(path)
+        if not path.exists() and not has_magic(self.typed):  # stdin, or a name that is wrong
+            return False
         return any(other.samefile(each) for each in self.source.files)
 
 

@@ -51,7 +51,7 @@ def prepare(name: str, command: click.Command) -> None:
     if any(option.name == "settings" for option in command.params):
         return
     for long, option in settings_file.long_options(command).items():
-        option.envvar = variable(name, long)
+        option.envvar = [variable(name, long), *variables(option)]
     command.params[:0] = [
         _option("--settings", _SETTINGS_HELP, _apply_settings, hidden=True),
         _option("--log", _LOG_HELP, _apply_log, type=click.Choice(log_lines.FORMS), hidden=True),
@@ -66,6 +66,16 @@ def variable(command: str, option: str) -> str:
     'TOPRANK_DESK_INIT_ALERT_FROM'
     """
     return f"TOPRANK_{command}_{option}".upper().replace(" ", "_").replace("-", "_")
+
+
+def variables(option: click.Option) -> list[str]:
+    """Return the environment variables of an option; the first one that is set holds."""
+    return [option.envvar] if isinstance(option.envvar, str) else [*(option.envvar or ())]
+
+
+def set_variable(option: click.Option) -> str | None:
+    """Return the environment variable that an option takes its value from, if it does."""
+    return next((each for each in variables(option) if os.environ.get(each)), None)
 
 
 def name_of(context: click.Context) -> str:
@@ -94,7 +104,7 @@ def where_from(error: click.UsageError) -> str:
         return ""
     source = error.ctx.get_parameter_source(option.name)
     if source is click.core.ParameterSource.ENVIRONMENT:
-        return f" It is the value of {option.envvar}."
+        return f" It is the value of {set_variable(option)}."
     if source is click.core.ParameterSource.DEFAULT_MAP:
         return f" It is set in {error.ctx.meta[_FILE]}."
     return ""
@@ -156,7 +166,9 @@ def _invoke(command: click.Command, context: click.Context) -> Any:
         log_lines.report(version=__version__, **_paths(command, context))
     known = settings_file.long_options(command)
     in_file = [f"--{name}" for name in _from(context, known, "DEFAULT_MAP")]
-    in_environment = [str(known[name].envvar) for name in _from(context, known, "ENVIRONMENT")]
+    in_environment = [
+        str(set_variable(known[name])) for name in _from(context, known, "ENVIRONMENT")
+    ]
     if in_file:
         screen.remark(f"Settings from {context.meta[_FILE]}: {', '.join(in_file)}.")
     if in_environment:
@@ -167,11 +179,11 @@ def _invoke(command: click.Command, context: click.Context) -> Any:
 
 def _note_unknown_variables(command: str, known: Mapping[str, click.Option]) -> None:
     """Report variables that look like an option of the command and are none."""
-    variables = {str(each.envvar) for each in known.values()}
+    of_command = {name for each in known.values() for name in variables(each)}
     beginning = variable(command, "")
     for name in sorted(os.environ):
-        if name.startswith(beginning) and name not in variables:
-            meant = settings_file.hint(name, variables)
+        if name.startswith(beginning) and name not in of_command:
+            meant = settings_file.hint(name, of_command)
             screen.remark(f"note: {name} is no option of toprank {command}{meant}")
 
 

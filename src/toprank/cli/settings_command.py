@@ -78,13 +78,13 @@ def _options(
     known = settings_file.long_options(command)
     of_file = {} if file is None else file.values(name, known)
     for long, option in known.items():
-        variable = str(option.envvar)
+        variable = every_command.set_variable(option)
         value, source = option.default, DEFAULT
         if long in of_file and file is not None:
             of_command = long in file.by_command.get(name, {})
             table = f"[{name.replace(' ', '.')}]" if of_command else "top level"
             value, source = of_file[long], f"{file.path}, {table}"
-        if os.environ.get(variable):
+        if variable is not None:
             value, source = os.environ[variable], variable
         yield SetOption(name, long, _plain(value), source)
 
