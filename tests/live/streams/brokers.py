@@ -110,12 +110,6 @@ class KafkaMock:
 
     def make(self, name):
         self._holder.list_topics(name, timeout=10)  # the mock makes topics that are asked for
-        from confluent_kafka.admin import AdminClient, NewTopic
-
-        admin = AdminClient({"bootstrap.servers": self._server})
-        for each in admin.create_topics([NewTopic(name, 3, 1)]).values():
-            with suppress(Exception):  # it may be there by now
-                each.result(10)
 
     def send(self, name, bodies):
         from confluent_kafka import Producer
