@@ -11,8 +11,11 @@ DELAY = 25  # rows until a label comes
 
 
 def run(path, n_rows):
-    """Score rows and learn from late labels, from where the file says on."""
-    path = Path(path)
+    """Score rows and learn from late labels, from where the file says on.
+
+    Return the rows at which it was saved in the middle of a refit.
+    """
+    path, refitting = Path(path), []
     stream = load(path) if path.exists() else _fresh()
     rows, labels = _drawn(n_rows)
     for number in range(stream.position.get("row", 0), n_rows):
@@ -22,6 +25,9 @@ def run(path, n_rows):
         if number % SAVED_EVERY == 0 or number == n_rows - 1:
             stream.position = {"row": number + 1}
             save(stream, path)
+            if stream.learner.model_.is_refitting:
+                refitting.append(number + 1)
+    return refitting
 
 
 def _fresh():

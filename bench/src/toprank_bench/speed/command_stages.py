@@ -66,7 +66,7 @@ STAGES = {
         "toprank/rankers/boosted/one_booster.py:_keep",
     ],
     "evaluation": [
-        "toprank/workflow/training.py:_judged",
+        "toprank/workflow/training.py:_candidate",
         "toprank/present/summary.py:text_of",
         "toprank/workflow/plain_facts.py:training_facts",
     ],

@@ -38,7 +38,7 @@ _RUN = (
 )
 
 
-class Ranked(NamedTuple):
+class SourceRun(NamedTuple):
     """What a run of `toprank rank` took, and the list it wrote."""
 
     source: str
@@ -55,7 +55,9 @@ class Ranked(NamedTuple):
         )
 
 
-def ranked_from_both(store: str, database: str, n_rows: int, n_part: int = _PART) -> list[Ranked]:
+def ranked_from_both(
+    store: str, database: str, n_rows: int, n_part: int = _PART
+) -> list[SourceRun]:
     """Return what ranking a tenth and all of the rows took, from the store and the database."""
     few = max(n_rows // 10 // n_part, 1)
     n_parts = max(n_rows // n_part, 2 * few)
@@ -140,7 +142,7 @@ def _places(folder: str, part: int, few: int) -> Iterator[str]:
         yield f"{folder}/few/part-{part:05d}.parquet"
 
 
-def _ranked(source: str, n_rows: int, model: Path, list_of: Path, *rows: str) -> Ranked:
+def _ranked(source: str, n_rows: int, model: Path, list_of: Path, *rows: str) -> SourceRun:
     arguments = ["rank", str(model), *rows, "-k", str(_BUDGET), "--no-page", "--force"]
     done = subprocess.run(
         [sys.executable, "-c", _RUN, *arguments, "-o", str(list_of)],
@@ -149,7 +151,7 @@ def _ranked(source: str, n_rows: int, model: Path, list_of: Path, *rows: str) ->
     seconds, of_processor, peak = map(float, done.stdout.split("took")[-1].split())
     assert f"{n_rows:,} rows scored" in done.stderr, done.stderr
     listed = pq.read_table(list_of)
-    return Ranked(source, n_rows, seconds, of_processor, peak / 1024, listed)
+    return SourceRun(source, n_rows, seconds, of_processor, peak / 1024, listed)
 
 
 @click.command()

@@ -96,14 +96,13 @@ def _write(path: Path, lines: list[dict[str, Any]]) -> None:
 
 
 def _fitted(made: _Lines, path: Path) -> Path:
-    """Write a StreamRanker fitted on the first lines, which has no refit due; return its file."""
+    """Write a StreamRanker fitted on all lines, which has no refit due; return its file."""
     import pyarrow as pa
 
     from toprank import StreamRanker, save
 
-    lines = made.lines[: made.n_warm]
-    label_of = {line["id"]: line["is_fraud"] for line in lines if "is_fraud" in line}
-    rows = [line for line in lines if "amount" in line and line["id"] in label_of]
+    label_of = {line["id"]: line["is_fraud"] for line in made.lines if "is_fraud" in line}
+    rows = [line for line in made.lines if "amount" in line and line["id"] in label_of]
     table = pa.Table.from_pylist(rows).select(["card", "terminal", "amount"])
     ranker = StreamRanker(refit_share=1e6, most_refit=2**53, random_state=SEED)
     save(ranker.fit(table, [label_of[row["id"]] for row in rows]), path)
