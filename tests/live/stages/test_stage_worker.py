@@ -1,6 +1,7 @@
 """Workers on a real NATS server: equal to one process, also when they are killed."""
 
 import asyncio
+import random
 import time
 
 import pytest
@@ -13,6 +14,12 @@ from toprank.live.messages import LabelGiven
 from toprank.live.stages.ordered_merge import NumberedItem
 from toprank.live.stages.partition_leases import PartitionLeases
 from toprank.live.stages.partition_run import partition_of
+from toprank.live.stages.partition_states import (
+    InputPlace,
+    PartitionState,
+    load_state,
+    store_state,
+)
 from toprank.live.stages.stage_partitions import StageModel, TakenRow
 from toprank.live.stages.stage_streams import PartitionLostError, StageStreams
 from toprank.live.stages.stage_worker import StageWorker
@@ -154,6 +161,24 @@ def test_a_worker_that_has_lost_a_partition_cannot_write_to_it(nats_server):  # 
         return await decisions(f"nats://127.0.0.1:{nats_server.port}", "fenced")
 
     assert sorted(asyncio.run(work())) == [5, 9]
+
+
+def test_a_large_state_comes_back_whole(nats_server, tmp_path):  # noqa: F811
+    address = StreamAddress.of(f"nats://127.0.0.1:{nats_server.port}/states", "x")
+    stored, loaded = tmp_path / "stored", tmp_path / "loaded"
+    stored.write_bytes(b"\n" + random.Random(0).randbytes(20_000_000))
+    state = PartitionState(7, {"a": InputPlace(3, 7)})
+
+    async def work():
+        streams = StageStreams(address, 1)
+        await streams.open()
+        assert await load_state(streams, "card.0", loaded) is None
+        await store_state(streams, "card.0", state, stored)
+        assert await load_state(streams, "card.0", loaded) == state
+        await streams.close()
+
+    asyncio.run(work())
+    assert loaded.read_bytes() == stored.read_bytes()
 
 
 def test_a_lease_that_another_worker_has_by_now_is_left_to_it(nats_server):  # noqa: F811

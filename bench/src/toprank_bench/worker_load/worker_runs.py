@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import nats
@@ -132,11 +133,18 @@ def _started(world: WorkerWorld, address: str, n_workers: int) -> dict[str, subp
             command = [sys.executable, "-c", "import toprank.cli; toprank.cli.main()", "worker"]
             command += [str(world.folder), "--stage", stage, "--broker", f"{address}/{PREFIX}"]
             command += ["--partitions", str(world.n_partitions)]
-            found[f"{stage}-{number}"] = subprocess.Popen(command, stderr=subprocess.PIPE)
-    for each in found.values():
-        assert each.stderr is not None
-        each.stderr.readline()
+            name = f"{stage}-{number}"
+            # a file: a worker whose pipe is full would wait
+            with _log_of(world, name).open("wb") as log:
+                found[name] = subprocess.Popen(command, stderr=log)
+    while not all(_log_of(world, name).stat().st_size for name in found):
+        time.sleep(0.1)
     return found
+
+
+def _log_of(world: WorkerWorld, name: str) -> Path:
+    """Return where a worker's messages go."""
+    return world.folder / f"{name}.log"
 
 
 def _wait(
@@ -159,8 +167,7 @@ def _wait(
             return
         for name, each in workers.items():
             if each.poll() is not None:
-                assert each.stderr is not None
-                last = each.stderr.read().decode().strip()[-500:]
+                last = _log_of(world, name).read_text().strip()[-500:]
                 raise ValueError(f"worker {name} has ended: {last}")
         time.sleep(0.5)
 

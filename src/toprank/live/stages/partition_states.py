@@ -4,10 +4,13 @@ An object of the broker is replaced in one step, so the two can never be of diff
 """
 
 import asyncio
+import base64
+import hashlib
 import json
 from pathlib import Path
 from typing import NamedTuple
 
+from nats.js import api
 from nats.js.errors import NotFoundError
 
 from toprank.live.stages.stage_streams import StageStreams
@@ -15,6 +18,7 @@ from toprank.live.streams.nats_stream import broker_errors
 from toprank.live.streams.stream_contracts import BrokerError
 
 _TIMEOUT = 120.0  # seconds to read or write a state
+_CHUNKS, _CHUNK_TIMEOUT = 64, 20.0  # chunks asked for at a time, and seconds to wait for them
 
 
 class InputPlace(NamedTuple):
@@ -35,14 +39,33 @@ async def load_state(streams: StageStreams, name: str, path: Path) -> PartitionS
     """Return the state of a partition, whose history is written to a file; None if it has none."""
     with broker_errors(streams.address.shown):
         try:
-            found = await asyncio.wait_for(streams.states.get(name), _TIMEOUT)
+            found = await streams.states.get_info(name)
         except NotFoundError:
             return None
-    head, _, history = found.data.partition(b"\n")
+        body = await asyncio.wait_for(_content(streams, found), _TIMEOUT)
+    head, _, history = body.partition(b"\n")
     content = json.loads(head)
     path.write_bytes(history)
     inputs = {each: InputPlace(*place) for each, place in content["inputs"].items()}
     return PartitionState(content["until"], inputs)
+
+
+async def _content(streams: StageStreams, found: api.ObjectInfo) -> bytes:
+    """Return the content of an object, all of it or BrokerError.
+
+    Its chunks are asked for, some at a time. The library's own way has them sent as fast as the
+    server can, and ends early, without a word, if a busy process does not keep up.
+    """
+    chunks = await streams.chunks_of(found)
+    content = bytearray()
+    while len(content) < (found.size or 0):
+        for message in await chunks.fetch(_CHUNKS, timeout=_CHUNK_TIMEOUT):
+            content += message.data
+    await chunks.unsubscribe()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
+    if not (found.digest or "").endswith(f"={digest}"):
+        raise BrokerError(f"the state {found.name} at {streams.address.shown} is damaged.")
+    return bytes(content)
 
 
 async def store_state(streams: StageStreams, name: str, state: PartitionState, path: Path) -> None:

@@ -22,6 +22,7 @@ LEASE = 10.0
 
 _KINDS = ("payments", "cards", "decisions", "rejects")
 _LARGEST = 700_000  # bytes of a message; a server takes 1 MiB unless it is set
+_FORGOTTEN = 60.0  # seconds after which a server forgets what nobody reads from any more
 _WRONG_LAST = 10071  # what a server calls a message that does not follow the one that was named
 
 
@@ -77,6 +78,14 @@ class StageStreams:
                 subjects=[f"{self.prefix}.{kind}{suffix}"],
                 description=json.dumps({"partitions": self.n_partitions}),
             )
+
+    async def chunks_of(self, found: api.ObjectInfo) -> Any:
+        """Return what the chunks of a state can be fetched from, in order."""
+        bucket = f"{self.prefix}-states"
+        config = api.ConsumerConfig(ack_policy=api.AckPolicy.NONE, inactive_threshold=_FORGOTTEN)
+        return await self._connection.streams.pull_subscribe(
+            f"$O.{bucket}.C.{found.nuid}", stream=f"OBJ_{bucket}", config=config
+        )
 
     def source(self, kind: str, place: str) -> NatsSource:
         """Return what reads some subjects of a stream, such as `2.>` of payments."""
