@@ -59,7 +59,7 @@ def run_workers(
         workers = _started(world, address, n_workers)
         try:
             began = time.monotonic()
-            _wait(address, world.n_partitions, len(entries), workers, kills, report)
+            _wait(address, world, len(entries), workers, kills, report)
             seconds = time.monotonic() - began
         finally:
             for each in workers.values():
@@ -148,13 +148,13 @@ def _log_of(world: WorkerWorld, name: str) -> Path:
 
 
 def _wait(
-    address: str, n_partitions: int, n_entries: int, workers: dict[str, subprocess.Popen],
+    address: str, world: WorkerWorld, n_entries: int, workers: dict[str, subprocess.Popen],
     kills: bool, report: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Return when all partitions have decided everything."""
     killed: set[str] = set()
     while True:
-        reached = asyncio.run(_reached(address, n_partitions))
+        reached = asyncio.run(_reached(address, world.n_partitions))
         share = reached / n_entries
         for stage, at in (("terminal", 0.2), ("card", 0.45)):
             if kills and share > at and stage not in killed:
