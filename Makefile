@@ -57,7 +57,7 @@ lint: $(READY)  ## formatting, lint rules, types of the public modules
 	$(BIN)/mypy
 
 examples: $(READY) $(BENCH)  ## the examples of docstrings, README and docs
-	$(TESTS) --doctest-modules --doctest-glob="*.md" src bench/src README.md docs
+	$(TESTS) --doctest-modules --doctest-glob="*.md" --ignore=docs/examples src bench/src README.md docs
 
 docs: $(READY)  ## the documentation site, to build/docs/html; a warning is an error
 	rm -rf docs/api build/docs
